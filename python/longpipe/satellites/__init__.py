@@ -1,4 +1,4 @@
-"""Satellites: positions, visibility, routes and round trips of whole constellations, `longpipe[orbits]`.
+"""Satellites: positions, visibility, routes and RTTs of constellations; needs the extra `longpipe[orbits]`.
 
 For example::
 

@@ -1,4 +1,4 @@
-"""Checks of elements: that SGP4 has a position, and that their epochs are near the times that are asked for."""
+"""Checks of orbit elements: SGP4 must have a position, and epochs should be near the requested times."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longpipe.errors import ScenarioError, shown
 if TYPE_CHECKING:
     from longpipe.satellites.satellite import Elements
 
-# From then on SGP4's positions of low satellites are tens of kilometres off (Vallado and others 2006, AIAA 2006-6753).
+# Age from which SGP4's positions of low satellites are off by tens of kilometres (Vallado et al. 2006, AIAA 2006-6753).
 OLD_DAYS: Final = 14
 _DAY_S: Final = 86_400.0
 _SHOWN: Final = 3
-# SGP4's errors in words; 7 stands for a position that is no number.
+# Texts of SGP4's error codes; 7 means that the position is not a number.
 _ERRORS: Final = {
     1: "a mean eccentricity that is not within 0 to 1",
     2: "a negative mean motion",
@@ -31,7 +31,7 @@ _ERRORS: Final = {
 
 
 def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Satrec, which sgp4 does not type
-    """ScenarioError, naming `where`, unless SGP4 has a position at the epoch of the elements."""
+    """Raises ScenarioError, naming `where`, unless SGP4 has a position at the epoch of the elements."""
     code, place, _ = satellite.sgp4(satellite.jdsatepoch, satellite.jdsatepochF)
     code = code or satellite.error or (0 if all(map(math.isfinite, place)) else 7)
     if code:
@@ -39,20 +39,20 @@ def check_satellite(where: str, satellite: Any) -> None:  # noqa: ANN401 - a Sat
 
 
 def error_codes(errors: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Returns the error of each place, 0 for none: SGP4's own, or 7 for a position that is no number."""
+    """Returns the error code of each position: SGP4's own, 7 for one that is not a number, 0 for none."""
     found: np.ndarray = np.where(errors != 0, errors, np.where(np.isfinite(places).all(axis=-1), 0, 7))
     return found
 
 
 def doubts_of_errors(names: Sequence[str], codes: np.ndarray) -> Iterator[str]:
-    """Yields a line for each kind of error; `codes` has each satellite's first one, 0 for none."""
+    """Yields a line per kind of error; `codes` has the first error of each satellite, 0 for none."""
     for code, count in sorted(Counter(codes[codes != 0].tolist()).items()):
         which = [names[i] for i in np.nonzero(codes == code)[0][:_SHOWN]]
         yield f"{count} of {len(names)} satellites left out: {_words(code)}, by SGP4 ({_named(which, count)})"
 
 
 def doubts_of_epochs(elements: Sequence[Elements], begin: datetime) -> Iterator[str]:
-    """Yields a line if elements are old, or later, by more than OLD_DAYS at an instant."""
+    """Yields a line if the epochs of elements differ from `begin` by more than OLD_DAYS."""
     days = [abs((begin - one.epoch).total_seconds()) / _DAY_S for one in elements]
     old = sorted((i for i, distance in enumerate(days) if distance > OLD_DAYS), key=lambda i: -days[i])
     if old:

@@ -1,4 +1,4 @@
-"""A constellation: satellites with their elements, links between them, and what decides who sees whom."""
+"""A constellation: satellites with their elements, inter-satellite links, and the rule of visibility."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from sgp4.api import SatrecArray
 
 DAY_S: Final = 86_400.0
-# Of SGP4: 1949 December 31 00:00 UT, and revolutions a day as radians a minute.
+# SGP4's origin of time, 1949 December 31 00:00 UT, as a Julian date.
 SGP4_ORIGIN: Final = 2_433_281.5
 MINUTES_PER_DAY: Final = 1440.0
-# Of shells, as Hypatia has it: orbits are not quite circles, which SGP4's elements could not describe once.
+# Eccentricity of shells, as in Hypatia: not exactly 0, because early SGP4 code could not handle circles.
 ECCENTRICITY: Final = 1e-7
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-# Of elements that name no least elevation: what users' terminals of Starlink are built for.
+# Default minimum elevation: that of Starlink's user terminals.
 LEAST_ELEVATION_DEG: Final = 25.0
 
 
 def sgp4_api() -> ModuleType:
-    """SGP4, which is an extra; ScenarioError where it is not installed."""
+    """Imports SGP4, an extra. Raises ScenarioError if it is not installed."""
     try:
         from sgp4 import api
     except ImportError:
@@ -45,32 +45,31 @@ def sgp4_api() -> ModuleType:
 
 @dataclass(frozen=True)
 class Constellation:
-    """Satellites in their order; times count from `epoch`.
+    """Satellites in order; times count from `epoch`.
 
-    A ground station sees satellites that are no farther than `reach_m`, or, where that is None, no lower than
-    `least_elevation_deg`.
+    A ground station sees satellites within `reach_m` or, if that is None, above `least_elevation_deg`.
     """
 
     name: str
     names: Sequence[str]
-    # SGP4's state of each.
+    # SGP4's state of each satellite.
     satellites: Sequence[Any]
     epoch: datetime
     links: np.ndarray
     least_elevation_deg: float
     reach_m: float | None = None
-    # Lines on elements that are old at the epoch, or of satellites that have no position then.
+    # Warnings about elements that are old at the epoch, and about satellites without a position then.
     doubts: tuple[str, ...] = ()
 
     @cached_property
     def array(self) -> SatrecArray:
-        """All of them, for one call."""
+        """Returns all satellites as an array for vectorized calls."""
         found: SatrecArray = sgp4_api().SatrecArray(self.satellites)
         return found
 
     @classmethod
     def of_shell(cls, shell: Shell, epoch: datetime = EPOCH) -> Constellation:
-        """The satellites of a shell, at the beginning of their orbits at `epoch`."""
+        """Creates the satellites of a shell, which start their orbits at `epoch`."""
         api = sgp4_api()
         days, fraction = _julian(epoch)
         motion = shell.mean_motion * 2 * math.pi / MINUTES_PER_DAY
@@ -84,7 +83,7 @@ class Constellation:
                 ]
                 inclination, anomaly, ascending = angles
                 since = days - SGP4_ORIGIN + fraction
-                # Without drag; perigee at the node.
+                # No drag; perigee at the ascending node.
                 one.sgp4init(
                     api.WGS72, "i", len(satellites) + 1, since, 0.0, 0.0, 0.0, ECCENTRICITY, 0.0, inclination, anomaly,
                     motion, ascending,
@@ -107,8 +106,8 @@ class Constellation:
     ) -> Constellation:
         """Returns the satellites of a file of TLEs or OMMs, without links between them.
 
-        Times count from `epoch`, or from the last epoch of the elements. `doubts` has lines on elements that are old
-        then, and on satellites that SGP4 has no position for; ScenarioError if that is all of them.
+        Times count from `epoch`, by default the last epoch of the elements. `doubts` has warnings about elements that
+        are old then, and about satellites without a position. Raises ScenarioError if none has a position.
         """
         sgp4_api()
         elements = read_elements(path)
@@ -125,7 +124,7 @@ class Constellation:
         return replace(found, doubts=doubts)
 
     def julian(self, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Julian dates, whole days and a half, and the rest, of times that count from the epoch."""
+        """Returns Julian dates of times after the epoch, as days (with a half) and fraction."""
         days, fraction = _julian(self.epoch)
         later = fraction + np.asarray(times_s, dtype=np.float64) / DAY_S
         whole = np.floor(later)
@@ -133,6 +132,6 @@ class Constellation:
 
 
 def _julian(instant: datetime) -> tuple[float, float]:
-    """Julian date of an instant: of its midnight, and the fraction of its day."""
+    """Returns the Julian date of a time: that of its midnight, and the fraction of the day."""
     since = instant.astimezone(UTC) - datetime(2000, 1, 1, tzinfo=UTC)
     return 2_451_544.5 + since.days, (since.seconds + since.microseconds / 1e6) / DAY_S

@@ -14,9 +14,9 @@ from longpipe.satellites.tle import read_tles
 
 
 def read_elements(path: Path) -> list[Elements]:
-    """Returns the satellites of a file; ScenarioError names the line or the satellite, and the field, of what is wrong.
+    """Returns the satellites of a file. Raises ScenarioError with line or satellite, and field, of an error.
 
-    Elements that SGP4 has no position for at their own epoch are wrong, too.
+    Elements without an SGP4 position at their own epoch are errors, too.
     """
     text = read_text(path, NEEDS, legacy=True)
     found = list(_reader(text)(str(path), text))

@@ -1,4 +1,4 @@
-"""The delay of a path over satellites as knots: by each step, and twice where the route becomes another one."""
+"""Delay of a satellite path as points: one per step, and two where the route changes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from longpipe.satellites.stations import Station
 def knots(
     constellation: Constellation, stations: tuple[Station, Station], begin_s: float, step_s: float, count: int
 ) -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
-    """Steps and the delay of one way at each [s], and steps between which there is no route.
+    """Returns the steps with their one-way delays [s], and the steps between which there is no route.
 
-    The route is found anew at each step. Where it is another one there are two knots, of which the first has what the
-    former route takes by then. ScenarioError where there is never a route.
+    The route is computed at each step. Where it changes there are two points, of which the first has the delay of the
+    previous route. Raises ScenarioError if there is never a route.
     """
     router = Router(constellation, stations)
     places = np.array([one.earth_fixed_m for one in stations])

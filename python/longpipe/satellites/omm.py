@@ -17,7 +17,7 @@ from longpipe.satellites.checks import check_satellite
 from longpipe.satellites.satellite import Elements
 
 NEEDS: Final = "OMMs as CSV, XML, JSON or KVN"
-# Least and most of each number that SGP4 computes with.
+# Minimum and maximum of each number that SGP4 uses.
 _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "MEAN_MOTION": (1e-3, 20),
     "ECCENTRICITY": (0, 0.999_999_9),
@@ -29,7 +29,7 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
     "MEAN_MOTION_DOT": (-100, 100),
     "MEAN_MOTION_DDOT": (-100, 100),
 }
-# What may be absent, as SGP4 does without it.
+# Optional fields, which SGP4 does not use.
 _ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
 _ONLY: Final = {
     "CENTER_NAME": ("EARTH",),
@@ -40,13 +40,13 @@ _ONLY: Final = {
 _EPOCH: Final = re.compile(
     r"(\d{4})-(?:(\d{2})-(\d{2})|(\d{3}))[T ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:Z|\+00:00)?"
 )
-# SGP4's own origin of time.
+# SGP4's origin of time.
 _ORIGIN: Final = datetime(1949, 12, 31, tzinfo=UTC)
-# The highest number that SGP4's library takes, which computes nothing with it.
+# Maximum catalogue number of SGP4's library, which does not use it.
 _LARGEST_NUMBER: Final = 339_999
 _MOST_DEPTH: Final = 32
 _LONGEST_LINE: Final = 4096
-# Characters of a name or an epoch.
+# Maximum length of a name or an epoch.
 _SHOWN: Final = 60
 _KVN: Final = re.compile(r"([A-Z0-9_]+)\s*=\s*(.*?)\s*(?:\[[^\]]*\])?")
 
@@ -54,7 +54,7 @@ Fields = Mapping[str, Any]
 
 
 def read_csv(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of a table with a row for each."""
+    """Yields the satellites of a table with one row each."""
     table = table_of(file, split_lines(file, text, NEEDS), NEEDS)
     for line, cells in table:
         yield _elements(f"{file}:{line}", dict(zip(table.heads, cells, strict=True)))
@@ -71,7 +71,7 @@ def read_json(file: str, text: str) -> Iterator[Elements]:
 
 
 def read_kvn(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of messages in keyword = value notation, each of which begins with its version."""
+    """Yields the satellites of messages in keyword = value notation, each starting with its version."""
     fields: dict[str, str] = {}
     begin = 0
     for number, line in enumerate(split_lines(file, text, NEEDS), 1):
@@ -90,13 +90,13 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
 
 
 def read_xml(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of a document: each `segment` has the fields of one."""
+    """Yields the satellites of an XML document, one per `segment`."""
     for line, fields in _Document(file).segments(text):
         yield _elements(f"{file}:{line}", fields)
 
 
 class _Document:
-    """The segments of an XML document, parsed without a tree: each with its line and its innermost texts by name."""
+    """Segments of an XML document, parsed without a tree: line, and innermost texts by element name."""
 
     def __init__(self, file: str) -> None:
         self._file = file
@@ -107,11 +107,11 @@ class _Document:
         self._parser.StartElementHandler = self._begin
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._letters.append
-        # Entities within entities grow without bound.
+        # Refused, because nested entities can expand without bound.
         self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity of its own")
 
     def segments(self, text: str) -> list[tuple[int, dict[str, str]]]:
-        """Returns line and fields of each segment; ScenarioError names the line of what is no XML."""
+        """Returns line and fields of each segment. Raises ScenarioError with the line of invalid XML."""
         try:
             self._parser.Parse(text.encode(), True)
         except expat.ExpatError as error:
@@ -140,7 +140,7 @@ class _Document:
 
 
 def _elements(where: str, fields: Fields) -> Elements:
-    """Returns the satellite of a message; ScenarioError names the field that is missing or out of bounds."""
+    """Returns the satellite of a message. Raises ScenarioError for a missing or invalid field."""
     from sgp4.api import WGS72, Satrec
 
     for name, accepted in _ONLY.items():
@@ -154,7 +154,7 @@ def _elements(where: str, fields: Fields) -> Elements:
         for name in ("INCLINATION", "RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
     }
     satellite = Satrec()
-    # Units of radians and minutes, and the halves and sixths of derivatives, as sgp4.omm has them.
+    # Converts to radians and minutes, with the factors 1/2 and 1/6 of derivatives, as sgp4.omm.
     satellite.sgp4init(
         WGS72, "i", _catalogue_number(fields), since, number["BSTAR"],
         number["MEAN_MOTION_DOT"] / (1036800.0 / math.pi), number["MEAN_MOTION_DDOT"] / (2985984000.0 / 2.0 / math.pi),
@@ -186,7 +186,7 @@ def _number(where: str, fields: Fields, name: str) -> float:
 
 
 def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
-    """Returns the epoch, and its days since SGP4's origin."""
+    """Returns the epoch, and the days since SGP4's origin."""
     text = fields.get("EPOCH")
     if text in (None, ""):
         raise ScenarioError(f"{where} has no EPOCH; needs all fields of an OMM")
@@ -201,7 +201,7 @@ def _epoch(where: str, fields: Fields) -> tuple[datetime, float]:
             else datetime.strptime(f"{year}-{ordinal}", "%Y-%j").replace(tzinfo=UTC)
         )
         clock = timedelta(hours=int(hour), minutes=int(minute), seconds=int(second))
-        # A leap second is the 60th of its minute.
+        # Second 60 is a leap second.
         if int(hour) > 23 or int(minute) > 59 or int(second) > 60 or not 1957 <= midnight.year <= 2200:
             raise ValueError(text)
     except ValueError:

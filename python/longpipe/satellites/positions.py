@@ -1,4 +1,4 @@
-"""Where satellites are over the ground: SGP4, turned with the Earth."""
+"""Positions of satellites in an Earth-fixed frame, by SGP4."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ DAYS_PER_CENTURY: Final = 36_525.0
 
 
 def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of all satellites in the frame that turns with the Earth [m], by time and satellite and x, y, z.
+    """Returns Earth-fixed positions of all satellites [m], by time, satellite and x, y, z, and error codes.
 
-    `times_s` count from the constellation's epoch, UTC, of which UT1 is taken to be no different. The second array
-    has error codes, by time and satellite: SGP4's own, 7 for a position that is no number, 0 where there is an answer.
-    Positions are NaN where there is none.
+    `times_s` count from the constellation's epoch (UTC, with UT1 = UTC). Error codes, by time and satellite, are SGP4's
+    own, 7 for a position that is not a number, and 0 without error. Positions with an error are NaN.
     """
     days, fraction = constellation.julian(times_s)
     errors, kilometres, _ = constellation.array.sgp4(days, fraction)
@@ -35,7 +34,7 @@ def earth_fixed_m(constellation: Constellation, times_s: np.ndarray) -> tuple[np
 
 
 def sidereal_angle(days: np.ndarray, fraction: np.ndarray) -> np.ndarray:
-    """Greenwich mean sidereal time of 1982 [radian] (Aoki et al. 1982) of a Julian date UT1 in two parts."""
+    """Returns Greenwich mean sidereal time of 1982 [radian] (Aoki et al. 1982) for a Julian date UT1 in two parts."""
     centuries = (days - J2000 + fraction) / DAYS_PER_CENTURY
     seconds = 67_310.54841 + (8_640_184.812866 + (0.093104 - 6.2e-6 * centuries) * centuries) * centuries
     turns = (days % 1.0 + fraction + seconds / DAY_S % 1.0) % 1.0

@@ -1,4 +1,4 @@
-"""Round trips and routes over time, between a pair of ground stations or all of them."""
+"""RTTs and routes over time, between pairs of ground stations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
 LIGHT_M_PER_S: Final = 299_792_458.0
-# Instants whose positions are computed at once.
+# Number of times whose positions are computed at once.
 AT_ONCE: Final = 50
 MOST_INSTANTS: Final = 10_000_000
-# Decimals of a round trip in a table [ns]: a picosecond.
+# Decimals of an RTT in a table [ns], for a resolution of a picosecond.
 DECIMALS: Final = 3
 
 
 @dataclass(frozen=True)
 class RoundTrips:
-    """By instant and pair: round trips [s], infinite without a route, and links of the route, 0 likewise.
+    """RTTs [s] by time and pair, infinite without a route, and numbers of links, 0 without a route.
 
-    `changes` has a row for each pair's route at the beginning and whenever it is another one: time [s], pair, and the
-    satellites by number, an empty tuple where there is no route.
+    `changes` has a row for each pair's first route and each change: time [s], pair, and satellites by number, an empty
+    tuple without a route.
     """
 
     constellation: Constellation
@@ -41,21 +41,21 @@ class RoundTrips:
     rtt_s: np.ndarray
     hops: np.ndarray
     changes: Sequence[tuple[float, int, tuple[int, ...]]]
-    # Lines on satellites that SGP4 has no position for at some instant.
+    # Warnings about satellites without a position at some time.
     doubts: tuple[str, ...] = ()
 
     def label(self, pair: int) -> str:
-        """What a pair is called."""
+        """Returns the label of a pair."""
         a, b = self.pairs[pair]
         return f"{self.stations[a].name} - {self.stations[b].name}"
 
     def route_at(self, pair: int, time_s: float) -> tuple[int, ...]:
-        """The satellites of a pair's route at an instant, by number; none where there is no route."""
+        """Returns the satellites of a pair's route at a time, by number; empty without a route."""
         routes = [path for time, own, path in self.changes if own == pair and time <= time_s]
         return routes[-1] if routes else ()
 
     def table(self) -> pd.DataFrame:
-        """A row for each instant and pair: `time_s`, `from`, `to`, `rtt_ns` (absent without a route), `links`."""
+        """Returns a row per time and pair: `time_s`, `from`, `to`, `rtt_ns` (missing without a route), `links`."""
         first = np.array([self.stations[a].name for a, _ in self.pairs], dtype=object)
         second = np.array([self.stations[b].name for _, b in self.pairs], dtype=object)
         count = len(self.times_s)
@@ -71,7 +71,7 @@ class RoundTrips:
         )
 
     def routes(self) -> pd.DataFrame:
-        """A row for each change of a route: `time_s`, `from`, `to`, `satellites` by number, `-` between them."""
+        """Returns a row per route change: `time_s`, `from`, `to`, `satellites` by number, joined with `-`."""
         rows = [
             (time, self.stations[self.pairs[pair][0]].name, self.stations[self.pairs[pair][1]].name, path)
             for time, pair, path in self.changes
@@ -82,13 +82,13 @@ class RoundTrips:
 
 
 def instants(duration_s: float, step_s: float) -> np.ndarray:
-    """0, step, two steps, ... below the duration [s]; ScenarioError for none or too many."""
+    """Returns 0, step, two steps, ... below the duration [s]. Raises ScenarioError for none or too many."""
     if not (step_s > 0 and duration_s > 0 and duration_s / step_s <= MOST_INSTANTS):
         raise ScenarioError(
             f"--duration, --step: {duration_s:g} s, {step_s:g} s; needs both above 0, and at most {MOST_INSTANTS} steps"
         )
     count = int(np.ceil(duration_s / step_s - 1e-9))
-    # A step of a tenth is none of a computer's, but its inverse is.
+    # .1 is not a binary fraction, but its inverse is exact.
     inverse = round(1 / step_s)
     exact = inverse > 0 and abs(1 / step_s - inverse) < 1e-9 * inverse
     return np.arange(count) / inverse if exact else np.arange(count) * step_s
@@ -104,10 +104,10 @@ def round_trips(
     begin_s: float = 0.0,
     told: Callable[[float], None] | None = None,
 ) -> RoundTrips:
-    """Round trips every step, of all pairs unless some are given; `begin_s` counts from the constellation's epoch.
+    """Computes RTTs every step, by default of all pairs; `begin_s` counts from the constellation's epoch.
 
-    The shortest route by metres is found anew at each instant; a round trip is twice its length over the speed of
-    light. `told` gets the fraction that is done. ScenarioError where a pair has no route at any instant.
+    The shortest route by distance is computed at each time; an RTT is twice its length divided by the speed of light.
+    `told` is called with the completed fraction. Raises ScenarioError if a pair never has a route.
     """
     pairs = list(combinations(range(len(stations)), 2)) if pairs is None else list(pairs)
     if not pairs:
@@ -146,7 +146,7 @@ def round_trips(
 
 
 def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray) -> Iterator[np.ndarray]:
-    """Yields the positions of all satellites at each instant; `codes` gets the error of each that has none at some."""
+    """Yields the positions of all satellites at each time, and stores errors of satellites in `codes`."""
     for first in range(0, len(times_s), AT_ONCE):
         fixed, errors = earth_fixed_m(constellation, times_s[first : first + AT_ONCE])
         np.maximum(codes, errors.max(axis=0), out=codes)
@@ -154,7 +154,7 @@ def _places(constellation: Constellation, times_s: np.ndarray, codes: np.ndarray
 
 
 def _differ(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Rows in which two tables of ways are not the same."""
+    """Returns the rows in which two tables of routes differ."""
     width = max(before.shape[1], after.shape[1])
     before, after = (np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=-1) for one in (before, after))
     differ: np.ndarray = np.any(before != after, axis=1)

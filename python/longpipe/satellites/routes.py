@@ -1,4 +1,4 @@
-"""Shortest ways by metres, over links between satellites, from station to station; stations pass nothing on."""
+"""Shortest routes by distance between stations, over inter-satellite links; stations do not forward."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from longpipe.satellites.constellation import Constellation
 from longpipe.satellites.stations import Station
 from longpipe.satellites.visibility import Sight
 
-# What Dijkstra's algorithm has for a node that nothing leads to.
+# Predecessor of an unreachable node in SciPy's Dijkstra.
 NOTHING = -9999
 
 
 class Router:
-    """Ways between some stations, instant by instant.
+    """Computes routes between stations at one time after another.
 
-    In the graph a station is two nodes behind the satellites': one that only sends and one that only receives.
+    In the graph a station is two nodes, after those of the satellites: one only sends and one only receives.
     """
 
     def __init__(self, constellation: Constellation, stations: Sequence[Station]) -> None:
@@ -29,7 +29,7 @@ class Router:
         self.links = constellation.links
 
     def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Lengths [m] by source and station, infinite without a way, and what leads to each node by source and node."""
+        """Returns lengths [m] by source and station, infinite without a route, and predecessors by source and node."""
         a, b = self.links.T
         between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
         ground = self.sight.distances_m(satellites_m)
@@ -50,13 +50,13 @@ class Router:
 
     @property
     def nodes(self) -> int:
-        """Nodes of the graph."""
+        """Returns the number of nodes of the graph."""
         return self.satellites + 2 * self.stations
 
     def ways(self, before: np.ndarray, rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """The satellites of each way, first to last, -1 behind them: `rows` are the sources' in `before`."""
+        """Returns the satellites of each route, padded with -1; `rows` are the rows of the sources in `before`."""
         here = before[rows, self.satellites + self.stations + targets]
-        # From the last satellite back to the first, whose predecessor is the sender.
+        # Backwards from the last satellite to the first, whose predecessor is the sender.
         steps = []
         while True:
             on = (here >= 0) & (here < self.satellites)

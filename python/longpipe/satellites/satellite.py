@@ -1,4 +1,4 @@
-"""One satellite as a file has it."""
+"""A satellite from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEEDS: Final = "TLEs of two or three lines, or OMMs as CSV, XML, JSON or KVN"
 
 @dataclass(frozen=True)
 class Elements:
-    """A satellite: its name, SGP4's state, the epoch of its elements, and where they stand."""
+    """A satellite: name, SGP4 state, epoch of the elements, and place in the file."""
 
     name: str
     satellite: Any

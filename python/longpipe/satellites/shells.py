@@ -1,4 +1,4 @@
-"""Shells of satellites on circular orbits: those of constellations, and your own by five numbers."""
+"""Shells of satellites on circular orbits: those of constellations, and custom ones with five parameters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final, Literal
 
 from longpipe.errors import ScenarioError, nearest
 
-# WGS 72, which SGP4's elements refer to: radius at the equator [m] and GM [m³/s²].
+# WGS 72, used by SGP4's elements: equatorial radius [m] and GM [m³/s²].
 EARTH_RADIUS_M: Final = 6_378_135.0
 EARTH_GM: Final = 398_600.8e9
 DAY_S: Final = 86_400.0
-# Bounds of a shell, each stated here alone.
+# Bounds of a shell's parameters.
 MOST_ORBITS: Final = 500
 MOST_PER_ORBIT: Final = 500
 ALTITUDES_KM: Final = (160.0, 40_000.0)
@@ -22,12 +22,12 @@ Phasing = Literal["half"] | int
 
 @dataclass(frozen=True)
 class Shell:
-    """Orbits evenly around the Earth, each with its satellites evenly around it.
+    """Evenly spaced orbits with evenly spaced satellites.
 
-    `phasing` is "half" where each odd orbit is turned by half the space between two satellites, or F of Walker's
-    i:T/P/F, by which each orbit is turned by F/T of a circle against the one before. `spread_deg` is 360, or 180 of a
-    star, whose last orbit has no links to the first. Links lead to the next satellite of the orbit and to that of the
-    same number in the next orbit (+grid); `linked` is false where there are none.
+    `phasing` is "half" if each odd orbit is shifted by half the distance between two satellites, or F of Walker's
+    i:T/P/F: each orbit is shifted by F/T of a circle from the previous one. `spread_deg` is 360, or 180 for a Walker
+    star, whose last orbit has no links to the first. Links lead to the next satellite in the orbit and to that with the
+    same number in the next orbit (+grid); `linked` is false without links.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Shell:
     altitude_km: float
     inclination_deg: float
     phasing: Phasing = "half"
-    # By Kepler's third law from the altitude where it is not given.
+    # By default from the altitude by Kepler's third law.
     revolutions_per_day: float | None = None
     least_elevation_deg: float = 25.0
-    # Reach of a satellite along flat ground [km], in place of the elevation: Hypatia's rule.
+    # Range of a satellite along flat ground [km], instead of an elevation: Hypatia's rule.
     cone_km: float | None = None
     spread_deg: float = 360.0
     linked: bool = True
@@ -61,12 +61,12 @@ class Shell:
 
     @property
     def satellites(self) -> int:
-        """How many there are."""
+        """Returns the number of satellites."""
         return self.orbits * self.per_orbit
 
     @property
     def mean_motion(self) -> float:
-        """Revolutions a day."""
+        """Returns the revolutions per day."""
         if self.revolutions_per_day is not None:
             return self.revolutions_per_day
         radius = EARTH_RADIUS_M + 1e3 * self.altitude_km
@@ -74,21 +74,21 @@ class Shell:
 
     @property
     def reach_m(self) -> float | None:
-        """Longest link to the ground [m], where that decides and not the elevation."""
+        """Returns the longest ground link [m]; None if the elevation decides."""
         return None if self.cone_km is None else math.hypot(1e3 * self.cone_km, 1e3 * self.altitude_km)
 
     def anomaly_deg(self, orbit: int, number: int) -> float:
-        """Where in its orbit a satellite is at the epoch, from the ascending node on [degree]."""
+        """Returns the position of a satellite in its orbit at the epoch, from the ascending node [degree]."""
         slot = 360.0 / self.per_orbit
         shift = slot / 2 * (orbit % 2) if self.phasing == "half" else 360.0 * self.phasing * orbit / self.satellites
         return shift + number * slot
 
     def links(self) -> list[tuple[int, int]]:
-        """Links between satellites, numbered orbit by orbit: +grid."""
+        """Returns the links of the +grid, between satellites numbered orbit by orbit."""
         if not self.linked:
             return []
         size, found = self.per_orbit, set()
-        # Around the Earth F/T of a circle for each orbit makes F slots.
+        # A shift of F/T of a circle per orbit adds up to F slots around the Earth.
         turned = self.phasing if isinstance(self.phasing, int) else 0
         for orbit in range(self.orbits):
             last = orbit == self.orbits - 1
@@ -126,14 +126,14 @@ SHELLS: Final[dict[str, Shell]] = {
 
 
 def shell(name: str) -> Shell:
-    """A built-in shell by its name; ScenarioError with the nearest names for another."""
+    """Returns a built-in shell. Raises ScenarioError with the nearest names."""
     if name not in SHELLS:
         raise ScenarioError(f"shell: {name!r}; {nearest(name, SHELLS)}, or ORBITSxSATELLITES:KM:DEGREES:PHASING")
     return SHELLS[name]
 
 
 def parse_shell(text: str) -> Shell:
-    """A shell by its name, or by five numbers: "72x22:550:53:half", "6x11:780:86.4:2"."""
+    """Returns a shell by name or parameters: "72x22:550:53:half", "6x11:780:86.4:2"."""
     parts = text.split(":")
     if len(parts) == 1:
         return shell(text)

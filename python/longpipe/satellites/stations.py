@@ -1,4 +1,4 @@
-"""Ground stations: cities that are known, and places by latitude and longitude."""
+"""Ground stations: known cities, and places by latitude and longitude."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from longpipe.errors import ScenarioError
 
-# WGS 84: radius at the equator [m], flattening.
+# WGS 84: equatorial radius [m], flattening.
 RADIUS_M: Final = 6_378_137.0
 FLATTENING: Final = 1 / 298.257223563
 MOST_NEAREST: Final = 5
@@ -25,7 +25,7 @@ MOST_NEAREST: Final = 5
 class Station:
     """A place on the ground: geodetic latitude and longitude on WGS 84 [degree], height above the ellipsoid [m].
 
-    `least_elevation_deg` is its own, in place of the constellation's.
+    `least_elevation_deg` overrides the constellation's minimum elevation.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Station:
 
     @property
     def earth_fixed_m(self) -> np.ndarray:
-        """Its place in a frame that turns with the Earth: x to longitude 0 on the equator, z to the north [m]."""
+        """Returns the Earth-fixed position [m]: x towards longitude 0 on the equator, z towards the north pole."""
         latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
         squared = FLATTENING * (2 - FLATTENING)
         normal = RADIUS_M / math.sqrt(1 - squared * math.sin(latitude) ** 2)
@@ -52,7 +52,7 @@ class Station:
 
     @property
     def up(self) -> np.ndarray:
-        """Unit vector away from the ellipsoid, in the same frame."""
+        """Returns the Earth-fixed unit vector perpendicular to the ellipsoid."""
         latitude, longitude = math.radians(self.latitude_deg), math.radians(self.longitude_deg)
         level = math.cos(latitude)
         return np.array([level * math.cos(longitude), level * math.sin(longitude), math.sin(latitude)])
@@ -60,7 +60,7 @@ class Station:
 
 @cache
 def cities() -> dict[str, Station]:
-    """Every city that is known, the largest first."""
+    """Returns all known cities, the largest first."""
     with files(__package__).joinpath("cities.csv").open(encoding="utf-8") as file:
         rows = csv.DictReader(file)
         return {
@@ -69,7 +69,7 @@ def cities() -> dict[str, Station]:
 
 
 def station(text: str) -> Station:
-    """A city by its name, or a place: "47.37,8.54" or "Home=47.37,8.54"; ScenarioError with the nearest names."""
+    """Returns a city by name, or a place: "47.37,8.54", "Home=47.37,8.54". Raises ScenarioError with near names."""
     known = _by_plain_name()
     if found := known.get(_plain(text)):
         return found

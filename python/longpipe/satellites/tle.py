@@ -11,10 +11,10 @@ from longpipe.inputs import split_lines
 from longpipe.satellites.checks import check_satellite
 from longpipe.satellites.satellite import NEEDS, Elements
 
-# Of a line with its checksum, which some tools leave out.
+# Length of a line with its checksum, which some tools omit.
 LINE: Final = 69
 _SATELLITE: Final = ("catalogue number", 2, 7, re.compile(r"[ 0-9A-HJ-NP-Z][ 0-9]{3}[0-9]"), "five digits")
-# Name, columns from 0 on, form, and what the form is: those that SGP4 computes with.
+# Name, columns from 0, pattern and its description, for the fields that SGP4 uses.
 _FIELDS: Final = {
     "1": (
         _SATELLITE,
@@ -41,16 +41,16 @@ _MOST: Final = {
     "argument of perigee": 360,
     "mean anomaly": 360,
 }
-# The first line of a file of Hypatia: orbits, and satellites of each.
+# First line of Hypatia's files: orbits, and satellites per orbit.
 _OF_HYPATIA: Final = re.compile(r"\d{1,5}\s+\d{1,5}")
 
 
 def read_tles(file: str, text: str) -> Iterator[Elements]:
-    """Yields the satellites of TLEs of two or three lines; lines that are blank or begin with # say nothing."""
+    """Yields the satellites of TLEs with two or three lines; ignores blank lines and lines that start with #."""
     lines = split_lines(file, text, NEEDS)
     name, first = "", None
     for number, whole in enumerate(lines, 1):
-        # Spaces that do not break come with what was copied from a page.
+        # Text copied from web pages contains no-break spaces.
         line = whole.replace("\N{NO-BREAK SPACE}", " ").strip()
         where = f"{file}:{number}"
         if not line or line.startswith("#") or (number == 1 and _OF_HYPATIA.fullmatch(line)):
@@ -68,7 +68,7 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
         elif name:
             raise ScenarioError(f"{where}: {shown(line)} after the name {shown(name)}; needs line 1 of a TLE")
         else:
-            # Of three lines, the first is a name, which some begin with a 0.
+            # The first of three lines is a name, with an optional 0 before it.
             name = line.removeprefix("0 ").strip()
     if first is not None:
         raise ScenarioError(f"{file}:{len(lines)}: ends after the first line of a satellite; needs its second")
@@ -77,7 +77,7 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
 
 
 def _checked(where: str, line: str, number: str) -> str:
-    """Returns a line with its checksum; ScenarioError names the field that has another form."""
+    """Returns a line with its checksum. Raises ScenarioError with the field that is malformed."""
     if not line.startswith(f"{number} ") or len(line) not in (LINE - 1, LINE):
         raise ScenarioError(f"{where}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
     for name, begin, end, form, needs in _FIELDS[number]:

@@ -1,4 +1,4 @@
-"""Which satellites a ground station sees, and how far they are."""
+"""Visibility of satellites from ground stations, and their distances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from longpipe.satellites.stations import Station
 
 @dataclass(frozen=True)
 class Sight:
-    """What decides for some stations: their places, and the reach or the sine of the least elevation of each."""
+    """Rule of visibility of some stations: positions, and range or sine of the minimum elevation."""
 
     places_m: np.ndarray
     up: np.ndarray
@@ -22,7 +22,7 @@ class Sight:
 
     @classmethod
     def of(cls, constellation: Constellation, stations: Sequence[Station]) -> Sight:
-        """A station's own least elevation goes before the constellation's reach."""
+        """Creates the rule; a station's own minimum elevation overrides the constellation's range."""
         reach, elevation = [], []
         for one in stations:
             own = one.least_elevation_deg
@@ -37,7 +37,7 @@ class Sight:
         )
 
     def distances_m(self, satellites_m: np.ndarray) -> np.ndarray:
-        """Distance of each satellite from each station, by station and satellite [m]; infinite where it is not seen."""
+        """Returns distances by station and satellite [m]; infinite if the satellite is not visible."""
         away = satellites_m[None, :, :] - self.places_m[:, None, :]
         distance = np.sqrt(np.einsum("ijk,ijk->ij", away, away))
         height = np.einsum("ijk,ik->ij", away, self.up)

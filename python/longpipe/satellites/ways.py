@@ -1,4 +1,4 @@
-"""Routes of pairs over one constellation, step by step, and the delays of the links that any of them takes."""
+"""Routes of pairs over a constellation, step by step, and the delays of all used links."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from longpipe.satellites.round_trips import AT_ONCE, LIGHT_M_PER_S
 from longpipe.satellites.routes import Router
 from longpipe.satellites.stations import Station
 
-# How long after its last route a link's delay is still known, for packets under way [s].
+# Time for which a link's delay is known after its last use by a route, for packets in flight [s].
 AFTERWARDS_S: Final = 2.0
 
-# A satellite by its number, or station i as -1 - i.
+# Number of a satellite, or -1 - i for station i.
 Node = int
 Hop = tuple[Node, Node]
 
 
 @dataclass(frozen=True)
 class Ways:
-    """By pair: its route at step 0 and whenever it is another one, as step and satellites, () where there is none.
+    """By pair: first route and route changes as (step, satellites), with () for no route.
 
-    `longest_s` is the longest delay of one way of each pair, `knots` has steps and the delay [s] of each link there and
-    then; a link is named by the way in which a pair takes it first, and as long one way as the other.
+    `longest_s` is the longest one-way delay of each pair; `knots` has steps and delays [s] of each link. A link is
+    named by the direction in which a pair first uses it, and has the same delay in both directions.
     """
 
     changes: tuple[tuple[tuple[int, tuple[int, ...]], ...], ...]
@@ -46,9 +46,9 @@ def ways(
     step_s: float,
     count: int,
 ) -> Ways:
-    """The routes of pairs of stations, by index, at `count` steps from `begin_s` after the epoch on.
+    """Computes shortest routes by distance of pairs of stations, by index, at `count` steps from `begin_s` on.
 
-    The shortest ones by metres, found anew at each step. ScenarioError where a pair never has one, or none at step 0.
+    Raises ScenarioError if a pair never has a route, or none at step 0.
     """
     router = Router(constellation, stations)
     sources, rows = np.unique([a for a, _ in pairs], return_inverse=True)
@@ -83,7 +83,7 @@ def ways(
 
 
 def hops(pair: tuple[int, int], route: tuple[int, ...]) -> list[Hop]:
-    """The links of a pair's route; none where there is no route."""
+    """Returns the links of a pair's route; empty without a route."""
     return list(pairwise((-1 - pair[0], *route, -1 - pair[1]))) if route else []
 
 
@@ -110,7 +110,7 @@ def _knots(
             by_step[step].append(hop)
     knots: dict[Hop, list[tuple[int, float]]] = {hop: [] for hop in wanted}
     for step, satellites in _places(constellation, begin_s, step_s, sorted(by_step)):
-        # Stations from the end back, as their numbers have it.
+        # Negative numbers index stations from the end.
         places = np.concatenate([satellites, ground[::-1]])
         links = np.array(by_step[step])
         seconds = np.linalg.norm(places[links[:, 0]] - places[links[:, 1]], axis=1) / LIGHT_M_PER_S

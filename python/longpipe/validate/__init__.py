@@ -1,1 +1,1 @@
-"""longpipe beside independent simulators."""
+"""Comparison of longpipe with independent programs: ns-2, Linux, packetdrill."""

@@ -1,4 +1,4 @@
-"""The TCP of the machine's own kernel over a live path, beside the same path in virtual time."""
+"""TCP of the machine's kernel over a live path, compared with a simulation of the path."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,14 @@ _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 @dataclass(frozen=True)
 class Both:
-    """A number of the kernel's run and of the simulated one."""
+    """A quantity of the kernel's run and of the simulated run."""
 
     kernel: float
     longpipe: float
 
     @property
     def apart(self) -> float:
-        """How far the kernel's is from the simulated one, as a share of that."""
+        """Returns the difference relative to the simulated value."""
         return (
             self.kernel / self.longpipe - 1 if self.longpipe else 0.0 if self.kernel == self.longpipe else float("inf")
         )
@@ -38,24 +38,24 @@ class Both:
 
 @dataclass(frozen=True)
 class KernelComparison:
-    """One congestion control in both."""
+    """Comparison of one congestion control."""
 
     control: str
     goodput_bps: Both
-    # Averaged over the time for which the sender sends [packet].
+    # Mean over the time in which the sender sends [packet].
     queue_packets: Both
     lost_packets: Both
     certificate: Certificate
 
 
 def available() -> tuple[str, ...]:
-    """Congestion controls of the machine's kernel that are here, too."""
+    """Returns the congestion controls of the machine's kernel that longpipe has."""
     names = _AVAILABLE.read_text().split() if _AVAILABLE.exists() else []
     return tuple(sorted(name for name in names if longpipe_name(name) is not None))
 
 
 def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration: str, **changes: object) -> Scenario:
-    """One flow over a dumbbell, sent as Linux 6 does; all of the delay is the trunk's."""
+    """Returns a dumbbell with one flow of the profile linux-6; the trunk has the whole delay."""
     half_ps = TIME.parse(round_trip) // 2
     fields: dict[str, Any] = {
         "name": f"kernel-{control}",
@@ -75,7 +75,7 @@ def scenario(control: str, *, rate: str, round_trip: str, buffer: str, duration:
             "profile": "linux-6",
             "mss": f"{MSS} B",
             "congestion": longpipe_name(control),
-            # The handshake's.
+            # As from the handshake.
             "initial_rtt": round_trip,
         },
     }
@@ -92,9 +92,9 @@ def compare(
     seed: int = 1,
     **changes: object,
 ) -> KernelComparison:
-    """Sends for `duration` through both, with dotted fields of the scenario changed.
+    """Runs both for `duration`, with changed (dotted) fields of the scenario.
 
-    Raises ScenarioError for a control that one of them does not have, RunError where live paths can't be.
+    Raises ScenarioError for a control that one of them lacks, RunError if live paths are not possible.
     """
     if control not in available():
         raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, by this kernel")
@@ -107,7 +107,7 @@ def compare(
     trunk: dict[Any, Any] = simulated.ports.set_index("port").loc[TRUNK].to_dict()
     ports = done.certificate.ports
     place = list(ports["port"]).index(TRUNK)
-    # The queue is empty before the sender begins; what drains after it has ended is little.
+    # The queue is empty before the sender starts, and little is left when it ends.
     queue = float(ports["mean_queue_packets"][place]) * done.certificate.elapsed_s / seconds
     return KernelComparison(
         control=control,

@@ -1,4 +1,4 @@
-"""Linux 6.1's TCP over one bottleneck, in virtual time: what a run is, and what came of it."""
+"""TCP of Linux 6.1 over one bottleneck in virtual time: cases and results."""
 
 import json
 import math
@@ -22,20 +22,20 @@ LinuxControl = Literal[
     "reno", "cubic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed", "bic", "dctcp",
     "vegas", "yeah", "cdg", "nv", "lp",
 ]  # fmt: skip
-# Disciplines of tc whose `limit` counts packets, and all others that can stand behind the token bucket.
+# Disciplines of tc with a `limit` in packets, and all others that work behind the token bucket.
 BY_PACKETS: Final = ("pfifo", "codel", "fq_codel", "pie", "fq", "sfq")
 DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
-# Payload of a full segment, and its packet with headers and Ethernet's, which is what the bottleneck sends [bytes].
+# Payload of a full segment, and its length at the bottleneck, with all headers including Ethernet's [bytes].
 MSS: Final = 1448
 PACKET_BYTES: Final = 1514
 INTERVAL_S: Final = 0.1
-# What is measured of a run: from this share of it to its end.
+# Share of a run after which measurements start.
 STEADY: Final = 1 / 3
-# Longest that a start and each packet may take [s]; an idle core takes a twentieth of it.
+# Time limits for the start and per packet [s]; an idle core needs a twentieth.
 START_S, PACKET_S = 120.0, 0.002
-# How the guest asks tc for the queue: see `linux_guest.path`.
+# Syntax of the queue for the guest's tc: see `linux_guest.path`.
 QUEUE_COMMAND: Final = "['tc', '-n', 'r', '-batch', '-']"
-# A series has ten rows at least [s].
+# Minimum duration, so that a series has ten rows [s].
 LEAST_S: Final = 1.0
 STATES: Final = ("open", "disorder", "cwr", "recovery", "loss")
 
@@ -83,7 +83,7 @@ class LinuxCase(Model):
 
     @property
     def guest(self) -> dict[str, Any]:
-        """The case as the guest takes it."""
+        """Returns the case in the guest's format."""
         words = self.discipline.split()
         limited = "limit" in words or words[0] not in BY_PACKETS
         return {
@@ -108,17 +108,16 @@ class LinuxCase(Model):
 
 @dataclass(frozen=True)
 class LinuxRun:
-    """What Linux did.
+    """Results of a case in Linux.
 
-    `series` has a row for every 100 ms and flow: `time_s`, `flow`, then what TCP_INFO tells: `cwnd`, `ssthresh`,
+    `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`,
     `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`, and
     `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks` and `link_losses` count packets;
-    `receiver_limited_s` says for how long the receiver's window held each flow back.
+    `receiver_limited_s` is the time for which the receiver window limited each flow.
 
-    Where the sender's device was captured, `sent` has a row for every data segment that left it: `time_s`, `flow`
-    (numbered as they begin), `byte` (of its first one, from 0), `bytes`; `acks` has one for every ACK that it got:
-    `time_s`, `flow`, `ack` (bytes), `sacked` (blocks, as in 2896-4344). `pcap` is the capture itself, headers alone,
-    its clock from the start.
+    With a capture at the sender's device, `sent` has a row per data segment: `time_s`, `flow` (numbered by start),
+    `byte` (its first one, from 0), `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack` (bytes),
+    `sacked` (blocks, as in 2896-4344). `pcap` is the capture with headers only, its clock starting at 0.
     """
 
     case: LinuxCase
@@ -134,27 +133,27 @@ class LinuxRun:
     pcap: bytes | None = None
 
     def goodput(self, begin_s: float, end_s: float, flow: int = 0) -> float:
-        """Bytes acknowledged from one instant to another, which are multiples of 100 ms [bit/s]."""
+        """Returns the goodput between two times, multiples of 100 ms, from acknowledged bytes [bit/s]."""
         acked = self.of(flow)["bytes_acked"]
         return float(acked.loc[end_s] - acked.loc[begin_s]) * 8 / (end_s - begin_s)
 
     def median_srtt(self, begin_s: float, end_s: float, flow: int = 0) -> float:
-        """Median of the smoothed round trip after one instant up to another [s]."""
+        """Returns the median SRTT between two times [s]."""
         srtt = self.of(flow)["srtt_us"]
         return float(srtt[(srtt.index > begin_s) & (srtt.index <= end_s)].median()) / 1e6
 
     def of(self, flow: int) -> pd.DataFrame:
-        """One flow's series by `time_s`."""
+        """Returns the series of a flow, indexed by `time_s`."""
         return self.series[self.series["flow"] == flow].set_index("time_s")
 
 
 def seconds(time: str) -> float:
-    """A time as text in seconds."""
+    """Converts a time from text to seconds."""
     return TIME.parse(time) / 1e12
 
 
 def run(case: LinuxCase) -> LinuxRun:
-    """Runs a case in the guest; ScenarioError where it can't be had, RunError where it fails."""
+    """Runs a case in the guest. Raises ScenarioError if the guest is unavailable, RunError if it fails."""
     (found,) = run_each([case], seed=case.seed)
     return found
 
@@ -162,8 +161,8 @@ def run(case: LinuxCase) -> LinuxRun:
 def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
     """Runs cases in one start of the guest, one after another; yields each run as soon as it has finished.
 
-    `seed` stands in for the cases' own seeds: all draws of the guest follow from it and from the cases before. The
-    cases must all use ECN or none, and DCTCP alone or not at all, because a listening socket keeps these settings.
+    `seed` replaces the cases' own seeds: all random numbers depend on it and on the previous cases. All cases must
+    agree on ECN and on using only DCTCP, because a listening socket keeps these settings.
     """
     timeout_s = START_S + math.fsum(PACKET_S * _packets_at_most(case) for case in cases)
     guests = [case.guest for case in cases]
@@ -172,7 +171,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
             guests, seed=seed, timeout_s=timeout_s, read=lambda number, folder: _read(cases[number], folder)
         )
     except RunError as error:
-        # Of all that is written in tc's words only the discipline is the user's.
+        # Of the tc command only the discipline comes from the user.
         if QUEUE_COMMAND not in str(error):
             raise
         told = str(error).partition("early: ")[2].partition(": subprocess.")[0]
@@ -181,7 +180,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
 
 
 def _packets_at_most(case: LinuxCase) -> float:
-    """Packets that a case can send: as many as the bottleneck lets through, or twice what files need."""
+    """Returns the maximum number of packets of a case: those of the bottleneck, or twice those of files."""
     packets = RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES
     sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
     return min(packets, 2 * math.fsum(sizes) / MSS) if len(sizes) == len(case.flows) else packets
@@ -208,7 +207,7 @@ def _read(case: LinuxCase, share: Path) -> LinuxRun:
 
 
 def _packets(pcap: bytes) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Segments sent and ACKs got, of a capture at the sender; bytes count from the first of each flow."""
+    """Returns the segments sent and ACKs received in a capture at the sender; bytes count from each flow's first."""
     sent: list[tuple[float, int, int, int]] = []
     acks: list[tuple[float, int, int, str]] = []
     flows: dict[int, tuple[int, int]] = {}
@@ -235,7 +234,7 @@ def _packets(pcap: bytes) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _sacked(options: bytes, first: int) -> str:
-    """Blocks of the SACK option (RFC 2018), as text."""
+    """Returns the blocks of the SACK option (RFC 2018) as text."""
     place, sack, nothing = 0, 5, (0, 1)
     while place < len(options):
         kind = options[place]

@@ -1,8 +1,8 @@
-"""Runs the same path in longpipe and in Linux 6.1, and compares goodput, round trips, losses and windows.
+"""Runs the same path in longpipe and in Linux 6.1, and compares goodput, RTTs, losses and windows.
 
 Linux's bottleneck counts 14 bytes of Ethernet headers, which longpipe's packets lack: longpipe's rate is lower in
-proportion. A token bucket releases a packet at the instant at which longpipe begins to send it: longpipe's path is
-shorter by one packet's time, and its buffer has room for one packet more (`linux_disciplines`).
+proportion. A token bucket releases a packet when longpipe starts to send it, so longpipe's path is shorter by one
+packet's transmission time, and its buffer holds one packet more (`linux_disciplines`).
 """
 
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ from longpipe.validate.linux_disciplines import GUEST_HZ, switch_of
 from longpipe.validate.linux_guest.load import WRITE_S
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
-# Names of Linux that are others here, each by what it may be called.
+# Linux's names that differ in longpipe.
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
 TRUNK: Final = "switch1->switch2"
-# Disciplines that draw the packets that they drop or mark.
+# Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke")
 _COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
-# The guest sends segments one by one, and its application writes all that its buffer takes so often.
+# The guest sends single segments, and its application fills its buffer at this interval.
 TCP: Final[dict[str, Any]] = {
     "profile": "linux-6",
     "mss": f"{MSS} B",
@@ -47,13 +47,13 @@ TCP: Final[dict[str, Any]] = {
 
 
 def longpipe_name(control: str) -> str | None:
-    """What longpipe calls a congestion control of Linux; None where it has none of its kind."""
+    """Returns longpipe's name of a congestion control of Linux; None if longpipe lacks it."""
     known = kinds(Congestion)
     return next((name for name in NAMES.get(control, (control,)) if name in known), None)
 
 
 def missing(case: LinuxCase) -> str | None:
-    """What of a case longpipe does not have, in a line; None where it can run it."""
+    """Returns what longpipe lacks for a case, in a line; None if it can run the case."""
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
@@ -62,7 +62,7 @@ def missing(case: LinuxCase) -> str | None:
 
 
 def scenario(case: LinuxCase, **changes: object) -> Scenario:
-    """The case as a scenario, over IP, with dotted fields changed; ScenarioError where longpipe can't run it."""
+    """Returns the case as an IP scenario with changed fields. Raises ScenarioError if longpipe cannot run it."""
     lacks = missing(case)
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
@@ -120,21 +120,21 @@ def _group(case: LinuxCase, number: int) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class LinuxComparison:
-    """What both did; `longpipe` is None where longpipe can't run the case."""
+    """Results of both; `longpipe` is None if longpipe cannot run the case."""
 
     linux: LinuxRun
     longpipe: Result | None
 
     @property
     def steady_s(self) -> tuple[float, float]:
-        """From when to when goodput and round trips are measured [s]: of files all the time that they take."""
+        """Returns the interval in which goodput and RTT are measured [s]; for files their whole duration."""
         end = float(self.linux.series["time_s"].iloc[-1])
         files = all(flow.size is not None for flow in self.linux.case.flows)
         return 0.0 if files else round(end * STEADY, 1), end
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """A row per flow: `control`, then of each `goodput_mbps`, `srtt_ms` (median), `retransmissions`."""
+        """Returns a row per flow: `control`, then of both `goodput_mbps`, `srtt_ms` (median), `retransmissions`."""
         rows = []
         for number, flow in enumerate(self.linux.case.flows):
             begin, end = self.steady_s
@@ -155,7 +155,7 @@ class LinuxComparison:
 
     @property
     def losses(self) -> pd.DataFrame:
-        """Packets lost in the queue and on the link, and marked in the queue, a row for each simulator."""
+        """Returns packets lost in the queue and on the link, and marked in the queue, a row per simulator."""
         linux = self.linux
         rows: dict[str, tuple[int, ...]] = {"linux": (linux.queue_drops, linux.link_losses, linux.marks)}
         if self.longpipe is not None:
@@ -167,7 +167,7 @@ class LinuxComparison:
 
     @cached_property
     def windows(self) -> pd.DataFrame:
-        """The series of longpipe at Linux's instants: `time_s`, `flow`, `cwnd` [segments], `srtt_us`, `bytes_acked`."""
+        """Returns longpipe's series at Linux's times: `time_s`, `flow`, `cwnd` [segments], `srtt_us`, `bytes_acked`."""
         assert self.longpipe is not None  # noqa: S101 - asked for where it was run
         traces = self.longpipe.traces
         acks = traces["sequence"][traces["sequence"]["event"] == 1]
@@ -185,17 +185,17 @@ class LinuxComparison:
 
     @property
     def series(self) -> pd.DataFrame:
-        """Linux's series, with longpipe's beside it where it was run: `longpipe_cwnd`, `longpipe_srtt_us`, ..."""
+        """Returns Linux's series, with longpipe's columns if it ran: `longpipe_cwnd`, `longpipe_srtt_us`, ..."""
         if self.longpipe is None:
             return self.linux.series
         ours = self.windows.rename(columns=lambda name: name if name in ("time_s", "flow") else f"longpipe_{name}")
         return self.linux.series.merge(ours, on=["time_s", "flow"])
 
     def judged(self, tolerances: Tolerances) -> list[Judgement]:
-        """Goodput, round trip and retransmissions of each flow, then packets lost and marked in the queue.
+        """Judges goodput, RTT and retransmissions of each flow, and packets lost and marked in the queue.
 
-        Empty if longpipe did not run. Retransmissions are left out where netem draws losses, because longpipe draws
-        other ones.
+        Empty if longpipe did not run. Retransmissions are omitted with netem's random losses, because longpipe draws
+        different ones.
         """
         if self.longpipe is None:
             return []
@@ -210,7 +210,7 @@ class LinuxComparison:
 
     @property
     def not_judged(self) -> list[str]:
-        """Everything about the case that `judged` leaves out, a phrase each."""
+        """Returns everything that `judged` omits, a phrase each."""
         if self.longpipe is None:
             return ["everything, because Linux ran alone"]
         begin, case = self.steady_s[0], self.linux.case
@@ -223,25 +223,25 @@ class LinuxComparison:
 
 
 def _drawn(case: LinuxCase) -> str:
-    """Parts of a case that draw random numbers during a run, apart from losses on the link."""
+    """Returns the parts of a case with random numbers, except losses on the link."""
     discipline = case.discipline.split()[0]
     controls = ["BBR's phase"] if any(flow.control == "bbr" for flow in case.flows) else []
     return " and ".join([*controls, *([f"{discipline}'s drops"] if discipline in DRAWING else [])])
 
 
 def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> LinuxComparison:
-    """Runs a case in both, or in Linux alone; `changes` are dotted fields of longpipe's scenario.
+    """Runs a case in both, or in Linux only; `changes` are dotted fields of longpipe's scenario.
 
-    Raises ScenarioError where the guest can't be had.
+    Raises ScenarioError if the guest is unavailable.
     """
-    # Mistakes in the changes are told before the long run.
+    # Errors in the changes are reported before the long run.
     own = None if alone or missing(case) is not None else scenario(case, **changes)
     theirs = run(case)
     return LinuxComparison(theirs, None if own is None else simulate(own, seed=case.seed))
 
 
 def at(times: Any, trace: pd.DataFrame, flow: str, column: str) -> Any:  # noqa: ANN401 - arrays
-    """The latest value of a flow's column at each of the times; nan before the first."""
+    """Returns the latest value of a flow's column at each time; nan before the first."""
     rows = trace[trace["flow"] == flow]
     place = np.searchsorted(rows["time_s"].to_numpy(), times, side="right") - 1
     values = rows[column].to_numpy(dtype=float)

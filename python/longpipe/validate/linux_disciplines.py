@@ -21,16 +21,16 @@ from typing import Any, Final
 
 from longpipe.units import SIZE, TIME
 
-# Payload, headers and timestamps of a full segment, and the same with Ethernet's header [bytes].
+# Length of a full segment with headers and timestamps, without and with Ethernet's header [bytes].
 WIRE_BYTES: Final = 1500
 ETHERNET_BYTES: Final = 1514
-# What tc takes if it is not told [packets].
+# Default limits of tc [packets].
 FQ_CODEL_LIMIT: Final = 10_240
 FQ_LIMIT: Final = 10_000
-# tc's alpha and beta are counted in these.
+# Unit of tc's alpha and beta.
 PIE_UNIT: Final = 16
 MOST_SHIFT: Final = 32
-# Ticks per second of the guest's clock, and their length [ps].
+# Clock ticks per second of the guest, and their length [ps].
 GUEST_HZ: Final = 100
 TICK_PS: Final = 10**12 // GUEST_HZ
 _TIMES: Final = {"us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms", "s": "s"}
@@ -40,9 +40,9 @@ Words = dict[str, str]
 
 
 def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
-    """Policy and buffer of a switch, as a scenario has them; None for what longpipe does not have.
+    """Returns policy and buffer of a switch for a scenario; None if longpipe lacks the discipline.
 
-    `discipline` is as `LinuxCase.guest` has it, with its limit; `rate_bps` is the bucket's, by packets of Ethernet.
+    `discipline` is in the format of `LinuxCase.guest`, with its limit; `rate_bps` is the bucket's, of Ethernet packets.
     """
     name, *words = discipline.split()
     make = _KINDS.get(name)
@@ -59,14 +59,14 @@ def switch_of(discipline: str, rate_bps: int) -> dict[str, Any] | None:
 
 
 def _make_time(policy: dict[str, Any], packet_ps: int) -> None:
-    """For the packet that a token bucket would have taken."""
+    """Raises the target delay by the transmission time of the packet that a token bucket has peeked at."""
     if policy["kind"] in _TARGETS:
         target = TIME.parse(policy.get("target", _TARGETS[policy["kind"]]))
         policy["target"] = TIME.canonical(f"{target + packet_ps} ps")
 
 
 def _settings(words: list[str]) -> Words | None:
-    """Names with their values; flags have none."""
+    """Parses names with their values; flags have no value."""
     settings: Words = {}
     place = 0
     while place < len(words):
@@ -78,19 +78,19 @@ def _settings(words: list[str]) -> Words | None:
     return settings
 
 
-# Those of tc and of longpipe, if nothing else is said.
+# Defaults of tc and of longpipe.
 _TARGETS: Final = {"codel": "5 ms", "fq-codel": "5 ms", "pie": "15 ms"}
 _FLAGS: Final = ("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode")
 
 
 def _time(text: str) -> str:
-    """The bare numbers of tc are microseconds."""
+    """Converts a time of tc, whose bare numbers are microseconds."""
     number = text.rstrip("abcdefghijklmnopqrstuvwxyz")
     return TIME.canonical(f"{number} {_TIMES[text[len(number) :] or 'us']}")
 
 
 def _bytes(text: str) -> int:
-    """In longpipe's bytes."""
+    """Converts Ethernet bytes into longpipe's bytes."""
     number = text.lower().rstrip("bkm")
     return int(Fraction(number) * _SIZES[text.lower()[len(number) :]] * WIRE_BYTES / ETHERNET_BYTES)
 
@@ -100,7 +100,7 @@ def _size(count: int) -> str:
 
 
 def _room(limit: int) -> str:
-    """A port's buffer for a limit of tc [packets]: the packet being sent has left Linux's queue, but not the port."""
+    """Returns the buffer for a limit of tc [packets], which does not count the packet in transmission."""
     return f"{limit + 1} packets"
 
 
@@ -145,7 +145,7 @@ def _pie(words: Words) -> dict[str, Any]:
     policy: dict[str, Any] = {
         "kind": "pie",
         "rules": "linux",
-        # None goes below twice the MTU.
+        # The minimum is twice the MTU.
         "least_backlog": _size(2 * WIRE_BYTES - 1),
         "delay": "departure-rate" if "dq_rate_estimator" in words else "sojourn",
         "ecn": "ecn" in words,
@@ -176,7 +176,7 @@ def _red(words: Words) -> dict[str, Any]:
 
 
 def _shift(least: int, burst: int, mean: int) -> int:
-    """log2 of one over the mean's weight, for bursts of so many packets (tc-red(8); Floyd and Jacobson 1993)."""
+    """Returns log2(1/w_q) for bursts of `burst` packets (tc-red(8); Floyd and Jacobson 1993)."""
     beyond = burst + 1 - least / mean
     fits = (shift for shift in range(1, MOST_SHIFT) if beyond <= (1 - (1 - 2.0**-shift) ** burst) * 2**shift)
     return next(fits)

@@ -1,7 +1,7 @@
-"""User-mode Linux: where it is or how to get it, and one start of it with the cases to run.
+"""User-mode Linux: finds or fetches the kernel, and starts it with cases.
 
-It is Debian's package `user-mode-linux`, in Debian 12 Linux 6.1: one process of the host, whose root is the host's own
-file system, read-only. The kernel is GPL-2.0: it is run, never linked to or carried.
+It is Debian's package `user-mode-linux` (Linux 6.1 in Debian 12): a process that uses the host's file system read-only.
+The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
 """
 
 import hashlib
@@ -29,9 +29,9 @@ PROGRAM: Final = "linux.uml"
 PACKAGE: Final = "user-mode-linux"
 GUEST: Final = Path(__file__).parent / "linux_guest"
 MACHINE: Final = "x86_64"
-# What the host needs besides: a compiler for the shim, and what makes the path in the guest.
+# Other programs that the host needs: a compiler for the shim, and tools that set up the path.
 TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
-# How often the host looks whether a case has finished [s].
+# Interval at which the host checks whether a case has finished [s].
 POLL_S: Final = 0.05
 SYSTEM_PATH: Final = "/usr/sbin:/usr/bin:/sbin:/bin"
 BOOT: Final = (
@@ -43,8 +43,8 @@ BOOT: Final = (
     "init=/proc/self/cwd/init.sh",
     "con=null",
     "con0=fd:0,fd:1",
-    # The delay loop's length and RAID's fastest algorithm, for which the kernel would work until time passes; and the
-    # host's own randomness.
+    # Presets the delay loop and skips the choice of a RAID algorithm, whose calibrations wait for time to pass; and
+    # skips the host's random numbers.
     "lpj=1000000",
     "initcall_blacklist=raid6_select_algo,rng_init",
 )
@@ -54,24 +54,24 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """The program, and the folder that holds a folder of modules named by their version."""
+    """The kernel program, and the folder with its modules by version."""
 
     program: Path
     modules: Path
 
     @property
     def version(self) -> str:
-        """The kernel's version, as in 6.1.176."""
+        """Returns the kernel's version, as in 6.1.176."""
         return " ".join(sorted(folder.name for folder in self.modules.iterdir()))
 
 
 def home() -> Path:
-    """Where the package is unpacked and the shim is built: in the user's cache directory."""
+    """Returns the folder in the user's cache for the unpacked package and the shim."""
     return user_cache_path("longpipe") / "linux"
 
 
 def find() -> Kernel | None:
-    """The kernel, installed or unpacked before; None where it is neither."""
+    """Returns the installed or previously unpacked kernel, or None."""
     installed = shutil.which(PROGRAM)
     for program in (Path(installed) if installed else None, home() / "usr" / "bin" / PROGRAM):
         if program is not None and program.exists():
@@ -82,7 +82,7 @@ def find() -> Kernel | None:
 
 
 def problem() -> str | None:
-    """Why the guest does not run here as things are, in a line that says what to install; None where it does."""
+    """Returns why the guest cannot run here, with what to install; None if it can."""
     unfit = _unfit()
     if unfit is not None:
         return unfit
@@ -90,7 +90,7 @@ def problem() -> str | None:
 
 
 def get() -> Kernel:
-    """The kernel, fetched by `apt-get download` where it isn't there; ScenarioError where it can't be had."""
+    """Returns the kernel, fetched by `apt-get download` if necessary. Raises ScenarioError if it is unavailable."""
     unfit = _unfit()
     found = (find() or _fetch()) if unfit is None else None
     if found is None:
@@ -105,7 +105,7 @@ def boot(
 
     `read` gets a case's number and the folder with its results. Cases are those that `linux_guest.load` takes. `seed`
     seeds the randomness of the whole start, so that a case's draws depend on the cases before it. `timeout_s` limits
-    all cases together, in real time [s]. Raises ScenarioError where the kernel can't be had, RunError if the guest does
+    all cases together, in real time [s]. Raises ScenarioError if the kernel is unavailable, RunError if the guest does
     not finish.
     """
     kernel = get()
@@ -146,7 +146,7 @@ def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline:
 
 
 def _last_words(share: Path) -> str:
-    """What the guest said at last; of a program that it ran what that said at first, too."""
+    """Returns the last output of the guest, and the first output of a program that it ran."""
     for name in ("errors.txt", "console.txt"):
         file = share / name
         lines = file.read_text(errors="replace").strip().splitlines() if file.exists() else []
@@ -157,7 +157,7 @@ def _last_words(share: Path) -> str:
 
 @contextmanager
 def _running(command: list[str], environment: Mapping[str, str], share: Path) -> "Iterator[subprocess.Popen[bytes]]":
-    """Runs the guest in its folder, and ends all of it on leaving."""
+    """Context that runs the guest in its folder, and terminates all its processes at the end."""
     with (share / "console.txt").open("wb") as console:
         guest = subprocess.Popen(  # noqa: S603 - a fixed command
             command,
@@ -171,7 +171,7 @@ def _running(command: list[str], environment: Mapping[str, str], share: Path) ->
         try:
             yield guest
         finally:
-            # Its processes are processes of the host, which outlive it where it was ended from outside.
+            # Its processes are processes of the host, which survive if the guest is killed.
             with suppress(ProcessLookupError):
                 os.killpg(guest.pid, signal.SIGKILL)
             guest.wait()
@@ -188,13 +188,13 @@ def _unfit() -> str | None:
 
 
 def _fetch() -> Kernel | None:
-    """Unpacks the package into the cache directory, without installing it; None where apt can't get it."""
+    """Unpacks the package into the cache without installing it; returns None if apt cannot fetch it."""
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return None
     home().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home().parent) as name:
         folder = Path(name)
-        # apt fetches as another user where it is run by root.
+        # As root, apt fetches as another user.
         folder.chmod(0o755)
         got = subprocess.run(  # noqa: S603 - a fixed command
             ["apt-get", "download", "-qq", PACKAGE],  # noqa: S607
@@ -214,7 +214,7 @@ def _fetch() -> Kernel | None:
 
 
 def _shim() -> Path:
-    """The preloaded library, built once for each version of its source."""
+    """Returns the preloaded library, built once per version of its source."""
     source = (GUEST / "shim.c").read_bytes()
     path = home() / f"shim-{hashlib.sha256(source).hexdigest()[:16]}.so"
     if not path.exists():

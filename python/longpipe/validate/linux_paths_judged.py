@@ -1,4 +1,4 @@
-"""Runs random paths in longpipe, and judges each by what Linux did, without the guest."""
+"""Runs random paths in longpipe, and judges them by recorded results of Linux."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -14,10 +14,10 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 from longpipe.validate.linux_paths import DRAWN, draw
 
 TOLERANCES: Final = Tolerances(goodput=0.03, round_trip=0.05, counts=0.15)
-# Shares of a control's paths on which goodput and round trip, and the counts of packets, have to agree.
+# Required shares of a control's paths with agreement of goodput and RTT, and of packet counts.
 STEADY_SHARE, COUNTS_SHARE = 0.9, 0.8
 TIMES: Final = ("goodput_mbps", "srtt_ms")
-# Columns of Linux's results by the quantity judged.
+# Columns of Linux's results by judged quantity.
 COLUMNS: Final = {
     "goodput_mbps": "goodput_mbps",
     "srtt_ms": "median_srtt_ms",
@@ -28,18 +28,18 @@ COLUMNS: Final = {
 
 
 class PathJudgement:
-    """One path of one control: means of all draws of Linux's and of as many of longpipe's."""
+    """A path of a control: means over all draws of Linux and as many of longpipe."""
 
     def __init__(self, control: str, path: int, judgements: list[Judgement]) -> None:
         self.control, self.path, self.judgements = control, path, judgements
 
     def agree(self, quantities: Iterable[str]) -> bool:
-        """Whether all of these quantities agree."""
+        """Returns whether all of these quantities agree."""
         return all(one.agrees for one in self.judgements if one.quantity in quantities)
 
     @property
     def differing(self) -> list[Judgement]:
-        """Quantities that do not agree."""
+        """Returns the quantities that differ."""
         return [one for one in self.judgements if not one.agrees]
 
 
@@ -60,7 +60,7 @@ def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # no
 
 
 def measured(case: LinuxCase, seed: int) -> dict[str, float]:
-    """What longpipe makes of a case of one flow, at the instants at which Linux is measured."""
+    """Runs a case with one flow in longpipe, and measures it at Linux's times."""
     result = simulate(scenario(case), seed)
     end = seconds(case.duration)
     begin = round(end * STEADY, 1)

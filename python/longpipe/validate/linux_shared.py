@@ -1,4 +1,4 @@
-"""Paths drawn at random that several connections share, over queues that act: what Linux makes of them."""
+"""Random paths with AQM that several connections share, in Linux."""
 
 from collections.abc import Sequence
 from random import Random
@@ -10,23 +10,23 @@ import numpy.typing as npt
 from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, seconds
 
 SHARED: Final = 20
-# What a few packets decide is told apart from what differs always.
+# Minimum number of losses, so that few packets do not dominate.
 SEEDS: Final = 6
 MOST_FLOWS: Final = 8
 DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
 CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno", "bbr")
-# No queue is ever full [packets].
+# Buffer that never fills [packets].
 ROOM: Final = 1000
-# One connection after another begins [s].
+# Interval between the starts of connections [s].
 APART_S: Final = 0.5
-# RED's lower threshold: so many packets, or what so much time lets out [s] (Floyd, Gummadi and Shenker 2001).
+# RED's minimum threshold: packets, or the data of this time [s] (Floyd, Gummadi and Shenker 2001).
 RED_LEAST, RED_TARGET_S = 5, 0.0025
-# A path's share of its longest: above this rate half the time is enough [bit/s].
+# Rate above which half the duration suffices [bit/s].
 FAST: Final = 25e6
 
 
 def draw_shared(number: int) -> LinuxCase:
-    """A path of 5 to 50 Mbit/s and 10 to 200 ms, one to eight connections of CUBIC, Reno or BBR, a queue that acts."""
+    """Draws a path of 5 to 50 Mbit/s and 10 to 200 ms with AQM, and one to eight connections of CUBIC, Reno or BBR."""
     random = Random(f"shared path {number}")  # noqa: S311 - no secret
     rate, round_trip = _between(random, 5e6, 50e6), _between(random, 0.010, 0.200)
     words = [random.choice(DISCIPLINES)]
@@ -51,7 +51,7 @@ def draw_shared(number: int) -> LinuxCase:
 
 
 def shared_measures(found: LinuxRun) -> dict[str, float | int]:
-    """After a third of a run: goodput of all, its fairness, the median wait; of all of it: packets lost and marked."""
+    """Returns goodput, fairness and median delay after a third of a run, and losses and marks of the whole run."""
     end = seconds(found.case.duration)
     begin = round(end * STEADY, 1)
     flows = range(len(found.case.flows))
@@ -67,7 +67,7 @@ def shared_measures(found: LinuxRun) -> dict[str, float | int]:
 
 
 def jain(goodputs: Sequence[float]) -> float:
-    """Jain's index of fairness: 1 where all have the same, 1/n where one of n has all."""
+    """Returns Jain's index: 1 for equal shares, 1/n if one of n has everything."""
     shares = np.array(goodputs)
     return float(shares.sum() ** 2 / (len(shares) * (shares**2).sum()))
 
@@ -86,5 +86,5 @@ def _red(rate: float) -> list[str]:
 
 
 def _between(random: Random, low: float, high: float) -> float:
-    """Uniform in its logarithm."""
+    """Draws log-uniformly."""
     return float(low * (high / low) ** random.random())

@@ -1,4 +1,4 @@
-"""ns-2 with its settings of the year 2000, one TCP connection over one bottleneck.
+"""ns-2 with the settings of 2000: one TCP connection over one bottleneck.
 
 Coarse ticks, initial window 1, no SYN, no limited transmit, windows halved to whole segments.
 """
@@ -27,7 +27,7 @@ AGENTS: Final[dict[str, tuple[str, str]]] = {
     "sack": ("Agent/TCP/Sack1", "Agent/TCPSink/Sack1"),
     "vegas": ("Agent/TCP/Vegas", "Agent/TCPSink"),
 }
-# When its clock ticks [fraction of a tick]: 1 less its `boot_time_`, which its default seed draws.
+# Phase of its clock [fraction of a tick]: 1 minus `boot_time_`, drawn from its default seed.
 PHASE: Final = Fraction("0.444119")
 TIMEOUT_S: Final = 300
 VARIABLE_FIELDS: Final = 7
@@ -35,7 +35,7 @@ VARIABLE_FIELDS: Final = 7
 
 @dataclass(frozen=True)
 class Ns2Run:
-    """What ns-2 did: frames of `s` and `segment`, by order of time, and its sender's counters."""
+    """Results of ns-2: frames of `s` and `segment` in order of time, and the sender's counters."""
 
     sent: pd.DataFrame
     lost: pd.DataFrame
@@ -45,7 +45,7 @@ class Ns2Run:
 
 
 class Step(NamedTuple):
-    """A step of ns-2's sender: a segment sent (`send`), one expected next (`ack`), a variable's name and new value."""
+    """A step of ns-2's sender: a segment sent (`send`), the next expected (`ack`), or a variable and its new value."""
 
     s: float
     kind: str
@@ -53,12 +53,12 @@ class Step(NamedTuple):
 
 
 def available() -> bool:
-    """Whether ns-2 is installed."""
+    """Returns whether ns-2 is installed."""
     return shutil.which(PROGRAM) is not None
 
 
 def run(arguments: Sequence[object]) -> Ns2Run:
-    """Runs ns2.tcl, whose first lines say what its arguments are; ScenarioError where ns-2 is missing."""
+    """Runs ns2.tcl, which documents its arguments. Raises ScenarioError if ns-2 is missing."""
     *lines, end = _lines(arguments)
     data = [line for line in lines if line[4] == "tcp"]
     events = {
@@ -72,7 +72,7 @@ def run(arguments: Sequence[object]) -> Ns2Run:
 
 
 def watch(arguments: Sequence[object]) -> list[Step]:
-    """The steps of the sender in such a run."""
+    """Returns the steps of the sender in a run."""
     steps = []
     for line in _lines([*arguments, 1])[:-1]:
         if len(line) == VARIABLE_FIELDS:
@@ -85,9 +85,9 @@ def watch(arguments: Sequence[object]) -> list[Step]:
 
 
 def _lines(arguments: Sequence[object]) -> list[list[str]]:
-    """The fields of each line of the trace, whose last one has the counters.
+    """Returns the fields of each line of the trace; the last line has the counters.
 
-    Of packets: event, time, from, to, type, bytes, flags, flow, source, destination, number, packet; of variables:
+    Packets have event, time, from, to, type, bytes, flags, flow, source, destination, number, packet; variables have
     time, source, port, destination, port, name, value.
     """
     program = shutil.which(PROGRAM)
@@ -103,7 +103,7 @@ def _lines(arguments: Sequence[object]) -> list[list[str]]:
 
 
 def timer(tick: str) -> Coarse:
-    """ns-2's retransmission timer, which expires off the ticks."""
+    """Returns ns-2's retransmission timer, which does not expire on ticks."""
 
     def ticks(time: str) -> str:
         return f"{math.ceil(Fraction(TIME.parse(time), TIME.parse(tick)))} ticks"

@@ -1,7 +1,7 @@
-"""The same forced drops in longpipe and in ns-2: which segments each sends, in which order and when.
+"""Runs the same injected drops in longpipe and in ns-2, and compares order and times of segments.
 
-One connection sends a file over one bottleneck, over IP: cells would round what ns-2 does by packets. Links beside the
-bottleneck are a thousand times faster and without delay.
+One connection sends a file over an IP bottleneck; cells would round times. Links beside the bottleneck are a thousand
+times faster and without delay.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def _sorted(value: object) -> object:
 
 
 class DropCase(Model):
-    """One connection and the packets it loses; the options make ns-2 do as longpipe does and the other way round."""
+    """A connection and its lost packets; options select rules of longpipe in ns-2 and vice versa."""
 
     tcp: Flavor = Field(default="reno", description="Loss recovery")
     drop: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
@@ -61,16 +61,16 @@ class DropCase(Model):
 
     @property
     def guarded(self) -> bool:
-        """Whether repeated fast retransmits are guarded against."""
+        """Returns whether the guard against multiple fast retransmits is on."""
         return self.tcp in ("tahoe", "sack") if self.guard is None else self.guard
 
     @cached_property
     def packet_bytes(self) -> int:
-        """A full packet on the wire [bytes]."""
+        """Returns the length of a full packet on the wire [bytes]."""
         return SIZE.parse(self.mss) + HEADER_BYTES
 
     def scenario(self) -> Scenario:
-        """The case as a scenario."""
+        """Returns the case as a scenario."""
         mss, rate = SIZE.parse(self.mss), RATE.parse(self.rate)
         window = f"{self.window * mss} B"
         fast = f"{SPEED_UP * rate} bit/s"
@@ -110,7 +110,7 @@ class DropCase(Model):
         ).with_(**{"tcp.recovery": self.tcp})
 
     def arguments(self) -> list[str]:
-        """The case as arguments of the ns-2 script."""
+        """Returns the case as arguments of the ns-2 script."""
         options: dict[str, Any] = {"bugFix_": int(self.guarded)}
         if self.tcp == "vanilla":
             options["noFastRetrans_"] = 1
@@ -140,7 +140,7 @@ class DropCase(Model):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both sent: a frame by order of sending, with longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
+    """Segments of both, in order of transmission: longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
 
     case: DropCase
     sent: pd.DataFrame
@@ -148,28 +148,28 @@ class Comparison:
 
     @property
     def differs(self) -> pd.Series:
-        """Whether the segments differ, by order of sending."""
+        """Returns whether the segments differ, by order of transmission."""
         return (self.sent["longpipe_segment"] != self.sent["ns2_segment"]).fillna(True).astype(bool)
 
     @property
     def same_order(self) -> bool:
-        """Whether both sent the same segments in the same order."""
+        """Returns whether both sent the same segments in the same order."""
         return not self.differs.any()
 
     @property
     def first_difference(self) -> int | None:
-        """Number of the first segment sent that differs, from 0."""
+        """Returns the position of the first difference, from 0, or None."""
         return None if self.same_order else int(self.differs.to_numpy().argmax())
 
     @property
     def largest_lag_s(self) -> float:
-        """Largest difference between the instants at which both sent the same segment, up to a different one [s]."""
+        """Returns the largest difference in send times of equal segments, up to the first difference in order [s]."""
         alike = self.sent.iloc[: self.first_difference]
         return float((alike["longpipe_s"] - alike["ns2_s"]).abs().max())
 
 
 def compare(case: DropCase) -> Comparison:
-    """Runs the case in both; ScenarioError where ns-2 is missing."""
+    """Runs the case in both. Raises ScenarioError if ns-2 is missing."""
     result = simulate(case.scenario())
     ours, theirs = _longpipe(case, result), ns2.run(case.arguments()).sent
     sent = pd.concat([ours.add_prefix("longpipe_"), theirs.add_prefix("ns2_")], axis=1)

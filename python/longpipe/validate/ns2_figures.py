@@ -11,13 +11,13 @@ from longpipe.validate.ns2_drops import Comparison
 from longpipe.validate.ns2_transfers import TransferComparison
 
 LONGPIPE, NS2, LOST = BLUE, ORANGE, VERMILION
-# The detail shows this much, from shortly before the first loss or, without any, from the start.
+# Length of the detail, which starts shortly before the first loss, or at the start without losses.
 BEFORE_S: Final = 0.15
 DETAIL_S: Final = 1.2
 
 
 def sequences(found: TransferComparison) -> pd.DataFrame:
-    """What both sent and lost: `simulator`, `event` (sent, lost), `s`, `segment`."""
+    """Returns the segments that both sent and lost: `simulator`, `event` (sent, lost), `s`, `segment`."""
     frames = {
         ("ns-2", "sent"): found.ns2_sent,
         ("longpipe", "sent"): found.longpipe_sent,
@@ -54,7 +54,7 @@ def sequence(found: TransferComparison) -> Figure:
 def drops(comparison: Comparison) -> Figure:
     """Segments sent over time in longpipe and in ns-2 with the same packets dropped: from the first of them on.
 
-    Where the orders part is marked.
+    A mark shows where the orders differ.
     """
     sent, case = comparison.sent, comparison.case
     figure = Figure(figsize=(8, 4.8), layout="constrained")
@@ -64,7 +64,7 @@ def drops(comparison: Comparison) -> Figure:
         both = sent[[f"{side}_s", f"{side}_segment"]].dropna().astype(float).to_numpy()
         many = len(both) > MOST_SHAPES
         axes.plot(both[:, 0], both[:, 1], "o", color=colour, ms=size, mew=0, label=f"sent by {name}", rasterized=many)
-    # The bottleneck numbers what comes to it as it was sent.
+    # The bottleneck numbers packets in order of transmission.
     lost = sent.loc[sent.index.isin(case.drop), ["longpipe_s", "longpipe_segment"]].dropna().astype(float).to_numpy()
     if len(lost):
         axes.plot(lost[:, 0], lost[:, 1], "x", color=LOST, ms=9, mew=1.6, label="dropped")

@@ -1,4 +1,4 @@
-"""Drops, windows, queues, rates and options at random, here and in ns-2, and the rules by which they part."""
+"""Random drops, windows, queues, rates and options in longpipe and ns-2, and the rules that cause differences."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -21,12 +21,12 @@ LEVELS: Final[dict[str, Sequence[Any]]] = {
     "tick": ("1 ms", "10 ms", "100 ms"),
     "guard": (False, True),
 }
-# How many drops, within how many segments, of which the first is one of so many.
+# Number of drops, range of segments, and range of the first drop.
 DROPS, SPANS, STARTS = (1, 2, 3, 4, 5, 6, 8), (8, 20, 60, 150), 150
 
 
 def draw(tcp: Flavor, seed: int) -> DropCase:
-    """One case: 1 to 8 drops, every option of the flavor."""
+    """Draws a case: 1 to 8 drops, and every option of the flavor."""
     random = Random(f"{tcp} {seed}")  # noqa: S311 - no secret
     first, span = random.randrange(STARTS), random.choice(SPANS)
     drop = [random.randrange(first, first + span) for _ in range(random.choice(DROPS))]
@@ -40,7 +40,7 @@ def draw(tcp: Flavor, seed: int) -> DropCase:
 
 
 def run(tcp: Flavor, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Rows: the case, `first_difference` (none: the same segments in the same order), its `rule`, if known."""
+    """Yields rows: case, `first_difference` (None if the order is equal), and its `rule` if known."""
     for seed in seeds:
         comparison = compare(draw(tcp, seed))
         rule = None if comparison.same_order else explain(comparison)
@@ -54,7 +54,7 @@ def run(tcp: Flavor, seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
 
 
 def count(rows: pd.DataFrame) -> pd.DataFrame:
-    """Cases by what they did and flavor: `same order`, each rule, `unexplained`."""
+    """Counts cases by outcome and flavor: `same order`, each rule, `unexplained`."""
     did = rows["rule"].where(rows["rule"].notna(), "unexplained")
     did = did.where(rows["first_difference"].notna(), "same order")
     table = pd.crosstab(did.rename("did"), rows["tcp"])

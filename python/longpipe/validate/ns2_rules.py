@@ -1,4 +1,4 @@
-"""The rules of ns-2's TCP that longpipe does not share, and which of them a run of ns-2 followed."""
+"""Rules of ns-2's TCP that longpipe does not share, and their detection in a run of ns-2."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from longpipe.validate.ns2 import Step
 from longpipe.validate.ns2_drops import Comparison, DropCase
 
 DUPLICATES: Final = 3
-# ssthresh is at least that [segments].
+# Minimum ssthresh [segments].
 SMALLEST_WINDOW: Final = 2
-# ns-2 forgets srtt when the backoff passes 8, as 4.4BSD does, and goes on past the 64 of 4.4BSD.
+# ns-2 clears srtt when the backoff exceeds 8, as 4.4BSD, but backs off beyond 4.4BSD's limit of 64.
 FORGETFUL_BACKOFF, LARGEST_BACKOFF = 8, 64
-# Its trace rounds to a microsecond.
+# Resolution of its trace: a microsecond.
 INSTANT_S: Final = 2e-6
 
 
 class Rule(Enum):
-    """What ns-2 does and longpipe does not; `remedy` are options with which both do the same."""
+    """A rule of ns-2 only; `remedy` has options with which both agree."""
 
     SMALL_WINDOW = "a fast retransmit leaves half the window, even of less than two segments", "--guard"
     BEYOND_WINDOW = "the flywheel sends beyond the receiver's window", "--no-hoe, or a larger --window"
@@ -37,30 +37,30 @@ class Rule(Enum):
 
     @property
     def text(self) -> str:
-        """The rule in a clause."""
+        """Returns the rule as a clause."""
         return self.value[0]
 
     @property
     def remedy(self) -> str:
-        """Options of `longpipe validate ns2-drops`; empty if there are none."""
+        """Returns options of `longpipe validate ns2-drops`; empty if there are none."""
         return self.value[1]
 
 
 def explain(comparison: Comparison) -> Rule | None:
-    """The first rule that ns-2 followed up to the first segment that differs, or at all if none does."""
+    """Returns the first rule that ns-2 followed before the first difference, or at all without differences."""
     last = len(comparison.sent) if comparison.first_difference is None else comparison.first_difference
     sender = _Sender(comparison.case)
     followed = [found for step in ns2.watch(comparison.case.arguments()) for found in sender.follow(step)]
     if (last, Rule.RACE) in followed:
         return Rule.RACE
     rules = [rule for sent, rule in followed if sent <= last and rule is not Rule.RACE]
-    # What is forgotten shows at a timeout after the next measurement, if at all.
+    # A cleared srtt shows at a timeout after the next RTT sample, if at all.
     return min(rules, key=lambda rule: rule is Rule.FORGETS_SRTT, default=None)
 
 
 @dataclass
 class _Sender:
-    """ns-2's sender, as far as its steps show it."""
+    """State of ns-2's sender, reconstructed from its steps."""
 
     case: DropCase
     una: int = 0
@@ -81,7 +81,7 @@ class _Sender:
     expired_sent: int = 0
 
     def follow(self, step: Step) -> Iterator[tuple[int, Rule]]:
-        """The rules that show at a step, each with the segments sent until then."""
+        """Yields the rules that a step shows, each with the number of segments sent so far."""
         if step.s - self.expired_s < INSTANT_S and step.kind == "ack":
             yield self.expired_sent, Rule.RACE
         reaction = {

@@ -1,4 +1,4 @@
-"""The 72 transfers of lbd-01 in longpipe and in ns-2: completion, losses, timeouts, segments sent again."""
+"""The 72 transfers of lbd-01 in longpipe and in ns-2: completion, losses, timeouts, retransmissions."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,9 +17,9 @@ QUANTITIES: Final = ("completion_time_s", "losses", "first_losses", "timeouts", 
 
 @dataclass(frozen=True)
 class TransferComparison:
-    """What both did: the QUANTITIES of each, and frames of `s` and `segment` for what was sent and lost.
+    """Results of both: the QUANTITIES of each, and frames of `s` and `segment` of sent and lost packets.
 
-    `first_losses` counts those of the first overflow, which ends slow start.
+    `first_losses` counts the losses of the first overflow, which ends slow start.
     """
 
     transfer: Transfer
@@ -32,11 +32,11 @@ class TransferComparison:
 
     @property
     def difference(self) -> float:
-        """Relative difference of the completion times."""
+        """Returns the relative difference of the completion times."""
         return self.longpipe["completion_time_s"] / self.ns2["completion_time_s"] - 1
 
     def row(self) -> dict[str, Any]:
-        """Factors, each quantity of both, `difference`."""
+        """Returns factors, each quantity of both, and `difference`."""
         pairs = [(f"{name}_{kind}", getattr(self, kind)[name]) for name in QUANTITIES for kind in ("longpipe", "ns2")]
         return {**vars(self.transfer), **dict(pairs), "difference": self.difference}
 
@@ -44,7 +44,7 @@ class TransferComparison:
 def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
     """Runs a transfer in both, with or without the guard against repeated fast retransmits (`bugFix_`).
 
-    Raises ScenarioError where ns-2 is missing.
+    Raises ScenarioError if ns-2 is missing.
     """
     theirs = ns2.run(_arguments(transfer, guard=guard))
     course = Course.of(transfer, **{"tcp.reno.guard": guard, "tcp.newreno.guard": guard})
@@ -71,7 +71,7 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
 
 
 def _completion_s(arrived: pd.DataFrame) -> float:
-    """When the last segment came that had not come before."""
+    """Returns the time at which the last new segment arrived."""
     return float(arrived.drop_duplicates("segment")["s"].iloc[-1])
 
 
