@@ -1,4 +1,4 @@
-"""Scenarios: the one home of every default, with its unit and source."""
+"""Scenarios: fields with their defaults, units and sources."""
 
 import json
 from collections.abc import Mapping
@@ -187,12 +187,12 @@ learn("tcp.recovery", "a loss recovery", kinds(Recovery))
 learn("tcp.congestion", "a congestion control", kinds(Congestion))
 learn("switch.policy", "a buffer policy", kinds(Policy))
 
-# A run is of a scenario and a seed.
+# A run consists of a scenario and a seed.
 LARGEST_SEED: Final = 2**64 - 1
 
 
 class Scenario(Model):
-    """Everything one run needs besides its seed; the defaults are the LAN of ATM Forum/96-1761."""
+    """All inputs of a run besides its seed; the defaults describe the LAN of ATM Forum/96-1761."""
 
     name: str = Field(default="unnamed", min_length=1, max_length=200, description="A name for reports")
     duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
@@ -227,10 +227,10 @@ class Scenario(Model):
 
     @classmethod
     def from_toml(cls, source: str | Path, changes: Mapping[str, object] | None = None) -> Self:
-        """A scenario from a TOML file, whose stem is its default name, or from TOML text.
+        """Creates a scenario from a TOML file, whose stem is its default name, or from TOML text.
 
-        A `str` is text if it holds a line break or '='. Raises ScenarioError.
-        `changes` are as `with_` takes them, and may replace what is wrong.
+        A `str` is text if it contains a line break or '='. `changes` have the format of `with_`, and may replace
+        invalid values. Raises ScenarioError.
         """
         is_text = isinstance(source, str) and ("\n" in source or "=" in source)
         fields = parse_toml(str(source), "TOML text") if is_text else {"name": Path(source).stem, **load_toml(source)}
@@ -246,48 +246,48 @@ class Scenario(Model):
 
     @classmethod
     def example(cls, name: str) -> Self:
-        """A scenario to start from: "fiber", "geo", "leo", "starlink", "cellular", "aqm" or another of EXAMPLES.
+        """Returns an example scenario: "fiber", "geo", "leo", "starlink", "cellular", "aqm" or another of EXAMPLES.
 
         `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
         """
         return cls.from_toml(example(name)).with_(name=name)
 
     def to_toml(self) -> str:
-        """TOML text that gives this scenario back, every default written out."""
+        """Returns TOML text of this scenario, with all defaults written out."""
         return tomli_w.dumps(self._fields())
 
     def to_json(self) -> str:
-        """The fields as canonical JSON text, every default written out: `Scenario(**json.loads(text))` is this one."""
+        """Returns canonical JSON with all defaults written out; `Scenario(**json.loads(text))` equals this scenario."""
         return json.dumps(self._fields(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def with_(self, **changes: object) -> Self:
-        """A validated copy with dotted fields changed: `with_(**{"switch.buffer": "3000 cells"})`.
+        """Returns a validated copy with changed dotted fields: `with_(**{"switch.buffer": "3000 cells"})`.
 
-        The bare name of a kind that is there already, as `{"switch.policy": "red"}`, keeps its parameters.
+        The bare name of the present kind, as `{"switch.policy": "red"}`, keeps its parameters.
         """
         fields = self._fields()
         for path, value in changes.items():
             _set(fields, path, value)
         if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
-            # A known round trip replaces the handshake of a profile, as in a file.
+            # A given RTT replaces the handshake of a profile, as in a file.
             replace_handshake(fields["tcp"])
         return type(self)(**fields)
 
     def resolve(self) -> dict[str, Any]:
-        """What the core runs: every field present, every quantity an integer in the unit its name ends with."""
+        """Returns the input of the core: all fields, with quantities as integers in the unit of their name's suffix."""
         return resolve(self)
 
     @property
     def resolved(self) -> Mapping[str, Any]:
-        """What `resolve` gives, made once and shared by all who ask: not to be changed."""
+        """Returns the cached result of `resolve`, which must not be modified."""
         return KEPT.get(self).fields
 
     def digest(self) -> str:
-        """SHA-256 of the resolved scenario [64 hex digits]; the same for any two ways to write the same run."""
+        """Returns the SHA-256 of the resolved scenario [64 hex digits], independent of how the scenario is written."""
         return KEPT.digest(self)
 
     def resolved_json(self) -> str:
-        """The resolved scenario as canonical JSON."""
+        """Returns the resolved scenario as canonical JSON."""
         return KEPT.get(self).json
 
     def _fields(self) -> dict[str, Any]:
@@ -320,5 +320,5 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
 
 
 def _is_kind_of(part: object, value: object) -> bool:
-    """Whether a value is the bare name of what a part is: a level `red` is the file's own RED."""
+    """Returns whether a value is the bare name of a part's kind: a level `red` means the file's own RED."""
     return isinstance(part, Mapping) and isinstance(value, str) and part.get("kind") == value

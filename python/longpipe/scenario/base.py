@@ -1,4 +1,4 @@
-"""What every part of a scenario is made of: strict immutable models whose quantities are checked text with a unit."""
+"""Base of all parts of a scenario: strict immutable models whose quantities are checked text with a unit."""
 
 import dataclasses
 import inspect
@@ -16,13 +16,13 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, U
 
 
 class Model(BaseModel):
-    """A part of a scenario. Unknown fields are errors, values can't change, and ScenarioError is all it raises."""
+    """A part of a scenario. It is immutable, refuses unknown fields, and raises only ScenarioError."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
-        """Has `help()` show the fields, each with its default, unit and source."""
+        """Adds the fields with defaults, units and sources to the class's docstring, for `help()`."""
         super().__pydantic_init_subclass__(**kwargs)
         fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
         if fields:
@@ -37,7 +37,7 @@ class Model(BaseModel):
         )
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
-        """What differs from the defaults, and what has none."""
+        """Returns the fields that differ from their defaults or have none."""
         for name, field in type(self).model_fields.items():
             if field.is_required() or getattr(self, name) != field.default:
                 yield field.serialization_alias or name, getattr(self, name)
@@ -71,7 +71,7 @@ class Model(BaseModel):
 
 
 def _help(name: str, field: FieldInfo) -> Iterator[str]:
-    """A field in two lines: its name and default, and what it is."""
+    """Describes a field in two lines: name and default, and meaning."""
     if field.is_required():
         default = "required"
     elif isinstance(field.default, Model):
@@ -84,7 +84,7 @@ def _help(name: str, field: FieldInfo) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Becomes:
-    """What the core has for a value: a field whose name ends with `suffix`, and what `convert` makes of the value."""
+    """Conversion for the core: a field whose name ends with `suffix`, and the value converted by `convert`."""
 
     suffix: str
     convert: Callable[[Any], Any]
@@ -92,9 +92,9 @@ class Becomes:
 
 @dataclass(frozen=True)
 class Later:
-    """Of a field that was not there when scenarios were stored: the core has it only where it isn't the default.
+    """Marks a field that is younger than stored scenarios: the core gets it only if it is not the default.
 
-    Otherwise the digests of those scenarios, by which their runs are found, would change.
+    Otherwise the digests of stored scenarios would change, and their runs would not be found.
     """
 
 
@@ -103,24 +103,24 @@ LATER: Final = Later()
 
 @dataclass(frozen=True)
 class Checked(BeforeValidator):
-    """A check of a value as written, with the words by which a reference names what passes it."""
+    """A check of a written value, with the description of accepted values for the reference."""
 
     accepts: str = ""
 
 
 @dataclass(frozen=True)
 class Quantity(Checked, Becomes):
-    """A quantity within bounds: text with a unit, for the core a whole number of base units, None if unlimited."""
+    """A bounded quantity: text with a unit; for the core an integer number of base units, None if unlimited."""
 
     dimension: Dimension = dataclasses.field(kw_only=True)
     low: str = dataclasses.field(kw_only=True)
     high: str = dataclasses.field(kw_only=True)
-    # Whether 'auto' will do.
+    # Whether 'auto' is accepted.
     auto: bool = dataclasses.field(default=False, kw_only=True)
 
 
 def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = None) -> Quantity:
-    """From `low` to `high`; the core names it by the dimension's suffix unless there is another."""
+    """Creates a quantity from `low` to `high`; its suffix for the core is the dimension's by default."""
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     @lru_cache(maxsize=4096)
@@ -149,7 +149,7 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
 
 
 def _or_auto(quantity: Quantity) -> Quantity:
-    """The same, or 'auto', which is resolved before the core asks for it."""
+    """Creates a quantity that also accepts 'auto', which is resolved before it reaches the core."""
 
     def check(value: object) -> str:
         if isinstance(value, str) and value.strip() == AUTO:
@@ -177,7 +177,7 @@ def _check_decimals(fraction: float) -> float:
 
 
 def _parts(fraction: float) -> Fraction:
-    """As written, in parts per billion."""
+    """Converts a fraction exactly as written into parts per billion."""
     return Fraction(str(fraction)) * 10**9
 
 
@@ -214,7 +214,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 Duration = Annotated[str, _quantity(TIME, "1 ps", "2400 h")]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 SymbolRate = Annotated[str, _quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
-# To a billionth, which is exact.
+# Exact to a billionth.
 Decibels = Annotated[float, Field(ge=-100, le=100)]
 Delay = Annotated[str, _quantity(TIME, "0 s", "1000 s")]
 QueueTime = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
@@ -233,16 +233,16 @@ WebCycle = Annotated[str, _quantity(TIME, "1 ms", "100000 s")]
 SampleInterval = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
 Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
 Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
-# Of a step, where none is an outage.
+# Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
-# 65535 bytes of AAL5 payload leave room for this, 8 of LLC/SNAP and up to 100 of TCP/IP headers.
+# 65535 bytes of AAL5 payload hold this, 8 bytes of LLC/SNAP, and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
 Backlog = Annotated[str, _quantity(SIZE, "0 B", "1 GB")]
 Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 TurnQuantum = Annotated[str, _quantity(SIZE, "64 B", "1 GB")]
-# RFC 7323 scales a window to 1 GiB at most.
+# RFC 7323 limits a scaled window to 1 GiB.
 LARGEST_WINDOW: Final = "1 GiB"
 Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]
 WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
@@ -259,22 +259,22 @@ Buffer = Annotated[
     ),
 ]
 Probability = Annotated[float, Field(ge=0, le=1)]
-# As exact as it is written.
+# Exactly as written.
 Share = Annotated[
     float, Field(ge=0, le=1), AfterValidator(_check_decimals), Becomes("ppb", lambda share: int(_parts(share)))
 ]
-# Of something that is there for some of it: none would be nothing.
+# A fraction in (0, 1].
 PositiveShare = Annotated[float, Field(gt=0, le=1)]
-# What a set is to the core.
+# The core takes sets as sorted lists.
 ASCENDING: Final = Becomes("", lambda values: sorted(set(values)))
 
 
 def kind_or_table() -> BeforeValidator:
-    """Lets a bare name stand for the table with that kind and its defaults: "epd" for {kind = "epd"}."""
+    """Accepts a bare name for the table of that kind with its defaults: "epd" for {kind = "epd"}."""
     expand: Callable[[Any], Any] = lambda value: {"kind": value} if isinstance(value, str) else value  # noqa: E731
     return BeforeValidator(expand)
 
 
 def kinds(union: object) -> tuple[str, ...]:
-    """Names of the tables of which a field takes one."""
+    """Returns the kinds of a union of tables."""
     return tuple(str(model.model_fields["kind"].default) for model in get_args(get_args(union)[0]))

@@ -1,4 +1,4 @@
-"""How much a buffer holds: cells at an ATM switch, packets or bytes at an IP router."""
+"""Sizes of buffers: cells at an ATM switch, packets or bytes at an IP router."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ BufferUnit = Literal["cells", "packets", "bytes"]
 
 @dataclass(frozen=True)
 class Packet:
-    """A full segment's length in what buffers count."""
+    """Length of a full segment, in the units of buffers."""
 
     mss_bytes: int
     cells: int
@@ -27,15 +27,15 @@ class Packet:
 
     @classmethod
     def of(cls, tcp: Tcp) -> "Packet":
-        """A full segment of this TCP."""
+        """Returns the length of a full segment of this TCP."""
         mss, timestamps = SIZE.parse(tcp.mss), tcp.timestamps
         return cls(mss, packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
 
 
 def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest: Packet) -> dict[str, Any] | None:
-    """Unit and limit of a buffer, None if it has no limit; a BDP of bits is cells, or packets of the largest length.
+    """Returns unit and limit of a buffer, None if unlimited. A BDP becomes cells, or packets of the largest length.
 
-    Raises ScenarioError if it holds less than the largest packet, or counts what the framing does not have.
+    Raises ScenarioError if the buffer is smaller than the largest packet, or its unit does not fit the framing.
     """
     if text == UNLIMITED:
         return None
@@ -58,7 +58,7 @@ def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest:
 
 
 def bytes_of(buffer: Mapping[str, Any], packet_bytes: int) -> int:
-    """How many bytes a buffer with a limit, as the core has it, holds of packets of this length [bytes]."""
+    """Returns the size of a resolved buffer [bytes], filled with packets of this length [bytes]."""
     return int(buffer["limit"]) * {"cells": CELL_BYTES, "packets": packet_bytes, "bytes": 1}[buffer["unit"]]
 
 

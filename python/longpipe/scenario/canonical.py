@@ -1,4 +1,4 @@
-"""Canonical JSON of resolved scenarios: the core reads it, and its digest names a scenario."""
+"""Canonical JSON of resolved scenarios, which is read by the core and identifies a scenario by its digest."""
 
 import json
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ _ROWS: Final = ("nodes", "links", "flows", "vbr")
 def canonical_json(resolved: Mapping[str, Any]) -> str:
     """Returns a resolved scenario as JSON with its keys in order and without spaces.
 
-    Tables within a node, a link or a flow are encoded once for all that share them.
+    Tables that several nodes, links or flows share are encoded once.
     """
-    # Kept beside their texts, so that no two have one id.
+    # Kept with their texts, so that ids stay unique.
     known: dict[int, tuple[object, orjson.Fragment]] = {}
 
     def encoded(table: object) -> orjson.Fragment:
@@ -22,7 +22,7 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
             known[id(table)] = found = (table, orjson.Fragment(_json(table)))
         return found[1]
 
-    # What is not a table is a whole number, text or a list of whole numbers there, which both encoders write alike.
+    # Other values are integers, text or lists of integers, which both encoders write equally.
     whole: dict[str, Any] = {
         name: [{key: encoded(v) if type(v) is dict else v for key, v in row.items()} for row in value]
         if name in _ROWS

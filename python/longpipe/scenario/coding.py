@@ -1,7 +1,7 @@
-"""Adaptive coding and modulation: the step of a table that a carrier takes as its Es/N0 moves, and so its link's rate.
+"""Adaptive coding and modulation: selects a carrier's mode by its Es/N0, and so the rate of its link.
 
-Thresholds and instants are whole numbers, of billionths of a decibel and of picoseconds: a step begins at the first
-picosecond at which it may.
+Thresholds are integers in billionths of a decibel, times in picoseconds: a mode starts at the first possible
+picosecond.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from longpipe.units import SYMBOLS, TIME
 
 PS: Final = 10**12
 LATEST_PS: Final = TIME.parse("2400 h")
-# In a decibel.
+# Units per decibel.
 PARTS: Final = 10**9
 MOST_DB: Final = 100
 MOST_BITS: Final = 20
 MOST_MODCODS: Final = 1000
 OF_DVB_S2: Final = "dvb-s2"
 COLUMNS: Final = ("modcod", "esn0", "efficiency")
-# What a carrier below the least step has.
+# Mode of a carrier below the slowest threshold.
 NONE: Final = "none"
 
 
 @dataclass(frozen=True)
 class Modcod:
-    """A step: the least Es/N0 that it needs [1e-9 dB], and the bits of payload of a symbol."""
+    """A mode: required Es/N0 [1e-9 dB], and payload bits per symbol."""
 
     name: str
     least: int
@@ -46,7 +46,7 @@ class Modcod:
 
 
 def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
-    """Instants [ps], the rate from each on [bit/s] and its modcod; ScenarioError names `where`, or a file's line."""
+    """Returns times [ps] with the rate from then on [bit/s] and the mode. Raises ScenarioError with place or line."""
     knots = es_n0(where, path)
     table = modcods(path.modcods)
     baud = SYMBOLS.parse(path.symbol_rate)
@@ -65,7 +65,7 @@ def rates_of(where: str, path: Coded) -> list[tuple[int, int, str]]:
 
 
 def es_n0(where: str, path: Coded) -> list[tuple[int, int]]:
-    """Its knots: instants [ps] and Es/N0 [1e-9 dB]."""
+    """Returns the points of a path: times [ps] and Es/N0 [1e-9 dB]."""
     if (path.file is None) == (not path.esn0):
         both = "and a file" if path.esn0 else "none, and no file"
         raise ScenarioError(f"{where}.esn0: {both}; needs one of them")
@@ -79,9 +79,9 @@ def es_n0(where: str, path: Coded) -> list[tuple[int, int]]:
 
 
 def modcods(name: str) -> list[Modcod]:
-    """Those of a table that are of use, with more bits a symbol, and a higher threshold, each than the one before.
+    """Returns the useful modes of a table, ordered by bits per symbol and threshold.
 
-    ScenarioError names a file and its line.
+    Raises ScenarioError with file and line.
     """
     if name == OF_DVB_S2:
         return list(_dvb_s2())
@@ -133,7 +133,7 @@ def _of_file(file: str) -> list[tuple[int, int]]:
     found = [
         (now, _level(f"{file}:{line}: esn0", cells[place]))
         for line, now, cells in rows
-        # An empty cell says nothing new.
+        # An empty cell keeps the previous value.
         if cells[place]
     ]
     if not found or found[0][0] != 0:
@@ -158,16 +158,16 @@ def _parts(decibels: float) -> int:
 
 @dataclass
 class _Chooser:
-    """The step in force, by its number; -1 below the least."""
+    """Selects the mode over time, by number; -1 below the slowest."""
 
     thresholds: Sequence[int]
     hysteresis: int
     now: int
-    # Instants, and the step from each on.
+    # Times, and the mode from each on.
     found: list[tuple[int, int]]
 
     def take(self, at: int, level: int) -> None:
-        """The fastest step at a level, rounded down; but for hysteresis, if it is faster than the one in force."""
+        """Changes to the fastest mode at a level (rounded down), with hysteresis if it is a faster one."""
         if self.now >= 0 and level < self.thresholds[self.now]:
             step = bisect_right(self.thresholds, level) - 1
         else:
@@ -179,9 +179,9 @@ class _Chooser:
             self.found.append((at, step))
 
     def pass_line(self, since: int, begin: int, after: int, end: int) -> None:
-        """Goes along the line between two knots, neither of them included."""
+        """Processes the line between two points, without both ends."""
         while True:
-            # How far the level is from the edge, and from the other knot, in the direction in which it goes.
+            # Distance of the level from the threshold and from the next point, in the direction of change.
             if end < begin and self.now >= 0:
                 edge = self.thresholds[self.now]
                 gap, whole, below = begin - edge, begin - end, True
@@ -190,7 +190,7 @@ class _Chooser:
                 gap, whole, below = edge - begin, end - begin, False
             else:
                 return
-            # The first picosecond below the edge, or not below it.
+            # The first picosecond below the threshold, or at or above it.
             gap *= after - since
             at = since + (gap // whole + 1 if below else -(-gap // whole))
             if at >= after:
@@ -201,12 +201,12 @@ class _Chooser:
 def _steps(
     knots: Sequence[tuple[int, int]], thresholds: Sequence[int], hysteresis: int, between: str
 ) -> list[tuple[int, int]]:
-    """Instants, the first one 0, and the number of the step from each on."""
+    """Returns times, the first one 0, and the mode from each on."""
     at_zero = [level for at, level in knots if at == 0] or [knots[0][1]]
     first = bisect_right(thresholds, at_zero[-1]) - 1
     chooser = _Chooser(thresholds, hysteresis, first, [(0, first)])
     for (since, begin), (after, end) in pairwise([*knots, (LATEST_PS, knots[-1][1])]):
-        # What an instant has is its last knot's.
+        # The last of several points at one time counts.
         if after > since:
             chooser.take(since, begin)
             if between == "linear":

@@ -1,4 +1,4 @@
-"""Links of a graph that stand for routes over satellites: what they may be, and the routes themselves."""
+"""Links of a graph that represent routes over satellites: checks, and computation of the routes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from longpipe.satellites.ways import Ways
     from longpipe.scenario.buffers import Framing
 
-# What a link that stands for routes can't have besides, as of how it is written.
+# Fields that a link with satellite routes cannot have.
 _ALONE: Final = ("return_rate", "return_delay", "return_buffer", "return_policy", "return_path")
 
 
 @dataclass(frozen=True)
 class Sky:
-    """A constellation as some links have it: what they share, and their pairs of stations, by number."""
+    """A constellation shared by some links, with their pairs of stations by link number."""
 
-    # Shell, begin, step, and what delays are between steps.
+    # Shell, begin, step, and interpolation of delays.
     key: tuple[str, str, str, str]
     stations: dict[str, str] = field(default_factory=dict)
     pairs: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Sky:
 
 @dataclass(frozen=True)
 class Crossings:
-    """The links of a graph that stand for routes, by number: path, where that is written, the longest delay."""
+    """Links with satellite routes, by number: path, its field, and the longest delay."""
 
     paths: dict[int, Satellites]
     where: dict[int, str]
@@ -42,7 +42,7 @@ class Crossings:
 
 
 def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) -> Crossings:
-    """Those of a graph for a run of this length; ScenarioError for what they can't be."""
+    """Returns the links of a graph with satellite routes for a run of this duration. Raises ScenarioError."""
     where = {i: "network" if dumbbell else f"network.links[{i}]" for i in range(len(graph.links))}
     paths = {i: path for i, link in enumerate(graph.links) if (path := _as_graph(where[i], link)) is not None}
     where = {i: f"{where[i]}.path" for i in paths}
@@ -71,7 +71,7 @@ def crossings(graph: Graph, framing: Framing, duration: str, *, dumbbell: bool) 
 
 
 def _as_graph(where: str, link: Link) -> Satellites | None:
-    """The path of a link that stands for routes."""
+    """Returns the path of a link with satellite routes, or None."""
     for name, path in (("return_path", link.return_path), ("path", link.path)):
         if not isinstance(path, Satellites):
             continue
@@ -85,7 +85,7 @@ def _as_graph(where: str, link: Link) -> Satellites | None:
 
 
 def _check(where: str, path: Satellites, link: Link, kinds: Mapping[str, str]) -> None:
-    """ScenarioError for what doesn't go with routes that change."""
+    """Raises ScenarioError for fields that do not fit changing routes."""
     for node in link.between:
         if kinds.get(node) == "host":
             raise ScenarioError(f"{where}.as: graph, at {node!r}, a host; needs switches, which stand for stations")

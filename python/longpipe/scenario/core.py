@@ -1,4 +1,4 @@
-"""A part of a scenario as the core has it, by what the types of its fields say: names with units, whole numbers."""
+"""Converts parts of a scenario for the core by the types of their fields: names with units, integers."""
 
 from collections.abc import Callable, Collection
 from functools import cache
@@ -7,12 +7,12 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from longpipe.scenario.base import LATER, Becomes, Model
 
-# None where the core has a value as it is.
+# None if the value is passed unchanged.
 Convert = Callable[[Any], Any] | None
 
 
 def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Its fields, but for those named in `without`, ready for JSON; parts within it likewise."""
+    """Returns the fields of a part and its nested parts, ready for JSON, except those in `without`."""
     values, (fields, later) = part.__dict__, _fields(type(part), without)
     if later:
         left_out = {name for name, default in later if values[name] == default}
@@ -24,7 +24,7 @@ def core_fields(part: Model, without: tuple[str, ...] = ()) -> dict[str, Any]:
 def _fields(
     model: type[Model], without: tuple[str, ...]
 ) -> tuple[tuple[tuple[str, str, Convert], ...], tuple[tuple[str, Any], ...]]:
-    """Each field's name, its name in the core and what makes the core's value; names and defaults of LATER ones."""
+    """Returns each field's name, core name and conversion; and names and defaults of LATER fields."""
     found, later = [], []
     for name, field in model.model_fields.items():
         if name in without:
@@ -38,7 +38,7 @@ def _fields(
 
 
 def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Convert]:  # noqa: ANN401 - a type, as typing has them
-    """What a value of a type becomes: that of its parts first, then of the whole."""
+    """Returns suffix and conversion of a type: those of its parts first, then of the whole."""
     if get_origin(annotation) is Annotated:
         annotation, *more = get_args(annotation)
         metadata = (*metadata, *more)
@@ -60,7 +60,7 @@ def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - likewis
         suffix, convert = _becomes(parts[0])
         return suffix, list if convert is None else _of_each(convert)
     if origin in (Union, UnionType):
-        # Of several, kinds of a part, or values that the core has as they are.
+        # A union of kinds, or of values that are passed unchanged.
         suffix, convert = _becomes(parts[0])
         if convert is not None and NoneType in get_args(annotation):
             return suffix, _if_any(convert)

@@ -130,7 +130,7 @@ KINDS: Final = (Cbr, Poisson, Bursts, Voice, Video, Arrivals)
 
 
 def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
-    """What the core has for datagrams; ScenarioError for a file that can't be read, its line named."""
+    """Converts datagrams for the core. Raises ScenarioError with the line of an invalid file."""
     if isinstance(traffic, Voice):
         return core_fields(traffic.bursts())
     if isinstance(traffic, Arrivals):
@@ -139,14 +139,14 @@ def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
 
 
 def longest_bytes(core: dict[str, Any]) -> int:
-    """Length of the longest datagram of a flow as an IP packet, of what the core has for it [bytes]."""
+    """Returns the length of the longest IP packet of a resolved datagram flow [bytes]."""
     if core["kind"] == "arrivals":
         return HEADERS + max((payload for _, payload in core["sent_ps"]), default=0)
     return HEADERS + int(core["payload_bytes"])
 
 
 def _sent(file: str) -> list[list[int]]:
-    """Returns when each is sent [ps] and its payload [bytes]; Unix times count from the first row."""
+    """Returns send times [ps] and payloads [bytes] of a file; Unix times count from the first row."""
     table = read_table(file, "a CSV file of time and bytes")
     names = {"time": TIME, "bytes": SIZE}
     rows, units = series_table(table, LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_LINES)

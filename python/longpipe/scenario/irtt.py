@@ -1,4 +1,4 @@
-"""Round trips that irtt measured (`irtt client -o FILE.json`): the delay of a path over time."""
+"""Delays of a path from RTTs measured by irtt (`irtt client -o FILE.json`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from longpipe.units import TIME
 
 _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
-# A file of an hour at 10 ms, as the LENS data set has them, takes 300 MB unpacked.
+# An hour of probes every 10 ms, as in the LENS data set, takes 300 MB after decompression.
 _MOST_BYTES = 1 << 30
 
 
 def is_of_irtt(file: str) -> bool:
-    """Returns whether a file's name is one that irtt itself writes."""
+    """Returns whether a file name is one of irtt's."""
     return file.lower().endswith((".json", ".json.gz"))
 
 
 def knots(file: str, longest_ps: int) -> list[list[int]]:
-    """Instants since the first request and half of the round trips [ps], without lost ones; ScenarioError."""
+    """Returns times since the first request and half of the RTTs [ps], without lost probes. Raises ScenarioError."""
     requests = _requests(file)
     if not 1 <= len(requests) <= MOST_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")
@@ -40,7 +40,7 @@ def knots(file: str, longest_ps: int) -> list[list[int]]:
             delay = rtt * _PS_PER_NS // 2
             if not 0 <= delay <= longest_ps:
                 raise ScenarioError(f"{where}.delay.rtt: {rtt} ns; needs 0 to {2 * longest_ps // _PS_PER_NS} ns")
-            # The delay of a path before its first round trip is that of the first one.
+            # The delay before the first RTT equals the first one.
             found.append([(sent - first) * _PS_PER_NS if found else 0, delay])
         else:
             lost += 1
@@ -70,7 +70,7 @@ def _named(file: str, requests: list[Any]) -> Iterator[tuple[str, dict[str, Any]
 
 
 def _whole(where: str, request: dict[str, Any], *names: str) -> int:
-    """A whole number of nanoseconds, however deep."""
+    """Returns an integer number of nanoseconds from nested fields."""
     value: Any = request
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""Resolved scenarios, kept because to resolve one takes as long as to build it and most are asked for several times."""
+"""Cache of resolved scenarios, because resolving takes as long as building, and most are used several times."""
 
 import gc
 import hashlib
@@ -13,24 +13,24 @@ from longpipe.scenario.canonical import canonical_json
 
 S = TypeVar("S")
 
-# Nodes, links and flows of all that are kept; the latest is kept however large it is.
+# Maximum number of nodes, links and flows in the cache; the latest scenario always stays.
 MOST_PARTS: Final = 100_000
 
 
 @dataclass
 class Resolved:
-    """A resolved scenario; `fields` are shared, and therefore never changed."""
+    """A resolved scenario; `fields` are shared and must not be modified."""
 
     fields: dict[str, Any]
 
     @property
     def parts(self) -> int:
-        """Number of its nodes, links and flows."""
+        """Returns the number of nodes, links and flows."""
         return sum(len(self.fields[name]) for name in ("nodes", "links", "flows"))
 
     @cached_property
     def json(self) -> str:
-        """Canonical JSON, as the core reads it."""
+        """Returns canonical JSON, as the core reads it."""
         return canonical_json(self.fields)
 
 
@@ -47,19 +47,19 @@ def _without_collections() -> Iterator[None]:
 
 
 class Kept(Generic[S]):
-    """What is known of scenarios that live, by identity: to compare two of them takes as long as to resolve them."""
+    """Cache of live scenarios by identity, because comparing two takes as long as resolving them."""
 
     def __init__(self, resolve: Callable[[S], dict[str, Any]]) -> None:
-        """Takes what resolves a scenario."""
+        """Creates a cache with the function that resolves a scenario."""
         self._resolve = resolve
-        # The latest last.
+        # Ordered by last use, the latest last.
         self._resolved: dict[int, Resolved] = {}
         self._parts = 0
         self._digests: dict[int, str] = {}
         self._alive: dict[int, weakref.ref[S]] = {}
 
     def put(self, scenario: S) -> Resolved:
-        """Resolves a scenario, keeps that, and drops the oldest where there are too many."""
+        """Resolves a scenario, stores it, and evicts the oldest ones above the limit."""
         key = id(scenario)
         with _without_collections():
             resolved = Resolved(self._resolve(scenario))

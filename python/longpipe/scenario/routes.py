@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-# Nodes in all trees that are kept.
+# Maximum number of nodes in all cached trees.
 MOST_KEPT: Final = 4_000_000
 
 
 @dataclass
 class _Tree:
-    """A breadth-first search through switches from one node, continued as far as its callers need.
+    """A breadth-first search through switches from one node, continued as far as callers need.
 
-    `taken` holds the nodes that the search has taken from its queue, with their places in that order; `before` the
-    node from which it reached each of them.
+    `taken` contains the nodes taken from the queue, with their order; `before` the node from which each was reached.
     """
 
     queue: list[str]
@@ -23,21 +22,21 @@ class _Tree:
 
 
 class ShortestRoutes:
-    """Finds routes through switches; among routes of equally many hops, links that come first in `links` win."""
+    """Finds routes through switches; among routes with equal hops, earlier links in `links` win."""
 
     def __init__(self, kinds: Mapping[str, str], neighbours: Mapping[str, Sequence[str]]) -> None:
-        """Takes the kind of each node, host or switch, and the nodes linked to each one in the order of the links."""
+        """Creates a search from the kind of each node, and its neighbours in the order of links."""
         self._kinds, self._neighbours = kinds, neighbours
         self._trees: dict[str, _Tree] = {}
 
     @cached_property
     def _switches(self) -> dict[str, list[str]]:
-        """The switches among the neighbours of each node."""
+        """Returns the switches among the neighbours of each node."""
         kinds = self._kinds
         return {name: [one for one in all_ if kinds[one] == "switch"] for name, all_ in self._neighbours.items()}
 
     def find(self, first: str, last: str) -> tuple[str, ...] | None:
-        """Returns the nodes from one host to another; None if no switches connect them."""
+        """Returns the nodes from one host to another, or None without a route."""
         # Hosts with a single link share the tree of the switch behind it.
         head = self._neighbours[first]
         root = head[0] if len(head) == 1 and self._switches[first] else first
@@ -59,13 +58,13 @@ class ShortestRoutes:
         return tree
 
     def _node_before(self, tree: _Tree, last: str) -> str | None:
-        """Returns the neighbour of `last` that the search takes first, which is the one that reaches it."""
+        """Returns the neighbour of `last` that the search takes first, from which it reaches `last`."""
         taken = tree.taken
         ends = self._neighbours[last]
         if known := [(taken[name], name) for name in ends if name in taken]:
             return min(known)[1]
         wanted = set(ends)
-        # All that was taken stays at the front of the queue.
+        # Taken nodes stay at the front of the queue.
         while len(taken) < len(tree.queue):
             here = tree.queue[len(taken)]
             taken[here] = len(taken)

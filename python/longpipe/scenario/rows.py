@@ -1,4 +1,4 @@
-"""Columns of series: quantities with a unit in the head, in the cell or in neither, and times from the first row on."""
+"""Columns of series files: quantities with units in the head, in the cell or by default, and times."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from longpipe.inputs.table import Table, head_parts, shown_heads
 from longpipe.units import TIME, Dimension
 
 PS: Final = 10**12
-# From 1973 on a bare time is a Unix time, of seconds, or by its size of milliseconds, microseconds or nanoseconds.
+# Bare times from 1973 on are Unix times in seconds or, by their size, in ms, us or ns.
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
-# What a series calls its instants.
+# Head of the column of times.
 _TIMES: Final = ("time", "timestamp")
 _SHOWN: Final = 40
 
 
 @dataclass
 class Column:
-    """A column of quantities, and what was read of it so far.
+    """A column of quantities, with the range read so far.
 
-    A bare number counts in the head's unit, or in `bare` where the head has none.
+    A bare number has the head's unit, or `bare` by default.
     """
 
     file: str
@@ -35,7 +35,7 @@ class Column:
     dimension: Dimension
     bare: str
     most: int
-    # What the values are divided by, as round trips are.
+    # Divisor of the values, 2 for RTTs.
     divisor: int = 1
     unit: str = ""
     is_bare: bool = False
@@ -54,7 +54,7 @@ class Column:
             self._scale = self.dimension.units[self.bare] / self.divisor
 
     def read(self, line: int, cell: str) -> int:
-        """Returns a cell in base units, rounded; ScenarioError names line and column."""
+        """Returns a cell in base units, rounded. Raises ScenarioError with line and column."""
         value = scaled(cell, self._scale)
         if value is None:
             value = self._with_unit(line, cell)
@@ -80,7 +80,7 @@ class Column:
         return round(number * self.dimension.units[unit] / self.divisor)
 
     def span(self) -> str:
-        """Returns name and range of what was read, for a note."""
+        """Returns name and range of the values read, for a note."""
         if self.least_read is None or self.most_read is None:
             return f"{self.head} empty"
         low, high = (self.dimension.format(value) for value in (self.least_read, self.most_read))
@@ -88,7 +88,7 @@ class Column:
         return f"{self.head} {low if low == high else f'{low} to {high}'}{halved}"
 
     def doubt(self, meant: str, low: int | None = None, high: int | None = None) -> Iterator[str]:
-        """Yields a line if bare numbers stay below `low` or reach `high` [base units]: `meant` may be their unit."""
+        """Yields a warning if bare numbers stay below `low` or reach `high` [base units]; `meant` may be their unit."""
         if not self.is_bare or not self.most_read:
             return
         if (low is not None and self.most_read < low) or (high is not None and self.most_read >= high):
@@ -101,26 +101,26 @@ class Column:
 
 @dataclass
 class Times:
-    """The instants of a series [ps]: from the first row on, or from 0 on unless they are Unix times."""
+    """Times of a series [ps], relative to the first row; for datagrams only if they are Unix times."""
 
     file: str
     head: str
     unit: str
     latest: int
-    # Whether the first row is at 0 whatever its time; if not, Unix times alone count from it.
+    # Whether all times count from the first row; otherwise only Unix times do.
     from_first: bool
     strictly: bool = True
     begin: int | None = None
     last: int = -1
     rows: int = 0
-    # Of the second row of three or more, if its time is a number of seconds without a unit.
+    # Time of the second row of three or more, if it is a bare number of seconds.
     second: int | None = None
     _second: int | None = None
     _bare: str = "s"
     _is_bare: bool = False
 
     def read(self, line: int, cell: str) -> int:
-        """Returns an instant; ScenarioError unless it is after the one before."""
+        """Returns a time. Raises ScenarioError unless it is after the previous one."""
         value = self._value(line, cell)
         if abs(value) > _FARTHEST_PS:
             raise ScenarioError(
@@ -166,7 +166,7 @@ class Times:
         return round(number * TIME.units[unit])
 
     def note(self) -> str:
-        """Returns rows and span, and where 0 is, for a note."""
+        """Returns rows, span and origin of times, for a note."""
         text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {TIME.format(max(0, self.last))}"
         if not self.begin:
             return text
@@ -176,7 +176,7 @@ class Times:
 
 @dataclass
 class SeriesTable:
-    """A table with a column of instants and named others: `columns` by name, `at` their places in a row."""
+    """A table with a column of times and named others: `columns` by name, `at` their index in a row."""
 
     table: Table
     times: Times
@@ -184,7 +184,7 @@ class SeriesTable:
     at: dict[str, int] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[tuple[int, int, list[str]]]:
-        """Yields line, instant and cells of each row."""
+        """Yields line number, time and cells of each row."""
         place = self.at["time"]
         for line, cells in self.table:
             yield line, self.times.read(line, cells[place]), cells
@@ -192,7 +192,7 @@ class SeriesTable:
             raise ScenarioError(f"{self.table.file}: 0 rows; needs 1 or more")
 
     def keep_notes(self, doubts: Sequence[str] = ()) -> None:
-        """Keeps what was read, once all of it was."""
+        """Records notes and warnings about the file, after all rows have been read."""
         spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
         read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans])
         keep(self.table.file, Notes(read, tuple(doubts), self.times.second))
@@ -208,9 +208,9 @@ def series_table(
     least_others: int = 1,
     most_rows: int,
 ) -> tuple[SeriesTable, dict[str, str]]:
-    """Returns a table with its times, and the units of the other columns by name, as their heads have them.
+    """Returns a table with its times, and the units of the other columns from their heads.
 
-    Heads are of `names`, with a unit in brackets or behind an underscore; ScenarioError for another one.
+    Heads are one of `names`, with a unit in brackets or after an underscore. Raises ScenarioError for other heads.
     """
     file = table.file
     at: dict[str, int] = {}
@@ -239,7 +239,7 @@ def series_table(
 
 
 def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
-    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", or "delay_ms" where that is a unit."""
+    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", or "delay_ms" if the suffix is a unit."""
     name, unit = head_parts(head)
     name = name.casefold()
     begin, underscore, end = name.rpartition("_")

@@ -1,4 +1,4 @@
-"""The version of what a scenario may hold."""
+"""Version of the scenario schema."""
 
 import hashlib
 import json
@@ -7,14 +7,14 @@ from typing import Any, Final
 from longpipe import _core
 from longpipe.scenario import Scenario
 
-# Words for people, which change no scenario.
+# Texts, which do not affect scenarios.
 _WORDS: Final = frozenset({"description", "title"})
 
 
 def schema_version() -> str:
-    """Version of the package and hash of all fields, their types, limits and defaults [12 hex digits].
+    """Returns the package version and a hash of all fields, types, limits and defaults [12 hex digits].
 
-    Where it is equal the same TOML file is the same scenario.
+    With equal versions, equal TOML files are equal scenarios.
     """
     schema = _silent(Scenario.model_json_schema(by_alias=True))
     text = json.dumps(schema, sort_keys=True, separators=(",", ":"))
@@ -22,7 +22,7 @@ def schema_version() -> str:
 
 
 def _silent(schema: Any, *, names: bool = False) -> Any:  # noqa: ANN401 - any JSON value
-    """The schema without words; `names` where its keys are names of fields, of which one may be called title."""
+    """Returns the schema without texts; `names` if its keys are field names, one of which may be "title"."""
     if isinstance(schema, list):
         return [_silent(item) for item in schema]
     if not isinstance(schema, dict):

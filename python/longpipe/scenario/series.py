@@ -1,4 +1,4 @@
-"""What a link does over time, as the core has it: from a scenario's own lists, a file, or satellites."""
+"""Time-varying links for the core, from a scenario's lists, a file, a carrier or satellites."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PS_PER_MS: Final = 10**9
 PS_PER_NS: Final = 10**3
 LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
 FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
-# Of a schedule: lines, and the latest instant [ms].
+# Limits of a schedule: number of lines, and latest time [ms].
 MOST_LINES: Final = 10_000_000
 LATEST_MS: Final = 100 * 86_400 * 1000
 _MOST_DIGITS: Final = 18
@@ -29,20 +29,20 @@ _MOST_DIGITS: Final = 18
 
 @dataclass(frozen=True)
 class Series:
-    """A link that moves: `motion` is the core's, and `loss`, if there is any of it, likewise."""
+    """A resolved time-varying link: `motion`, and `loss` if the file has any."""
 
     motion: dict[str, Any]
     loss: dict[str, Any] | None = None
 
     @property
     def most_delay_ps(self) -> int | None:
-        """The longest delay, if that moves."""
+        """Returns the longest delay, or None for a constant delay."""
         delay = self.motion.get("delay")
         return None if delay is None else max(knot[1] for knot in delay["knots_ps"])
 
 
 def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
-    """What a line could send over a run, whose service is as the core has it [bit/s]; outages apart."""
+    """Returns the mean rate of a resolved service over a run, without outages [bit/s]."""
     if service["kind"] == "opportunities":
         instants = service["instants_ps"]
         turns, rest = divmod(duration_ps, instants[-1])
@@ -68,7 +68,7 @@ class _Parts:
 
 
 def series(where: str, path: Moving | File | Coded | Satellites, duration: str) -> Series:
-    """A link's series for a run of this length; ScenarioError names `where`, or a file and its line."""
+    """Returns a link's series for a run of this duration. Raises ScenarioError with place, or file and line."""
     duration_ps = TIME.parse(duration)
     if isinstance(path, Moving):
         parts = _of_lists(where, path)
@@ -126,7 +126,7 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
 
 
 def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_ps: int) -> list[list[int]]:
-    """Those of a list, handovers and missing routes, in order; those that touch are one."""
+    """Returns outages of a list, of handovers and of missing routes, ordered and merged."""
     found = list(own)
     for since, until in outages.intervals:
         if TIME.parse(until) <= TIME.parse(since):
@@ -163,13 +163,13 @@ def _of_file(path: File) -> _Parts:
 
 
 def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
-    """Milliseconds, one a line, that never go back; the last one is the length of a cycle."""
+    """Parses a schedule: a nondecreasing millisecond per line, of which the last is the period."""
     if not text or len(text) > MOST_LINES:
         raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
     instants: list[int] = []
     last = 0
     for number, line in enumerate(text, 1):
-        # Signs and underscores, which int takes, are no digits.
+        # Refuses signs and underscores, which int accepts.
         if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
         now = int(line)

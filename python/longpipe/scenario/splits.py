@@ -1,4 +1,4 @@
-"""Connections that proxies split, as the core has them: a host beside each proxy's switch, and a flow for each part."""
+"""Split connections for the core: a host beside each proxy's switch, and a flow per part of a connection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,20 +15,20 @@ from longpipe.scenario.traffic import Traffic
 from longpipe.scenario.web import Web
 from longpipe.units import SIZE, UNLIMITED
 
-# Between a switch and its proxy, which are one machine.
+# Link between a switch and its proxy, which are one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies let pass: datagrams, and connections whose requests go the other way.
+# Traffic that proxies do not split: datagrams, and web connections with requests in the other direction.
 UNSPLIT: Final = (*KINDS, Web)
-# A connection needs room for one segment while it waits for another one's.
+# A connection needs room for a segment while another one is not acknowledged yet.
 _LEAST_SEGMENTS: Final = 2
 
 
 @dataclass(frozen=True)
 class Split:
-    """A graph with the parts of split connections behind its own flows; each of these is the last of its parts.
+    """A graph with the parts of split connections after its own flows, each of which is the last of its parts.
 
-    `of` says of each part behind them which flow it is of, `fields` what the core has of a flow besides; by index.
+    `of` has the flow of each additional part, `fields` additional core fields of flows, by index.
     """
 
     graph: Graph
@@ -37,7 +37,7 @@ class Split:
 
 
 def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
-    """What the proxies of a graph make of its flows; ScenarioError for what they can't split."""
+    """Splits the flows of a graph at its proxies. Raises ScenarioError if a proxy cannot split a flow."""
     peps = {node.name: node.pep for node in graph.nodes if node.pep is not None}
     for i, node in enumerate(graph.nodes):
         if node.pep is not None and node.kind == "host":
@@ -81,12 +81,12 @@ def split(network: Network, traffic: Traffic, graph: Graph) -> Split:
 
 
 def _names(graph: Graph, way: list[int]) -> list[str]:
-    """The nodes of a route."""
+    """Returns the nodes of a route."""
     return [graph.links[way[0] // 2].between[way[0] % 2], *(graph.links[k // 2].between[1 - k % 2] for k in way)]
 
 
 def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
-    """ScenarioError for a proxy with less room than connections need; `tcps` are those of all flows."""
+    """Raises ScenarioError for a proxy with too small a buffer; `tcps` are those of all flows."""
     for i, own in split.fields.items():
         if (onward := own.get("onward")) is None:
             continue
@@ -99,12 +99,12 @@ def check_buffers(network: Network, split: Split, tcps: list[Tcp]) -> None:
 
 
 def _host(switch: str) -> str:
-    """The host that stands for a switch's proxy."""
+    """Returns the name of the host that represents a switch's proxy."""
     return f"{switch}-pep"
 
 
 def _parts(flow: Flow, at: list[str], there: list[str], back: list[str]) -> Iterator[Flow]:
-    """A flow's connections, one after the other."""
+    """Yields the connections of a flow, in order."""
     ends = [there[0], *at, there[-1]]
     for number, (first, last) in enumerate(pairwise(ends)):
         way = there[there.index(first) : there.index(last) + 1]
@@ -120,7 +120,7 @@ def _parts(flow: Flow, at: list[str], there: list[str], back: list[str]) -> Iter
 
 
 def _over(tcp: Tcp | None, own: Tcp | None) -> Tcp | None:
-    """What a flow has of its own, and over it what its proxy has."""
+    """Returns a flow's own TCP fields, overridden by those of its proxy."""
     if tcp is None or own is None:
         return own or tcp
     return tcp.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})

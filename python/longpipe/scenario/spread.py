@@ -1,4 +1,4 @@
-"""Satellites in place of links that stand for routes: routers, stations' transmitters, flows whose routes change."""
+"""Expands links with satellite routes into routers, stations' transmitters, and flows with changing routes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 Resolved = dict[str, Any]
 Gaps = list[list[int]]
-# Behind a transmitter, which has sent a packet before it is under way.
+# Link after a transmitter, which has already serialized the packet.
 _AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
-# What links over one constellation share.
+# Fields that links of one constellation share.
 _SHARED: Final = ("rate_bps", "buffer", "policy")
 
 
 def spread(resolved: Resolved, over: Crossings) -> Resolved:
-    """The same with nodes and links for what some route uses; ScenarioError where links or flows don't go together."""
+    """Returns a resolved scenario with nodes and links for all used routes. Raises ScenarioError for conflicts."""
     links = resolved["links"]
     kept = [k for k in range(len(links)) if k // 2 not in over.paths]
     build = _Build(over, [*resolved["nodes"]], [links[k] for k in kept], {k: place for place, k in enumerate(kept)})
@@ -47,18 +47,18 @@ class _Build:
     over: Crossings
     nodes: list[dict[str, Any]]
     links: list[dict[str, Any]]
-    # Numbers of links that stay, by those that they had.
+    # New numbers of the remaining links, by old number.
     kept: dict[int, int]
     positions: dict[str, int] = field(default_factory=dict)
     numbers: dict[tuple[str, str], int] = field(default_factory=dict)
-    # Of each link that stands for routes: instants [ps], and the links from then on, both ways; none without a route.
+    # By link with satellite routes: times [ps], and the links from then on in both directions; empty without a route.
     ways: dict[int, list[tuple[int, list[int], list[int]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.positions = {node["name"]: place for place, node in enumerate(self.nodes)}
 
     def add(self, links: Sequence[dict[str, Any]], number: int, sky: Sky, ways: Ways) -> None:
-        """The routes of a constellation's links."""
+        """Adds the routes of a constellation's links."""
         first = next(iter(sky.pairs))
         like = links[2 * first]
         for k in (k for i in sky.pairs for k in (2 * i, 2 * i + 1)):
@@ -81,21 +81,21 @@ class _Build:
             ]
 
     def node(self, name: str) -> int:
-        """A router by its name."""
+        """Returns the number of a router, which is created if necessary."""
         if name not in self.positions:
             self.positions[name] = len(self.nodes)
             self.nodes.append(core_fields(Node(name=name, kind="switch"), without=("pep",)))
         return self.positions[name]
 
     def link(self, a: str, b: str, fields: dict[str, Any]) -> int:
-        """The link from one node to another."""
+        """Returns the link from one node to another, which is created if necessary."""
         if (a, b) not in self.numbers:
             self.numbers[a, b] = len(self.links)
             self.links.append({"from": self.node(a), "to": self.node(b), **fields})
         return self.numbers[a, b]
 
     def rerouted(self, flow: dict[str, Any], ends_ps: int) -> tuple[dict[str, Any], Gaps]:
-        """A flow over what is there, and the times without a route in which its packets wait."""
+        """Returns a flow over the new links, and the times without a route in which its packets wait."""
         both = (flow["route"], flow["return_route"])
         taken = dict.fromkeys(k // 2 for way in both for k in way if k // 2 in self.ways)
         if not taken:
@@ -132,7 +132,7 @@ class _Build:
         return next(way for way in reversed(self.ways[i]) if way[0] <= at_ps)
 
     def _way(self, way: Sequence[int], at_ps: int) -> list[int]:
-        """The links of a route at an instant, as far as there is one."""
+        """Returns the links of a route at a time, up to a link without route."""
         found: list[int] = []
         for k in way:
             if k // 2 not in self.ways:
@@ -155,7 +155,7 @@ class _Build:
             )
 
     def hold(self, flows: list[dict[str, Any]], gaps: list[Gaps]) -> None:
-        """Has hosts' interfaces wait while the flows that use them have no route."""
+        """Adds outages to hosts' interfaces while the flows that use them have no route."""
         where = f"{next(iter(self.over.where.values()))}.outages.arriving"
         users: dict[int, list[int]] = {}
         for number, flow in enumerate(flows):
@@ -181,7 +181,7 @@ class _Build:
 
 @dataclass
 class _SkyLinks:
-    """Links of one constellation, made as routes ask for them."""
+    """Links of a constellation, created as routes use them."""
 
     build: _Build
     like: dict[str, Any]
@@ -191,7 +191,7 @@ class _SkyLinks:
     known: dict[tuple[tuple[str, str], tuple[int, ...]], list[int]] = field(default_factory=dict)
 
     def along(self, pair: tuple[str, str], route: tuple[int, ...]) -> list[int]:
-        """The links from one station over satellites to another; none without any."""
+        """Returns the links from one station over satellites to another; empty without a route."""
         if (pair, route) not in self.known:
             self.known[pair, route] = list(self._along(pair, route)) if route else []
         return self.known[pair, route]
@@ -215,12 +215,12 @@ class _SkyLinks:
         return f"sat{self._suffix}-{satellite}"
 
     def _sends(self, hop: tuple[int, int] | None) -> dict[str, Any]:
-        """A link with a queue of its own: a station's or a satellite's transmitter, or one between satellites."""
+        """Returns a link with a queue: a station's or satellite's transmitter, or an inter-satellite link."""
         fields = {**self.like, **({"delay_ps": 0} if hop is None else self._moves(hop))}
         return {name: value for name, value in fields.items() if name not in ("from", "to")}
 
     def _carries(self, hop: tuple[int, int]) -> dict[str, Any]:
-        """The way between the ground and a satellite."""
+        """Returns a link between the ground and a satellite."""
         plain = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
         return {"rate_bps": _AT_ONCE_BPS, "loss": self.like["loss"], **plain, **self._moves(hop)}
 

@@ -1,4 +1,4 @@
-"""Routes through a graph, as indexes of directed links; every mistake in a network is found here."""
+"""Routes through a graph as indexes of directed links, and the checks of networks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -13,7 +13,7 @@ from longpipe.units import RATE, TIME
 
 
 def as_graph(network: Dumbbell | Graph) -> Graph:
-    """The same network with every node, link and flow written out."""
+    """Returns the network as a graph with all nodes, links and flows."""
     if isinstance(network, Graph):
         return network
     numbers = range(1, network.sources + 1)
@@ -21,7 +21,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     def link(a: str, b: str, rate: str, delay: str) -> Link:
         return Link(between=(a, b), rate=rate, delay=delay)
 
-    # Copies of one that is checked, for there may be ten thousand.
+    # Copies of a checked model, because there may be ten thousand.
     pep = network.pep
     switches = [
         Node(name=name, kind="switch", pep=pep if pep and pep.at == name else None) for name in ("switch1", "switch2")
@@ -63,7 +63,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
 
 
 def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
-    """Name of each flow of a dumbbell, and what it has of its own."""
+    """Returns name and own fields of each flow of a dumbbell."""
     if network.group is None:
         return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
     if not network.group:
@@ -82,14 +82,14 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
     return flows
 
 
-# Problems shown of a network that has many.
+# Maximum number of reported problems of a network.
 MOST_PROBLEMS: Final = 10
-# Names that each of them lists.
+# Maximum number of names per problem.
 MOST_NAMED: Final = 12
 
 
 class Topology:
-    """A checked graph; link k of the graph is the directed links 2k (as written) and 2k + 1 (back)."""
+    """A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse)."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -107,7 +107,7 @@ class Topology:
             neighbours[a].append(b)
             neighbours[b].append(a)
         self._shortest = ShortestRoutes(self.kinds, neighbours)
-        # Flows between the same hosts take the same way.
+        # Flows between equal hosts have equal routes.
         known: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
         self.routes = []
         for i, flow in enumerate(graph.flows):
@@ -119,28 +119,28 @@ class Topology:
 
     @cached_property
     def propagation_ps(self) -> list[tuple[int, int]]:
-        """Propagation of each flow, there and back."""
+        """Returns the propagation delays of each flow, forward and return."""
         delays = self.delays_ps
         return [(sum([delays[k] for k in there]), sum([delays[k] for k in back])) for there, back in self.routes]
 
     @cached_property
     def longest_round_trip_ps(self) -> int:
-        """Propagation there and back, of the flow for which it takes longest."""
+        """Returns the longest propagation RTT of all flows."""
         return max(there + back for there, back in self.propagation_ps)
 
     @cached_property
     def delays_ps(self) -> list[int]:
-        """Propagation over each directed link."""
+        """Returns the propagation delay of each directed link."""
         both = ((link.delay, link.return_delay or link.delay) for link in self.graph.links)
         return [TIME.parse(delay) for delays in both for delay in delays]
 
     @cached_property
     def rates(self) -> list[str]:
-        """Rate of each directed link."""
+        """Returns the rate of each directed link."""
         return [rate for link in self.graph.links for rate in (link.rate, link.return_rate or link.rate)]
 
     def slowest_rate(self, route: Iterable[int]) -> str:
-        """The lowest rate of the links of a route."""
+        """Returns the lowest rate of the links of a route."""
         return min((self.rates[k] for k in route), key=RATE.parse)
 
     def _vbr_route(self, i: int, source: VbrFlow) -> list[int]:
@@ -155,7 +155,7 @@ class Topology:
         route = flow.route or self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to)
         there = self._links(f"network.flows[{i}].route", route, flow.from_, flow.to)
         if flow.return_route is None:
-            # The directed links of a link differ in the last bit.
+            # The two directions of a link differ in the last bit.
             return there, [k ^ 1 for k in reversed(there)]
         return there, self._links(f"network.flows[{i}].return_route", flow.return_route, flow.to, flow.from_)
 
@@ -165,7 +165,7 @@ class Topology:
         return route
 
     def _links(self, field: str, route: Sequence[str], first: str, last: str) -> list[int]:
-        """The directed links of a route, which is checked."""
+        """Checks a route and returns its directed links."""
         self._check_route(field, route, first, last)
         index = self.index
         return [index[hop] for hop in pairwise(route)]

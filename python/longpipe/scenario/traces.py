@@ -1,4 +1,4 @@
-"""CSV files of a path over time: rate, delay or round trip, and loss; and round trips of satellites or of LENS."""
+"""CSV files of a path over time: rate, delay or RTT, and loss; and RTT files of satellites and of LENS."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from longpipe.scenario.rows import Column, SeriesTable, Times, series_table
 from longpipe.units import RATE, TIME, Dimension
 
 NAMES: Final[dict[str, Dimension | None]] = {"time": TIME, "rate": RATE, "delay": TIME, "rtt": TIME, "loss": None}
-# What `longpipe satellites -o` writes.
+# Columns of `longpipe satellites -o`.
 ROUND_TRIPS: Final = ("time_s", "from", "to", "rtt_ns", "links")
-# Round trips of the LENS data set of Starlink (Zhao and Pan, MMSys 2024): Unix times in ns, delays in ms.
+# RTTs of the LENS data set of Starlink (Zhao and Pan, MMSys 2024): Unix times in ns, delays in ms.
 LENS: Final = ("timestamp", "rtt", "uplink", "downlink")
-# Bare numbers that are less, or more, are questioned: 152 bit/s, or a delay of 20 s.
+# Bounds outside of which bare numbers are questioned: 152 bit/s, or a delay of 20 s.
 _SLOW_BPS: Final = RATE.parse("100 kbit/s")
 _LONG_PS: Final = TIME.parse("2 s")
 _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
@@ -27,7 +27,7 @@ _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
 
 @dataclass
 class Trace:
-    """What a file has: steps of the rate, knots of the delay, steps of the loss, and outages, by instants [ps]."""
+    """Content of a file: rate steps, delay points, loss steps and outages, by time [ps]."""
 
     rate: list[list[int]] = field(default_factory=list)
     delay: list[list[int]] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Trace:
 
 
 def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
-    """Returns what a CSV file has; instants count from its first row. ScenarioError names the line and the column."""
+    """Reads a CSV file; times count from its first row. Raises ScenarioError with line and column."""
     table = read_table(file, _NEEDS)
     if table.heads == LENS:
         return _of_lens(table, latest_ps, longest_ps)
@@ -59,7 +59,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
     places = [(rows.at[name], column.read, lists[name]) for name, column in columns.items()]
     for line, now, cells in rows:
         for place, value, steps in places:
-            # An empty cell says nothing new.
+            # An empty cell keeps the previous value.
             if cell := cells[place]:
                 steps.append([now, value(line, cell)])
         if "loss" in units and (cell := cells[rows.at["loss"]]):
@@ -97,7 +97,7 @@ def _share(where: str, cell: str, *, percent: bool) -> float:
 
 
 def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
-    """Returns half of each round trip of one pair of stations; without a route nothing is sent."""
+    """Returns half of each RTT of a pair of stations, with outages where there is no route."""
     file = table.file
     times = Times(file, "time_s", "s", latest_ps, from_first=True)
     trips = Column(file, "rtt_ns", TIME, "ns", longest_ps, 2)
@@ -126,7 +126,7 @@ def _of_round_trips(table: Table, latest_ps: int, longest_ps: int) -> Trace:
 
 
 def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
-    """Returns half of each round trip; a lost one, whose downlink is -1, says nothing new."""
+    """Returns half of each RTT; a lost probe, with a downlink of -1, keeps the previous value."""
     file = table.file
     times = Times(file, "timestamp", "ns", latest_ps, from_first=True)
     trips = Column(file, "rtt", TIME, "ms", longest_ps, 2, "ms")
@@ -136,7 +136,7 @@ def _of_lens(table: Table, latest_ps: int, longest_ps: int) -> Trace:
         if "-1" in cells[1:]:
             lost += 1
         else:
-            # The delay of a path before its first round trip is that of the first one.
+            # The delay before the first RTT equals the first one.
             found.delay.append([now if found.delay else 0, trips.read(line, cells[1])])
     if not found.delay:
         raise ScenarioError(f"{file}: all {lost} round trips were lost; needs one that was not")

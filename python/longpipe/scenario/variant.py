@@ -1,4 +1,4 @@
-"""Parts of a connection of which there are several kinds, each with parameters of its own."""
+"""Kinds of loss recovery and congestion control, each with its own parameters."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from longpipe.scenario.base import Becomes, Model
 
 
 class Variant(Model):
-    """One kind of loss recovery or congestion control, with its parameters; it equals its bare name."""
+    """A kind of loss recovery or congestion control with its parameters; it compares equal to its name."""
 
     kind: str
 
@@ -17,10 +17,10 @@ class Variant(Model):
         return hash(self.kind)
 
 
-# The first kinds are resolved by name, beside the options of all of them, chosen or not: the digests of stored runs
-# depend on it. A later kind is a table and nothing else.
+# The first kinds are resolved by name, beside the options of all of them, because the digests of stored runs depend
+# on it. Later kinds are tables.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
-# Controls with a rate of their own, which have to know of each loss, and the recovery that tells them.
+# Congestion controls with their own pacing rate, which need a report of each loss, and the recovery that gives it.
 MODELS: Final = frozenset({"bbr", "bbr3"})
 RECOVERY_OF_MODELS: Final = "rack"
 

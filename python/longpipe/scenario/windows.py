@@ -1,4 +1,4 @@
-"""Receiver's windows that fill a path: `receiver_window = "auto"`."""
+"""Receiver windows that fill a path: `receiver_window = "auto"`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -9,18 +9,18 @@ from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
 from longpipe.units import SIZE
 
-# The field as it was before RFC 7323.
+# Maximum of the window field without RFC 7323.
 SMALLEST: Final = SIZE.parse("64 KiB")
-# What a path holds is outstanding; behind a hole, for a round trip, as much again.
+# The content of the path is in flight and, above a hole, the same amount again for an RTT.
 TIMES_PATH: Final = 2
 
 Links = Sequence[Mapping[str, Any]]
 
 
 def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
-    """Each flow's TCP with a window of bytes: where it is "auto", twice what its pipe and its largest buffer hold.
+    """Returns each flow's TCP with a window in bytes; "auto" is twice the sum of BDP and largest buffer.
 
-    A buffer without limit counts as a pipe's worth; a window has 64 KiB to 1 GiB. `links` are those of the core.
+    An unlimited buffer counts as one BDP. The window is between 64 KiB and 1 GiB. `links` are resolved.
     """
     found: dict[tuple[int, int], Tcp] = {}
     fitted = []
@@ -36,7 +36,7 @@ def fitted(tcps: Sequence[Tcp], topology: Topology, links: Links) -> list[Tcp]:
 def _window(packet: Packet, links: Links, there: Sequence[int], back: Sequence[int]) -> int:
     delay_ps = sum(links[k]["delay_ps"] for k in (*there, *back))
     pipe = min(links[k]["rate_bps"] for k in there) * delay_ps // (8 * 10**12)
-    # Behind the host's own port, which has no limit and no queue that the window need fill.
+    # Without the host's own port, whose unlimited queue the window need not fill.
     buffers = [pipe if links[k]["buffer"] is None else bytes_of(links[k]["buffer"], packet.bytes) for k in there[1:]]
     wanted = TIMES_PATH * (pipe + max(buffers, default=0))
     return int(min(max(SMALLEST, wanted), SIZE.parse(LARGEST_WINDOW)))

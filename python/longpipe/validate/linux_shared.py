@@ -10,7 +10,7 @@ import numpy.typing as npt
 from longpipe.validate.linux import PACKET_BYTES, STEADY, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, seconds
 
 SHARED: Final = 20
-# Minimum number of losses, so that few packets do not dominate.
+# Seeds per path, because single packets decide some results and differences must be systematic.
 SEEDS: Final = 6
 MOST_FLOWS: Final = 8
 DISCIPLINES: Final = ("codel", "fq_codel", "pie", "red")
