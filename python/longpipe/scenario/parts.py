@@ -1,4 +1,4 @@
-"""Fields that are tables themselves: models to who reads them, and to who writes them tables or names of kinds too."""
+"""Types of fields that are tables: reading gives a model; writing also accepts tables and names of kinds."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -10,9 +10,9 @@ from longpipe.scenario.base import Model
 if TYPE_CHECKING:
     T = TypeVar("T")
 
-    # A type checker takes as a field's argument what its `__set__` takes; by pydantic alone it asks for a model.
+    # Type checkers accept the argument type of `__set__` for a field; with pydantic alone they would require a model.
     class Part(Generic[T]):
-        """A model, or as written: its fields by name, or the name of a kind."""
+        """A model; written as a model, a table of its fields, or the name of a kind."""
 
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> "Part[T]": ...
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         def __set__(self, instance: object, value: T | Mapping[str, Any] | str) -> None: ...
 
     class Parts(Generic[T]):
-        """A tuple of models, or as written: a list of tables."""
+        """A tuple of models; also written as a list of tables."""
 
         @overload
         def __get__(self, instance: None, owner: type[Any]) -> "Parts[T]": ...
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
         def __set__(self, instance: object, value: T | Sequence[Model | Mapping[str, Any]]) -> None: ...
 
     def part(*, default: Any, description: str) -> Any:  # noqa: ANN401 - a model of any kind
-        """A field with a default."""
+        """Declares a field with a default."""
 else:
 
     class Part:
-        """The model itself."""
+        """At run time, the model itself."""
 
         def __class_getitem__(cls, item: object) -> object:
             return item

@@ -1,4 +1,4 @@
-"""What a file may hold, field by field: what `longpipe fields` and the reference of the pages are made from."""
+"""Reference of all fields of a scenario, for `longpipe fields` and the generated documentation."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ from longpipe.scenario.base import Checked
 
 @dataclass(frozen=True)
 class Style:
-    """How the name of a part, and a value, are written."""
+    """Formatting of part names and values."""
 
     part: Callable[[type[BaseModel], str], str]
     value: Callable[[str], str]
@@ -27,9 +27,9 @@ PLAIN: Final = Style(part=lambda _, name: name, value=str)
 
 
 _BOUNDS: Final = {Gt: "more than {0.gt}", Ge: "at least {0.ge}", Lt: "less than {0.lt}", Le: "at most {0.le}"}
-# A unit is in brackets; an example in brackets is no unit.
+# A unit in brackets, except in an example.
 _UNIT: Final = re.compile(r"(?<!as in) \[(?P<unit>[a-z][^\]'={}]*)\]", re.IGNORECASE)
-# A source ends a description, after what else there is to say of the value.
+# A source at the end of a description, after an optional note.
 _SOURCE: Final = re.compile(
     r"; (?:(?P<note>[^;(]*?), )?(?:as )?"
     r"(?P<source>(?:ATM Forum|RFC \d|BSD|Brakmo|Hoe 1996|Gilbert|ITU-T|left open).*)"
@@ -42,7 +42,7 @@ ABSENT: Final = "absent"
 
 @dataclass(frozen=True)
 class Field:
-    """A field: its dotted name, the kind that has it ("" for any), unit, default, what it accepts, meaning, source."""
+    """A field: dotted name, kind that has it ("" for any), unit, default, accepted values, meaning, source."""
 
     name: str
     kind: str
@@ -54,7 +54,7 @@ class Field:
 
 
 def all_fields() -> list[Field]:
-    """Every field of a scenario, in the order of a file, each where it is described first."""
+    """Returns every field of a scenario in the order of a file, each under its first name."""
     left = places()
     return list(_of_part(Scenario, "", left))
 
@@ -75,7 +75,7 @@ def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]
 
 
 def places() -> dict[type[BaseModel], str]:
-    """The dotted name under which each part is described: of several, that of fewest parts, then of fewest letters."""
+    """Returns the dotted name of each part; of several, the one with the fewest parts, then letters."""
     places: dict[type[BaseModel], str] = {Scenario: ""}
     level = places
     while level:
@@ -92,13 +92,13 @@ def places() -> dict[type[BaseModel], str]:
 
 
 def named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Fields by the names that a file has; the kind of a part is in its section's title."""
+    """Returns fields by their names in a file, without the kind, which is in the section's title."""
     fields = {f.serialization_alias or name: f for name, f in model.model_fields.items()}
     return fields if kind_of(model) is None else {name: field for name, field in fields.items() if name != "kind"}
 
 
 def described(description: str) -> tuple[str, str, str]:
-    """Meaning, unit and source of a field's description, of which the last two may be empty."""
+    """Splits a description into meaning, unit and source; the last two may be empty."""
     unit = _UNIT.search(description)
     text = _UNIT.sub("", description, count=1)
     found = _SOURCE.search(text)
@@ -108,7 +108,7 @@ def described(description: str) -> tuple[str, str, str]:
 
 
 def default_of(field: FieldInfo, style: Style = PLAIN) -> str:
-    """A field's default, as a file has it."""
+    """Returns a field's default as in a file."""
     value: Any = field.default
     if value is PydanticUndefined:
         return REQUIRED
@@ -122,7 +122,7 @@ def default_of(field: FieldInfo, style: Style = PLAIN) -> str:
 
 
 def accepts(annotation: Any, metadata: Iterable[Any] = (), style: Style = PLAIN) -> Iterator[str]:  # noqa: ANN401 - a type
-    """Words that name the values of a type."""
+    """Yields phrases for the accepted values of a type."""
     metadata = list(metadata)
     if get_origin(annotation) is Annotated:
         annotation, *inner = get_args(annotation)
@@ -159,7 +159,7 @@ def _words(annotation: Any, metadata: list[Any], style: Style) -> str:  # noqa: 
 
 
 def parts(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a type, as typing has them
-    """The models within a type."""
+    """Yields the models within a type."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -167,6 +167,6 @@ def parts(annotation: Any) -> Iterator[type[BaseModel]]:  # noqa: ANN401 - a typ
 
 
 def kind_of(model: type[BaseModel]) -> str | None:
-    """The kind that a part is; None for one that there is one of."""
+    """Returns the kind of a part; None for a part with a single kind."""
     field = model.model_fields.get("kind")
     return None if field is None or field.is_required() else str(field.default)

@@ -1,4 +1,4 @@
-"""Finished runs in a database, each stored the moment it ends, their traces in Parquet files beside it.
+"""Finished runs in a database, stored as soon as they end, with traces in Parquet files beside it.
 
 address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
              └─ schema, migrations: the tables, and how those of older versions become them
@@ -18,7 +18,7 @@ __all__ = ["Packed", "Store", "StoreError", "default_url", "digest_of", "engine_
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # Workers pack their runs and need no database.
+    # Workers only pack runs and need no database.
     __getattr__, __dir__ = deferred(
         __name__,
         {

@@ -1,4 +1,4 @@
-"""Where a store is: a path, or a URL of SQLite or PostgreSQL, and how each is opened."""
+"""Addresses of stores, a path or a URL of SQLite or PostgreSQL, and how to open them."""
 
 import os
 import sqlite3
@@ -15,18 +15,18 @@ from sqlalchemy.pool import StaticPool
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import will_read
 
-# Seconds that a second process waits for a first to finish writing, and for a server to answer.
+# Time limit for another process's write, and for the answer of a server [s].
 _LOCK_S: Final = 60
 _CONNECT_S: Final = 10
-# Write-ahead logs need memory shared by all processes, which a network's file system has not.
+# File systems of networks, which lack the shared memory that write-ahead logs need.
 _NETWORKS: Final = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "fuse.sshfs", "9p", "afs")
 _KINDS: Final = ("sqlite", "postgresql")
-# The option of an engine whose transactions write.
+# Execution option of transactions that write.
 WRITES: Final = "longpipe_writes"
 
 
 class Address:
-    """A store's URL without its options, the name to show for it, and its directory of traces, if any.
+    """A store's URL without options, its display name, and its directory of traces, if any.
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name"), or None for
     memory. `?traces=DIR` in a URL says where traces go; beside an SQLite file they go to FILE.traces. Raises
@@ -39,7 +39,7 @@ class Address:
         self.url = url.difference_update_query(["traces"])
         self.is_sqlite = url.get_backend_name() == "sqlite"
         self.is_memory = self.is_sqlite and url.database in (None, "", ":memory:")
-        # Without the password.
+        # The URL without the password.
         self.shown_url = url.render_as_string(hide_password=True)
         self.name = "in memory" if self.is_memory else str(self.path) if self.is_sqlite else self.shown_url
         if isinstance(traces, str):
@@ -51,11 +51,11 @@ class Address:
 
     @property
     def path(self) -> Path:
-        """The SQLite file."""
+        """Returns the SQLite file."""
         return Path(self.url.database or "")
 
     def is_protected(self) -> bool:
-        """Whether it is a file that this process may read and not write."""
+        """Returns whether it is a file that this process may read but not write."""
         return (
             self.is_sqlite
             and self.path.is_file()
@@ -63,14 +63,14 @@ class Address:
         )
 
     def has_log(self) -> bool:
-        """Whether SQLite's log of changes is there: a process has the store open, or ended without closing it."""
+        """Returns whether SQLite's write-ahead log exists: a process uses the store, or ended without closing it."""
         if not self.is_sqlite or self.is_memory:
             return False
         logs = (self.path.with_name(f"{self.path.name}-{kind}") for kind in ("wal", "journal"))
         return any(log.exists() and log.stat().st_size for log in logs)
 
     def engine(self, *, readonly: bool) -> sa.Engine:
-        """The database, whose directory is made if it is missing."""
+        """Opens the database, and creates its directory if necessary."""
         if not self.is_sqlite:
             return self._postgresql(readonly=readonly)
         will_read(self.path)
@@ -90,7 +90,7 @@ class Address:
     def _sqlite_url(self, *, readonly: bool) -> sa.URL:
         if not readonly:
             return self.url
-        # A file that nobody can change, whose log is written back, needs no locks, for which there is no room.
+        # A read-only file without a log needs no locks, for which no file could be created.
         log = self.path.with_name(f"{self.path.name}-wal")
         immutable = not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
         query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if immutable else {})}
@@ -111,7 +111,7 @@ class Address:
 
 
 def default_url() -> str:
-    """The store of `longpipe run` and `longpipe reproduce`: a file in the user's data directory."""
+    """Returns the URL of the default store of commands: a file in the user's data directory."""
     return f"sqlite:///{user_data_path('longpipe', appauthor=False) / 'runs.db'}"
 
 
@@ -132,13 +132,13 @@ def _url(where: str | Path | None) -> sa.URL:
 
 
 def _manage_transactions(engine: sa.Engine) -> None:
-    """Has each transaction begin with what it needs: one that will write never finds that another came first."""
+    """Makes transactions that write take the write lock at their start, so that they never conflict later."""
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
-        # Otherwise the driver begins transactions of its own.
+        # Otherwise the driver starts transactions itself.
         connection.isolation_level = None
-        # With a write-ahead log safe against kill -9; a power cut may cost the last runs, never the others.
+        # With a write-ahead log this is safe against kill -9; a power loss may cost the last runs only.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA foreign_keys=ON")
 
@@ -158,7 +158,7 @@ def _write_ahead(engine: sa.Engine) -> None:
                 cursor.execute("PRAGMA journal_mode=WAL")
             return
         except sqlite3.Error as error:
-            # Changing the mode doesn't wait for another process, as all else does.
+            # Changing the mode does not wait for other processes, unlike other statements.
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
         finally:

@@ -1,11 +1,11 @@
-"""What can go wrong with a database, each in one line."""
+"""Database errors as one-line messages."""
 
 from typing import Final
 
 from longpipe.errors import RunError
 
 READ_ONLY: Final = "is read-only; needs a store that can be written, or a copy of it"
-# What drivers say, and what it comes to.
+# Messages of drivers, and their explanation.
 _KNOWN: Final = {
     "attempt to write a readonly database": READ_ONLY,
     "read-only transaction": READ_ONLY,
@@ -13,19 +13,19 @@ _KNOWN: Final = {
     "no space left on device": "the disk is full; needs space",
     "disk i/o error": "the disk failed or is full; needs space",
 }
-# Messages of SQLite about a file whose bytes are damaged. Without a name these are about a table or a column that a
-# store of this version has.
+# Messages of SQLite about a damaged file. Those without a name concern a table or column that a store of this version
+# must have.
 _DAMAGE: Final = ("malformed", "no such table", "no such column", "could not decode", "utf-8")
-# SQLAlchemy's errors name the statement and its values, too, which can be of any length.
+# SQLAlchemy's errors also contain the statement and its values, of any length.
 _LONGEST: Final = 300
 
 
 class StoreError(RunError):
-    """The database failed while it was in use; what it held before is safe."""
+    """The database failed while in use; its earlier contents are safe."""
 
 
 class DamagedError(StoreError):
-    """Bytes of the store are not those that were written; `what` is what they were of."""
+    """The store is damaged; `what` names the damaged item."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ class DamagedError(StoreError):
 
 
 def reason(error: Exception) -> str:
-    """The first line of what a driver says, or what it comes to."""
+    """Returns the first line of a driver's message, or its explanation."""
     text = error.strerror if isinstance(error, OSError) else str(getattr(error, "orig", None) or error)
     text = (text or str(error)).strip()
     for said, meant in _KNOWN.items():
@@ -48,6 +48,6 @@ def reason(error: Exception) -> str:
 
 
 def damage(error: Exception) -> DamagedError | None:
-    """The error that damaged bytes are reported by, if a driver's error comes of them."""
+    """Returns a DamagedError if a driver's error indicates damage, otherwise None."""
     text = reason(error)
     return DamagedError(text) if any(said in text.lower() for said in _DAMAGE) else None

@@ -1,4 +1,4 @@
-"""Who runs what: leases, so that two processes on one store never do a run twice, and a dead one's are taken over."""
+"""Leases of runs, so that two processes never do a run twice, and those of a dead process are taken over."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -13,18 +13,18 @@ from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
 from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
 
-# What names a run beside the engine: digest of the scenario, and seed as text.
+# Key of a run besides the engine: digest of the scenario, and seed as text.
 Key = tuple[str, str]
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
-# Keys in one statement: drivers take some 32 000 values.
+# Keys per statement; drivers accept some 32 000 values.
 _CHUNK: Final = 5_000
-# Numbers of processes are below it on every system.
+# Upper bound of process numbers on all systems.
 _MOST_PROCESSES: Final = 2**31
 
 
 class Leases:
-    """The leases of one campaign, given back when its context ends; those of finished runs do no harm until then.
+    """The leases of a campaign, released at the end of its context; those of finished runs do no harm until then.
 
     `write` begins a transaction that writes; `alone` says that no other process can see the store.
     """
@@ -43,19 +43,19 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         if self._heart is not None:
             self._heart.stop()
-        # Otherwise whoever wants them finds that they are nobody's.
+        # Otherwise other processes detect that their owner has ended.
         with suppress(StoreError), self._write() as connection:
             self._release(connection)
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))
             self._bury(connection)
-            # What failed at first and was finished in the end.
+            # Runs that failed at first and were finished later.
             was_finished = sa.exists().where(
                 *(RUNS.c[name] == FAILURES.c[name] for name in ("digest", "seed", "engine"))
             )
             connection.execute(sa.delete(FAILURES).where(was_finished))
 
     def take(self, keys: Sequence[Key], *, fresh: bool = False) -> tuple[set[Key], set[Key]]:
-        """Takes what nobody has; gives what is now ours, and what is finished (nothing, with `fresh`).
+        """Takes free leases. Returns the runs that are now ours, and the finished ones (none with `fresh`).
 
         The rest is another process' for now.
         """
@@ -63,7 +63,7 @@ class Leases:
             taken = self._insert(connection, keys)
             if len(taken) < len(keys) and self._bury(connection):
                 taken |= self._insert(connection, [key for key in keys if key not in taken])
-            # After the lease: a run that another process finished before it gave up its own is seen now.
+            # Checked after taking the lease, so that a run that another process has just finished is seen.
             done = set() if fresh else finished(connection, keys, self._engine)
             needless = taken & done
             if needless:
@@ -71,7 +71,7 @@ class Leases:
         return taken - done, done
 
     def give_back(self) -> None:
-        """Gives all leases back: what this campaign runs again, another may be waiting to."""
+        """Releases all leases, because other processes may wait for runs that this campaign would repeat."""
         with self._write() as connection:
             self._release(connection)
 
@@ -86,7 +86,7 @@ class Leases:
         return {(d, s) for d, s in connection.execute(insert.returning(LEASES.c.digest, LEASES.c.seed))}
 
     def _bury(self, connection: sa.Connection) -> int:
-        """Frees the leases of all owners that are dead; how many there were."""
+        """Frees the leases of dead owners. Returns the number of these owners."""
         alive = {owner.id for owner in living(connection)} | {self.owner.id}
         holders = connection.execute(sa.select(LEASES.c.owner).distinct()).scalars()
         dead = [holder for holder in holders if holder not in alive]
@@ -103,13 +103,13 @@ class Leases:
             connection.execute(again)
 
     def _beat(self) -> None:
-        # The next save says what is wrong with the store, if it lasts.
+        # If the problem persists, the next save reports it.
         with suppress(StoreError):
             self._sign_in()
 
 
 def living(connection: sa.Connection) -> list[Owner]:
-    """The processes with runs in flight."""
+    """Returns the processes with runs in progress."""
     now = clock(connection)
     rows = connection.execute(sa.select(OWNERS)).all()
     for row in rows:
@@ -122,12 +122,12 @@ def living(connection: sa.Connection) -> list[Owner]:
 
 
 def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str) -> set[Key]:
-    """Those of the runs that are stored; DamagedError for one that was stored and is gone."""
+    """Returns the stored ones among the runs. Raises DamagedError for a finished run that is missing."""
     wanted = list(keys)
     found: set[Key] = set()
     for begin in range(0, len(wanted), _CHUNK):
         chunk = wanted[begin : begin + _CHUNK]
-        # One statement, so that both tables are of one time.
+        # One statement, so that both tables are read at one time.
         query = sa.union_all(
             *(
                 sa.select(sa.literal(number), table.c.digest, table.c.seed).where(_are(table, chunk, engine_version))
@@ -145,22 +145,22 @@ def finished(connection: sa.Connection, keys: Iterable[Key], engine_version: str
 
 
 def clock(connection: sa.Connection) -> float:
-    """One time for all processes on a store [s since 1970]."""
+    """Returns the database's time, common to all processes [s since 1970]."""
     if connection.dialect.name == "postgresql":
         return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
     return time.time()
 
 
 def inserting(connection: sa.Connection) -> Callable[[sa.Table], Any]:
-    """The insert statement of this kind of database, which can say what a conflict does."""
+    """Returns an insert statement of this database that can handle conflicts."""
     return insert_of(connection.dialect.name)
 
 
 def insert_of(kind: str) -> Callable[[sa.Table], Any]:
-    """The insert statement of a kind of database, "sqlite" or "postgresql"."""
+    """Returns the insert function for a database, "sqlite" or "postgresql"."""
     if kind == "sqlite":
         return sqlite.insert
-    # Takes 30 ms and 2 MB to load.
+    # Imported here, because it takes 30 ms and 2 MB.
     from sqlalchemy.dialects import postgresql
 
     return postgresql.insert

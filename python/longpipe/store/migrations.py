@@ -1,4 +1,4 @@
-"""Stores of earlier versions, brought to the present one step by step, each step in one transaction."""
+"""Migration of stores of earlier versions, step by step, each in one transaction."""
 
 import json
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ from longpipe import _core
 from longpipe.store import checksums, engines, schema, unchecked
 from longpipe.store.errors import DamagedError
 
-# The version of a database that holds something else.
+# Version of a database that is not a store.
 FOREIGN: Final = -1
-# The first version whose rows have checksums.
+# First version with checksums.
 CHECKED: Final = 9
-# The versions that can be copied table by table: a store of one of them that can't be written is read from a copy.
+# Versions that can be copied table by table; a read-only store of these versions is read from a copy.
 COPIED: Final = range(2, CHECKED)
 
-# Rows that are copied at a time.
+# Rows per copy statement.
 _BATCH: Final = 500
 
 
 def version(connection: sa.Connection) -> int | None:
-    """The version of a database's tables; None without any, FOREIGN of others than a store's."""
+    """Returns the version of a database's tables; None without tables, FOREIGN for other databases."""
     tables = set(sa.inspect(connection).get_table_names())
     if schema.LONGPIPE.name in tables:
         return _version(connection)
@@ -44,20 +44,20 @@ def _version(connection: sa.Connection) -> int:
 
 
 def written_by(connection: sa.Connection) -> str:
-    """Version of the longpipe that gave the store its version."""
+    """Returns the longpipe version that created or migrated the store."""
     return str(connection.execute(sa.select(schema.LONGPIPE.c.written_by)).scalar_one())
 
 
 def create(connection: sa.Connection) -> None:
-    """All tables, of the present version."""
+    """Creates all tables of the current version."""
     schema.METADATA.create_all(connection)
     _set_version(connection)
 
 
 def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChecksums) -> None:
-    """Brings a store from the version found to the present one; DamagedError if its contents contradict each other."""
+    """Migrates a store to the current version. Raises DamagedError if its contents are inconsistent."""
     if found >= schema.VERSION:
-        # Another process was faster.
+        # Another process has already migrated it.
         return
     checksums.check_integrity(connection)
     if found == 1:
@@ -70,7 +70,7 @@ def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChe
 
 
 def copy(read: sa.Connection, write: sa.Connection) -> None:
-    """Copies the rows of a store of one of the versions `COPIED` into an empty database, for `migrate` to finish."""
+    """Copies the rows of a store of a version in `COPIED` into an empty database, for `migrate` to finish."""
     create(write)
     tables = set(sa.inspect(read).get_table_names())
     for table in schema.METADATA.sorted_tables:
@@ -84,12 +84,12 @@ _COLUMNS_1: Final = {"digest", "seed", "engine", "build", "name", "finished_at",
 
 
 def _from_1(connection: sa.Connection) -> None:
-    """Version 1 had no version: scenarios and runs only, keyed by engine kind and build, summaries as text."""
+    """Migrates version 1: only scenarios and runs, keyed by engine kind and build, with summaries as text."""
     from longpipe.store.packing import compressed
 
     for name in ("runs", "scenarios"):
         connection.exec_driver_sql(f"ALTER TABLE {name} RENAME TO {name}_1")
-    # A primary key's index keeps its name when its table gets another, and names are one space in PostgreSQL.
+    # Renaming a table keeps the name of its primary key's index, and PostgreSQL has one name space for both.
     if connection.dialect.name == "postgresql":
         for name in ("runs", "scenarios"):
             connection.exec_driver_sql(f"ALTER INDEX {name}_pkey RENAME TO {name}_1_pkey")
@@ -104,7 +104,7 @@ def _from_1(connection: sa.Connection) -> None:
     for rows in _batches(connection, sa.select(runs).order_by(runs.c.finished_at)):
         for row in rows:
             summary = row.pop("summary")
-            # The engine kind is part of what the digest is of.
+            # The digest includes the engine kind.
             del row["engine"]
             row["engine"] = row.pop("build")
             (run,) = connection.execute(sa.insert(schema.RUNS).values(row).returning(schema.RUNS.c.id)).one()
@@ -115,7 +115,7 @@ def _from_1(connection: sa.Connection) -> None:
 
 
 def _add_columns(connection: sa.Connection) -> None:
-    """Versions 2 to 8 had the tables of version 9 without checksums."""
+    """Migrates versions 2 to 8, which had the tables of version 9 without checksums."""
     schema.RECEIPTS.create(connection, checkfirst=True)
     for table in schema.METADATA.sorted_tables:
         there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}

@@ -1,4 +1,4 @@
-"""Processes with runs in flight: who they are, and whether they still live."""
+"""Processes with runs in progress: their identity, and whether they are alive."""
 
 import os
 import platform
@@ -12,13 +12,13 @@ from typing import Final
 
 import psutil
 
-# A process that has not been heard of for so long is taken for dead [s]; it gives a sign of life each third of that.
+# Time without a heartbeat after which a process is considered dead [s]; heartbeats come every third of it.
 LEASE_S: Final = 60.0
 
 
 @cache
 def machine() -> str:
-    """What tells processes whose numbers can be compared: host, its start, and on Linux the space of the numbers."""
+    """Returns the scope in which process numbers are comparable: host, boot, and on Linux the PID namespace."""
     start, space = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
     linux = [start.read_text(encoding="ascii").strip(), str(space.stat().st_ino)] if space.exists() else []
     return "/".join((platform.node(), *linux))
@@ -26,7 +26,7 @@ def machine() -> str:
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, by default this one, as its leases name it."""
+    """Returns the identity of a process, by default this one, for its leases."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     machine: str = field(default_factory=machine)
@@ -34,18 +34,18 @@ class Owner:
     began: float = field(default_factory=lambda: psutil.Process().create_time())
 
 
-# Owners of this process that have not ended.
+# Active owners in this process.
 _LIVING: Final[set[str]] = set()
 
 
 def is_dead(owner: Owner, heartbeat: float, now: float) -> bool:
-    """Whether an owner is gone: at once if its process was of this machine and ended, otherwise after `LEASE_S`."""
+    """Returns whether an owner is dead: at once if its process ran on this machine, otherwise after `LEASE_S`."""
     if owner.machine == machine():
         try:
             process = psutil.Process(owner.pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 return True
-            # The time at which a process began moves with the clock; another process with its number is rare.
+            # Tolerant, because start times depend on the clock, and reused process numbers are rare.
             if abs(process.create_time() - owner.began) < 1.0:
                 return owner.pid == os.getpid() and owner.id not in _LIVING
         except psutil.NoSuchProcess:
@@ -56,7 +56,7 @@ def is_dead(owner: Owner, heartbeat: float, now: float) -> bool:
 
 
 class Heartbeat:
-    """A thread that gives signs of life until it is stopped."""
+    """A thread that writes heartbeats until it is stopped."""
 
     def __init__(self, owner: Owner, beat: Callable[[], None]) -> None:
         _LIVING.add(owner.id)

@@ -1,4 +1,4 @@
-"""A finished run as bytes: what a worker sends and a store keeps."""
+"""Serialization of finished runs, as workers send and stores keep them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Packed:
 
 
 def pack(result: Result, seconds: float = math.nan) -> Packed:
-    """A run as bytes; `seconds` is how long it took."""
+    """Packs a run; `seconds` is its duration."""
     waits = {part: result.part(part) for part in ("response_times", "waiting")}
     columns = {**result.columns, **waits}
     kept = {part: dict(columns.get(part, {})) for part in PARTS}
@@ -49,23 +49,23 @@ def pack(result: Result, seconds: float = math.nan) -> Packed:
 
 
 def measures(result: Result) -> str:
-    """The measures of a run as JSON."""
+    """Returns the measures of a run as JSON."""
     return _json(measure(result)).decode()
 
 
 def compressed(text: bytes) -> bytes:
-    """JSON text as a store keeps it; ten times as short."""
+    """Compresses JSON text, to about a tenth."""
     return zlib.compress(text, level=1)
 
 
 def unpack(scenario: Scenario, seed: int, summary: bytes) -> Result:
-    """The run as it was, without traces and files."""
+    """Returns the run, without traces and files."""
     return unpacked(scenario, seed, orjson.loads(zlib.decompress(summary)))
 
 
 def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
-    """The run of a summary's JSON."""
-    # What was not kept yet when the run was stored is not there.
+    """Returns the run from the JSON of its summary."""
+    # Parts that earlier versions did not store are missing.
     for part in PARTS & columns.keys():
         columns[part] = {
             name: [math.nan if v is None else v for v in values] if None in values else values
@@ -75,7 +75,7 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
 
 
 def _json(value: object) -> bytes:
-    """JSON text, in which nan is null."""
+    """Returns JSON text with null for nan."""
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

@@ -1,4 +1,4 @@
-"""The statements by which a run is stored, written once for all of a store's runs."""
+"""Statements that store a run, compiled once per store."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ _KEY = ("digest", "seed", "engine")
 
 @dataclass(frozen=True)
 class Saving:
-    """The statements in the words of a kind of database, "sqlite" or "postgresql"."""
+    """Returns the statements for a kind of database, "sqlite" or "postgresql"."""
 
     kind: str
     run: Any = field(init=False)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Traces:
-    """A directory with a folder for each run that has traces, and in it a Parquet file for each of them.
+    """A directory with a folder per run with traces, which contains a Parquet file per trace.
 
     `directory` is None if there is none; with `in_memory` the files are, too.
     """
@@ -28,28 +28,28 @@ class Traces:
         self._files: dict[Path, bytes] | None = {} if in_memory else None
 
     def check(self, wanted: bool) -> None:
-        """StoreError if traces are wanted and there is nowhere to put them."""
+        """Raises StoreError if traces are requested and there is no directory for them."""
         if wanted and self._directory is None and self._files is None:
             raise StoreError(f"store {self._store}: no directory for traces; needs ?traces=DIR in its URL")
 
     def folder(self, digest: str, seed: int, engine: str) -> Path:
-        """Where the traces of a run go."""
+        """Returns the folder for the traces of a new run."""
         return (self._directory or Path()) / engine / digest[:2] / digest / str(seed)
 
     def found(self, digest: str, seed: int, engine: str) -> Path:
-        """Where the traces of a stored run are: its engine may have had another name when they were written."""
+        """Returns the folder with the traces of a stored run, possibly under an earlier name of its engine."""
         folders = [self.folder(digest, seed, name) for name in (engine, *earlier_names(engine))]
         return next((folder for folder in folders if folder.is_dir()), folders[0])
 
     def checksums(self, digest: str, seed: int, engine: str) -> dict[str, str]:
-        """The checksum of each trace file of a run, by kind."""
+        """Returns the checksums of a run's trace files, by kind."""
         if self._directory is None or not self._directory.is_dir():
             return {}
         files = sorted(self.found(digest, seed, engine).glob("*.parquet"))
         return {file.stem: checksums.of_bytes(file.read_bytes()) for file in files}
 
     def write(self, folder: Path, traces: Mapping[str, bytes]) -> None:
-        """Writes Parquet files, each in one step."""
+        """Writes Parquet files, each atomically."""
         self.check(bool(traces))
         for kind, content in traces.items():
             path = folder / f"{kind}.parquet"
@@ -65,7 +65,7 @@ class Traces:
     def read(
         self, folder: Path, kinds: Mapping[str, str | None], names: Mapping[str, Sequence[str]]
     ) -> dict[str, pd.DataFrame]:
-        """The traces of a run, `kinds` with their checksums; columns called as in `names` are categories of those."""
+        """Returns the traces of a run; `kinds` have their checksums. Columns in `names` become categories."""
         import pandas as pd
 
         found = {}

@@ -1,4 +1,4 @@
-"""Stores whose rows have no checksums yet: verifies what can be verified, then gives each row its checksum.
+"""Migration of stores without checksums: verifies what can be verified, then adds a checksum to each row.
 
 Three things are redundant in such a store. A scenario's digest is that of what the core runs, a summary's compression
 has a check value of its own, and the rows of a study follow from its design. The measures of a run are calculated again
@@ -19,17 +19,17 @@ from longpipe.store import checksums
 from longpipe.store.errors import DamagedError
 from longpipe.store.schema import FAILURES, RECEIPTS, RUNS, SCENARIOS, STUDIES, STUDY_POINTS, STUDY_RUNS, SUMMARIES
 
-# The checksums of a run's trace files, by digest, seed and engine.
+# Checksums of a run's trace files, by digest, seed and engine.
 TraceChecksums = Callable[[str, int, str], Mapping[str, str]]
 
-# Runs that are read at a time.
+# Runs per query.
 _BATCH: Final = 500
-# What building an object from damaged JSON, or from that of an early version, raises.
+# Exceptions of building an object from damaged JSON, or from that of an early version.
 _UNFIT: Final = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 def add_checksums(connection: sa.Connection, of_traces: TraceChecksums) -> None:
-    """Gives every row its checksum; DamagedError where a store contradicts itself."""
+    """Adds a checksum to every row. Raises DamagedError if the store is inconsistent."""
     sound = {digest for digest in _digests(connection) if _add_to_scenario(connection, digest, of_traces)}
     runs, summaries, receipts = (_count(connection, table) for table in (RUNS, SUMMARIES, RECEIPTS))
     if not runs == summaries == receipts:
@@ -41,7 +41,7 @@ def add_checksums(connection: sa.Connection, of_traces: TraceChecksums) -> None:
 
 
 def _add_to_scenario(connection: sa.Connection, digest: str, of_traces: TraceChecksums) -> bool:
-    """Gives a scenario and its runs their checksums; whether its fields still resolve to what its digest is of."""
+    """Adds checksums to a scenario and its runs. Returns whether its fields still resolve to its digest."""
     from longpipe.scenario import Scenario
 
     (row,) = _mappings(connection, sa.select(SCENARIOS).where(SCENARIOS.c.digest == digest))
@@ -55,7 +55,7 @@ def _add_to_scenario(connection: sa.Connection, digest: str, of_traces: TraceChe
             built = Scenario(**fields)
             scenario = built if built.digest() == digest else None
         except ScenarioError:
-            # A later version may refuse what an earlier one ran.
+            # A later version may refuse scenarios that an earlier one ran.
             pass
         except _UNFIT:
             raise DamagedError(what) from None
@@ -90,7 +90,7 @@ def _add_to_run(
 
 
 def _measured(scenario: Any, seed: int, columns: Any, stored: str) -> str:  # noqa: ANN401 - as above, and JSON
-    """The measures of a run as JSON, those stored where the summary is of a build that did not keep enough."""
+    """Returns the measures of a run as JSON; the stored ones if an early summary does not suffice."""
     from longpipe.store.packing import measures, unpacked
 
     try:
@@ -122,7 +122,7 @@ def _add_to_study(connection: sa.Connection, row: dict[str, Any], sound: set[str
 
 
 def _check_design(text: str, points: list[Any], runs: list[Any], sound: set[str], what: str) -> None:
-    """DamagedError unless the points and runs are those of the design, as far as this version can say."""
+    """Raises DamagedError unless points and runs match the design, as far as this version can check."""
     from longpipe.design.text import from_json
 
     try:
@@ -132,7 +132,7 @@ def _check_design(text: str, points: list[Any], runs: list[Any], sound: set[str]
         known = all(digest in sound for _, digest, _ in points)
         digests = [scenario.digest() for scenario in design.scenarios] if known else []
     except ScenarioError:
-        # A later version may refuse what an earlier one ran.
+        # A later version may refuse scenarios that an earlier one ran.
         return
     except _UNFIT:
         raise DamagedError(what) from None
