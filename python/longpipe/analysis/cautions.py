@@ -1,4 +1,4 @@
-"""What is said of a scenario, or of a design's points, before it is run: that it can't show what it seems to ask."""
+"""Warnings before a run about scenarios, or points of a design, that cannot show what they seem to test."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.network import Dumbbell, Link
 
-# What draws random numbers, by kind.
+# Kinds of parts with random numbers.
 DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3")
-# Recoveries whose receivers tell of data beyond a hole.
+# Recoveries whose receivers send SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
-# A path that changes once or twice is meant to stay where it is then.
+# Minimum number of changes; a path with fewer is meant to stay constant afterwards.
 FEWEST_STEPS: Final = 4
 
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is drawn"
 
 
 def cautions(scenario: Scenario) -> list[str]:
-    """Returns a line for each thing that a scenario can't show.
+    """Returns a line per warning about a scenario.
 
-    These are values of files that are implausible, rates and buffers that windows can't fill, and paths that end before
-    the run.
+    They concern implausible values of files, links and buffers that windows cannot fill, and paths that end before the
+    run.
     """
     resolved = scenario.resolved
     ways = [*_ended_series(resolved), *_other_ways_back(scenario)]
@@ -40,7 +40,7 @@ def cautions(scenario: Scenario) -> list[str]:
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
-    """Lines about the points of a design: the first of the like above, how many have one, and whether seeds matter."""
+    """Returns lines about the points of a design: the first warning, the number of points, and whether seeds matter."""
     found = [(scenario, lines) for scenario in scenarios if (lines := cautions(scenario))]
     said = []
     if found:
@@ -54,10 +54,10 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
 
 
 def seedless(scenario: Scenario) -> str:
-    """A line if the seed draws nothing that makes one run differ from another, else ""."""
+    """Returns a line if runs do not depend on the seed, otherwise ""."""
     resolved = scenario.resolved
     if resolved["framing"] != "ip" and len(resolved["flows"]) > 1 and resolved["ties"] == "random":
-        # Cells of several circuits reach a switch at one instant all the time.
+        # Cells of several circuits often reach a switch at the same time.
         return ""
     if any(_drawn(resolved)):
         return ""
@@ -67,7 +67,7 @@ def seedless(scenario: Scenario) -> str:
 
 
 def _drawn(resolved: Resolved) -> Iterator[bool]:
-    """Of each part of a scenario, whether it draws by the seed."""
+    """Yields for each part of a scenario whether it depends on the seed."""
     for flow in resolved["flows"]:
         start, tcp = flow["start"], flow["tcp"]
         yield start["kind"] == "random" and start["over_ps"] > 1
@@ -77,13 +77,13 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
-        # Which flows share one of so many queues.
+        # The hash of flows to queues.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
 
 
 def _draws(traffic: Mapping[str, Any]) -> bool:
-    """Whether what is sent is drawn; bursts by how their times are distributed."""
+    """Returns whether traffic is random; bursts depend on the distribution of their times."""
     return traffic["kind"] in DRAWN_TRAFFIC or traffic.get("times", {}).get("kind", "fixed") != "fixed"
 
 
@@ -92,7 +92,7 @@ def _kind(chosen: str | Mapping[str, Any]) -> str:
 
 
 def _other_ways_back(scenario: Scenario) -> Iterator[str]:
-    """A line for each path over satellites whose way back is another one, as where an example's path was changed."""
+    """Yields a line per satellite path whose return path differs, as after changing the path of an example."""
     network = scenario.network
     ways: list[tuple[str, Dumbbell | Link]] = []
     if network.kind == "dumbbell":
@@ -106,7 +106,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
-    """A line where a proxy lets web traffic pass."""
+    """Yields a line if web traffic passes a proxy without being split."""
     network, resolved = scenario.network, scenario.resolved
     splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
     web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
@@ -115,7 +115,7 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
 
 
 def _never_wait(resolved: Resolved) -> Iterator[str]:
-    """A line where ACKs are to wait beyond a hole, which they do by SACK and a round trip that timestamps tell."""
+    """Yields a line if `ack.sack_delay` is set without SACK or timestamps, so that no ACK waits."""
     asked = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("sack_delay_ps")]
     if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
@@ -124,11 +124,11 @@ def _never_wait(resolved: Resolved) -> Iterator[str]:
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
-    """A line for each path that changes all the time, and then for longer than ever before no more."""
+    """Yields a line per path whose series ends before the run."""
     duration_ps = resolved["duration_ps"]
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
     ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
-    # A series of a link that routes come to and leave again need not go on.
+    # Series of links that routes use only temporarily may end.
     left = {k for way in ways for k in (*way["route"], *way["return_route"])}
     for k, link in enumerate(resolved["links"]):
         instants = _instants(link)
@@ -140,7 +140,7 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
 
 
 def _instants(link: Mapping[str, Any]) -> list[int]:
-    """When a link that moves changes its rate, its delay or its losses; nothing of what begins anew."""
+    """Returns the times at which a time-varying link changes, without repeating series."""
     motion = link.get("motion", {})
     service = motion.get("service", {})
     if service.get("kind") == "opportunities" or service.get("cycle_ps") is not None:

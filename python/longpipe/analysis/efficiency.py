@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Resolved = Mapping[str, Any]
 Columns = Mapping[str, Mapping[str, Any]]
 
-# Datagrams whose length varies from one to the next, up to the longest.
+# Kinds of datagrams with varying lengths, up to the longest.
 _VARYING = ("video", "arrivals")
 
 
@@ -41,7 +41,7 @@ _VARYING = ("video", "arrivals")
 class Offer:
     """Packets of one kind that could fill the trunk.
 
-    `share` is the payload of a packet over its length on the wire, `most_bytes` the payload that there is of it.
+    `share` is payload divided by length on the wire, `most_bytes` the available payload.
     """
 
     share: float
@@ -49,7 +49,7 @@ class Offer:
 
 
 def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
-    """Largest payload that so many bytes on the wire can carry; more than all offers together goes on with the best."""
+    """Returns the maximum payload of a number of bytes on the wire; beyond all offers it continues with the best."""
     ranked = sorted(offers, key=lambda offer: offer.share, reverse=True)
     payload = 0.0
     for offer in ranked:
@@ -60,7 +60,7 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 
 def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
-    """What the trunk of a resolved dumbbell could send in a run besides the VBR cells that it sent [bit/s]."""
+    """Returns the capacity of a resolved dumbbell's trunk minus the VBR cells sent [bit/s]."""
     number = trunk(resolved)
     link = resolved["links"][number]
     service = link.get("motion", {}).get("service")
@@ -72,9 +72,9 @@ def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
-    """What the flows of a resolved dumbbell could fill its trunk with; of a split flow, the part that crosses it.
+    """Yields the packets with which flows can fill a dumbbell's trunk; of a split flow, the part that crosses it.
 
-    If no flow crosses the trunk, because all go back, these are the packets that its flows would fill it with.
+    If all flows go in the other direction, these are the packets of those flows.
     """
     links, nodes = resolved["links"], resolved["nodes"]
     entry = links[trunk(resolved)]["from"]
@@ -92,32 +92,32 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
             mss, headers = tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False))
             full = wire.share(mss, headers)
             yield Offer(full, math.inf)
-            # Cells alone: a shorter segment may leave less of its last cell empty.
+            # Only for cells: a shorter segment may fill its last cell better.
             if short_bytes > 0 and (short := wire.best_share(mss, headers)) > full:
                 yield Offer(short, short_bytes)
         else:
             payload = longest_bytes(traffic) - HEADERS
             of = wire.best_share if traffic["kind"] in _VARYING else wire.share
-            # A file may list none.
+            # A file may be empty.
             if payload > 0:
                 yield Offer(of(payload, HEADERS), sent_bytes)
 
 
 @dataclass(frozen=True)
 class _Wire:
-    """How packets are carried; `header_bytes` are those that each takes of a schedule besides its own."""
+    """Encoding of packets on the trunk; `header_bytes` are a schedule's additional bytes per packet."""
 
     framing: Framing
     header_bytes: int
 
     def share(self, payload: int, headers: int) -> float:
-        """Payload of a packet over its length on the wire."""
+        """Returns payload divided by length on the wire."""
         if self.framing == "ip":
             return payload / (payload + headers + self.header_bytes)
         return payload / (CELL_BYTES * math.ceil((payload + headers + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES))
 
     def best_share(self, payload: int, headers: int) -> float:
-        """The largest share of any packet with at most so much payload: in cells, of one that fills its last cell."""
+        """Returns the maximum share of packets up to this payload; for cells, of one that fills its last cell."""
         whole = (payload + headers + OVERHEAD_BYTES) // CELL_PAYLOAD_BYTES * CELL_PAYLOAD_BYTES
         filling = whole - headers - OVERHEAD_BYTES
         shares = [self.share(payload, headers)]
@@ -127,12 +127,12 @@ class _Wire:
 
 
 def _sent(columns: Columns) -> dict[str, tuple[float, float]]:
-    """Payload that each flow and each part of a split flow sent, and how much of it in short segments [bytes]."""
+    """Returns the payload sent by each flow and part of a split flow, and its part in short segments [bytes]."""
     found: dict[str, tuple[float, float]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})
         sent = np.asarray(rows.get("sent_bytes", ()), dtype=float)
-        # Runs that were stored before this was counted: all of it may be.
+        # Runs stored by early versions lack this counter: all segments may be short.
         short = np.asarray(rows.get("short_bytes", sent), dtype=float)
         found |= zip(rows.get(name, ()), zip(sent.tolist(), short.tolist(), strict=True), strict=True)
     return found

@@ -1,4 +1,4 @@
-"""What kept each flow of a run from being faster, by what every run counts."""
+"""What limited each flow of a run, from the counters of every run."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.buffers import Framing
 
-# By part and name, as the core gives them.
+# Columns by part and name, from the core.
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
     "link", "return link", "window", "buffer", "loss", "timeouts", "marks", "slow start", "congestion", "application"
 ]
 
-# What a table's short names stand for.
+# Meaning of a table's short names.
 MEANINGS: Final[Mapping[Limit, str]] = {
     "link": "its slowest link was busy",
-    "return link": "the way back of its ACKs was busy",
+    "return link": "a return link of its ACKs was busy",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or its policy, lost packets",
-    "loss": "a link lost packets, by force or by bit errors",
+    "loss": "a link lost packets: injected losses or bit errors",
     "timeouts": "timeouts that no loss of data explains",
     "marks": "a queue marked packets, and the window fell",
     "slow start": "the run is too short for its round trip",
     "congestion": "congestion control held back without a loss",
     "application": "there was nothing more to send",
 }
-# How the names of losses end that are a link's own.
+# Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_forced", "_lost_errors")
-# From here on a link has nothing left, and a window is in use throughout.
+# Thresholds from which a link counts as busy, and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
-# Without a loss little else holds a flow back for long.
+# Threshold of a window's use in a run without losses, where few other causes remain.
 MOSTLY: Final = 0.5
-# Of a run's time, worth a line.
+# Share of ACKs lost that is worth a note.
 MUCH: Final = 0.05
-# A web server that has sent less than this of what was asked for was behind.
+# Share of the requested data below which a web server was behind.
 SERVED: Final = 0.95
-# Slow start is over sooner, whatever the window.
+# RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
 
 
@@ -56,11 +56,10 @@ SLOW_START_ROUND_TRIPS: Final = 40
 class FlowLimit:
     """What limited a flow.
 
-    `link` is the directed link that left it least, `link_busy` the share of the run's time in which that was sending,
-    `window_used` the share of the receiver's window that was under way on average (estimated from rates, delays and
-    mean queues, of both directions), `idle` the share of its time after its last byte was delivered. `return_link` is
-    the link on its ACKs' way back that was busy most, `return_link_busy` the share of time in which it was, and
-    `acks_lost` the share of all that came to the ports of the way back which was lost there.
+    `link` is the directed link that left it the least capacity, `link_busy` the share of time in which that was busy,
+    `window_used` the mean share of the receiver window in flight (estimated from rates, delays and mean queues in both
+    directions), `idle` the share of time after the last byte was delivered. `return_link` is the busiest link on the
+    ACKs' way back, `return_link_busy` its share of busy time, and `acks_lost` the share of ACKs lost at its ports.
     """
 
     flow: str
@@ -75,12 +74,12 @@ class FlowLimit:
 
     @property
     def busy_link(self) -> str:
-        """The link whose rate is what limits, or ""."""
+        """Returns the link whose rate limits the flow, or ""."""
         return {"link": self.link, "return link": self.return_link}.get(self.limited_by, "")
 
 
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
-    """What limited each flow of a run, in their order; `columns` are those of its `Result`."""
+    """Returns what limited each flow of a run, in order of flows; `columns` are those of its `Result`."""
     resolved = scenario.resolved
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
     flows = {name: np.asarray(column).tolist() for name, column in columns["flows"].items()}
@@ -116,7 +115,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     acks_alone=slowest_back not in carry_data,
                     window_used=window_used,
                     events=counted["timeouts"] + counted["fast_retransmits"],
-                    # Runs that were stored before there were marks have no such column.
+                    # Runs stored by early versions have no column of marks.
                     marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
                     served=served.get(path.flow, 0.0),
@@ -135,7 +134,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
 
 
 def told(found: Iterable[FlowLimit]) -> list[str]:
-    """A line for each limit, the most frequent first: what it is, and how many flows it held."""
+    """Returns a line per limit, the most frequent first, with the number of flows."""
     found = list(found)
     counts = Counter(one.limited_by for one in found)
     lines = [
@@ -151,7 +150,7 @@ def told(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def notes(found: Iterable[FlowLimit]) -> list[str]:
-    """A line of what limits no flow by itself and is seen nowhere else: many ACKs lost."""
+    """Returns a line about many lost ACKs, which limit no flow by themselves and show nowhere else."""
     found = list(found)
     lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
     if not lost:
@@ -163,7 +162,7 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
-    """Of ACKs that were held up, the link that did so most often: nobody looks for it there."""
+    """Returns the most frequent return link among flows limited by one, because users rarely look there."""
     if limit != "return link":
         return ""
     links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
@@ -187,7 +186,7 @@ def _limit(
         return "application"
     if busy >= BUSY:
         return "link"
-    # Beside data a link is busy whatever the ACKs do.
+    # A link that also carries data may be busy without the ACKs.
     if return_busy >= BUSY and acks_alone:
         return "return link"
     if window_used >= IN_USE:
@@ -205,7 +204,7 @@ def _limit(
 
 
 class _Ports:
-    """What the ports of a run counted, by name."""
+    """Counters of a run's ports, by name."""
 
     def __init__(self, columns: Mapping[str, Any], framing: Framing) -> None:
         ports = {name: np.asarray(column).tolist() for name, column in columns.items()}
@@ -215,18 +214,18 @@ class _Ports:
         self.utilization: dict[str, float] = dict(zip(ports["port"], ports["utilization"], strict=True))
 
     def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
-        """How long a packet waits at a port on average, its own sending apart [s]."""
+        """Returns the mean queueing delay at a port, without the packet's own transmission [s]."""
         i = self._names[port]
         queue, left = self._columns[f"mean_queue_{self._unit}"][i], self._columns[f"{self._unit}_out"][i]
         if queue is None or math.isnan(queue) or not left:
             return 0.0
         if self._unit == "cells":
-            # The mean is that of one class alone.
+            # The mean covers a single class.
             return float(8 * CELL_BYTES * queue / rate_bps)
         return float(max(0.0, queue - self.utilization[port]) * duration_s / left)
 
     def lost_share(self, ports: Iterable[str]) -> float:
-        """Share of what came to these ports, one behind the other, that was lost there."""
+        """Returns the loss rate over these ports in a row."""
         arrives = 1.0
         for port in ports:
             i = self._names[port]
@@ -235,7 +234,7 @@ class _Ports:
         return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
-        """What was lost at these ports in buffers, and by their links [packets or cells; frames with wrong bits]."""
+        """Returns the losses of these ports in buffers and on their links [packets or cells; spoilt frames]."""
         in_buffers = by_force = 0
         for port in ports:
             i = self._names[port]
@@ -249,7 +248,7 @@ class _Ports:
 
 
 def _served(columns: Columns) -> dict[str, float]:
-    """Of each web flow, what its far end has of all that was asked for."""
+    """Returns by web flow the share of requested data that the client received."""
     web, flows = columns["web"], columns["flows"]
     delivered = dict(zip(flows["flow"], np.asarray(flows["delivered_bytes"]).tolist(), strict=True))
     asked = zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""What the path of each flow can hold, and whether its windows fill that; all of it known before the run."""
+"""Capacity of each flow's path, and whether the windows fill it; all known before the run."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 
 Resolved = Mapping[str, Any]
 
-# What a packet takes that is in flight or in a queue [bytes]: docs/performance.md, rounded up.
+# Memory per packet in flight or in a queue [bytes]: docs/performance.md, rounded up.
 _PACKET_BYTES: Final = 100
 
 
 @dataclass(frozen=True)
 class Path:
-    """A flow's way to its receiver and back, without queues: propagation, and with a segment's and an ACK's sending.
+    """A flow's path to its receiver and back, without queues: propagation, and with the transmission times.
 
-    `bottleneck` numbers the link that leaves it least when all its flows share alike, a switch's port if there is one.
-    `window_bytes` is the receiver's window with headers (and cells' tax) on the wire; `endless` says that the
-    application always has data.
+    `bottleneck` is the link with the smallest equal share per flow, a switch's port if there is one. `window_bytes` is
+    the receiver window on the wire, with headers (and the overhead of cells). `endless` means a greedy application.
     """
 
     flow: str
@@ -44,17 +43,17 @@ class Path:
     datagrams: bool
 
 
-# Kinds of traffic; all others are datagrams.
+# Kinds of TCP traffic; all others are datagrams.
 OVER_TCP: Final = ("greedy", "transfer", "web")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:
-    """The flows of a resolved scenario; of one that is split, its last part."""
+    """Returns the flows of a resolved scenario; of a split flow the last part."""
     return [flow for flow in resolved["flows"] if "onward" not in flow]
 
 
 def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
-    """The path of each flow of a resolved scenario, of one that is split its last part's; with `parts` of all parts."""
+    """Returns the path of each flow of a resolved scenario; of a split flow the last part, or all `parts`."""
     links, nodes = resolved["links"], resolved["nodes"]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
 
@@ -88,16 +87,16 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
 
 
 def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:
-    """Length of a segment on the wire [bytes], as an IP packet or as cells; with the timestamps of RFC 7323, or not."""
+    """Returns the length of a segment on the wire [bytes], as an IP packet or as cells."""
     if resolved["framing"] == "ip":
         return packet_bytes(payload_bytes, timestamps)
     return packet_cells(payload_bytes, timestamps) * CELL_BYTES
 
 
 def most_held_bytes(resolved: Resolved) -> float:
-    """What a run takes if all windows are full of segments at once [bytes].
+    """Returns the memory of a run with all windows full of segments [bytes].
 
-    What is sent again or recorded comes on top, and more where each cell has an event of its own.
+    Retransmissions, traces, and runs with an event per cell need more.
     """
     windows = (
         min(flow["tcp"]["receiver_window_bytes"], flow["traffic"].get("size_bytes", math.inf))
@@ -108,9 +107,9 @@ def most_held_bytes(resolved: Resolved) -> float:
 
 
 def trunk(resolved: Resolved) -> int:
-    """Number of a resolved dumbbell's trunk: the directed link from switch1 to another switch.
+    """Returns the number of a resolved dumbbell's trunk: the directed link from switch1 to another switch.
 
-    Over a constellation whose satellites are routers it is the transmitter of the station at switch1.
+    With satellites as routers it is the transmitter of the station at switch1.
     """
     nodes = resolved["nodes"]
     ends = ((nodes[link["from"]], nodes[link["to"]]) for link in resolved["links"])
@@ -118,13 +117,13 @@ def trunk(resolved: Resolved) -> int:
 
 
 def port_name(resolved: Resolved, link: int) -> str:
-    """A directed link by its nodes: "a->b"."""
+    """Returns the name of a directed link, "a->b"."""
     nodes, ends = resolved["nodes"], resolved["links"][link]
     return f"{nodes[ends['from']]['name']}->{nodes[ends['to']]['name']}"
 
 
 def window_warnings(scenario: Scenario) -> list[str]:
-    """A line for each port that its flows' windows can't fill, or whose buffer they can't."""
+    """Returns a line per port whose link or buffer the windows of its flows cannot fill."""
     resolved = scenario.resolved
     known = paths(resolved)
     through: dict[int, list[Path]] = {path.bottleneck: [] for path in known}
@@ -135,7 +134,7 @@ def window_warnings(scenario: Scenario) -> list[str]:
 
 
 def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator[str]:
-    """What is wrong with the windows of a port's endless flows; nothing where they are held up elsewhere too."""
+    """Yields a warning about the windows of a port's greedy flows, unless they have another bottleneck."""
     own = [path for path in through if path.endless]
     if not own or any(path.bottleneck != port for path in own):
         return
@@ -144,7 +143,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
     rate_bps, shortest_s = link["rate_bps"], min(path.round_trip_s for path in own)
     held = sum(path.window_bytes for path in own)
     pipe = rate_bps * shortest_s / 8
-    # A buffer without limit is nothing that windows could fill.
+    # Windows cannot fill an unlimited buffer.
     buffer = bytes_of(link["buffer"], own[0].packet_bytes) if link["buffer"] else 0
     who = f"the receiver's window of {own[0].flow}" if len(own) == 1 else f"the receivers' windows of {len(own)} flows"
     where = f"{port_name(resolved, port)}: {who}"
@@ -158,7 +157,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
 
 
 def _rounded_up(path: Path, wire: float) -> str:
-    """The window of a flow that has so many bytes on the wire, to a tenth of its unit."""
+    """Returns the window for a number of bytes on the wire, rounded up to a tenth of its unit."""
     window = wire / path.packet_bytes * path.mss_bytes
     unit, scale = next(((unit, scale) for unit, scale in (("MB", 10**6), ("KB", 10**3)) if window >= scale), ("B", 1))
     return SIZE.canonical(f"{math.ceil(10 * window / scale) / 10:g} {unit}")

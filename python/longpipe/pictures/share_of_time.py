@@ -16,10 +16,9 @@ PACED: Final = ("bbr", "bbr3")
 def time_shares(run: Run, flow: str) -> pd.Series:
     """Returns the shares of time, since a flow's first segment, in which each cause limited it; they add up to 1.
 
-    From `traces.cwnd` and `traces.sequence`, by the first that holds: a loss is being mended (from a fast retransmit or
-    the wait for a timeout, until all that was under way is acknowledged), no segment more fits into the receiver's
-    window, or into the congestion window; else a greedy flow that is paced waited for its rate, and any other one for
-    something to send. All nan if it sent nothing.
+    From `traces.cwnd` and `traces.sequence`, by the first that applies: a loss recovery (from a fast retransmit or the
+    wait for a timeout, until the data then in flight are acknowledged), a full receiver window, a full congestion
+    window; otherwise a paced greedy flow waited for its pacer, and any other flow for data. All nan if it sent nothing.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)
@@ -28,7 +27,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
         return pd.Series(np.nan, index=list(CAUSES), name=flow)
     reached = rows["sequence_bytes"].where(is_ack, 0).cummax()
     furthest = (rows["sequence_bytes"] + rows["length_bytes"]).where(is_sent, 0).cummax()
-    # What holds after all that happens at one instant.
+    # State after all events of an instant.
     states = pd.DataFrame({"time_s": rows["time_s"], "next": furthest - reached + config["mss_bytes"]})
     states = states.groupby("time_s", sort=True).last()
     begins = states.index.to_numpy()
@@ -48,7 +47,7 @@ def time_shares(run: Run, flow: str) -> pd.Series:
 
 
 def _is_paced(run: Run, flow: str) -> bool:
-    """Whether a flow is paced."""
+    """Returns whether a flow is paced."""
     config = next(one for one in run.scenario.resolved["flows"] if one["name"] == flow)
     congestion = config["tcp"]["congestion"]
     kind = congestion if isinstance(congestion, str) else congestion["kind"]

@@ -49,12 +49,11 @@ def sweep_means(
 ) -> pd.DataFrame:
     """Returns the mean of a measure at each level of one factor, or of two.
 
-    Columns `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, how many of those runs have no value: where any
-    has none the mean is nan. The interval holds the true mean with confidence `level` (0 to 1), nan for a single
-    replication. `y` None is efficiency, or throughput where there is none. `where` keeps runs, as "rtt=10 ms" does.
-    Over factors that vary besides, each replication is averaged first, and intervals are over replications.
-    ScenarioError for a factor or a measure that the study does not have, a measure without a value in any run, and
-    factors that vary besides where not every mean would be over the same of their levels.
+    Columns are `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, the number of runs without a value; if there
+    are any, the mean is nan. The interval has confidence `level` (0 to 1), and is nan for a single replication. The
+    default of `y` is efficiency, or throughput if there is none. `where` selects runs, as in "rtt=10 ms". Over other
+    varying factors each replication is averaged first. Raises ScenarioError for an unknown factor or measure, a
+    measure without values, and other factors whose levels differ between means.
     """
     return _swept(study, x, y, by, level, where).means
 
@@ -145,8 +144,8 @@ def sweep(
 ) -> Figure:
     """Draws a measure over the levels of a factor, with a line per level of `by` and confidence intervals.
 
-    Arguments and errors are those of `sweep_means`. Without `from_zero` the axis up has the range of the data. A mean
-    that is not known, for some run has no value, is a cross at the top with how many have none.
+    Arguments and errors are those of `sweep_means`. Without `from_zero` the vertical axis has the range of the data. An
+    undefined mean is a cross at the top, with the number of runs without a value.
     """
     found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
@@ -268,7 +267,7 @@ def _range_up(panel: Axes, edges: pd.DataFrame, *, from_zero: bool) -> None:
 
 
 def _decimals(values: np.ndarray) -> int:
-    """Number of decimals for three significant digits of the largest value."""
+    """Returns the number of decimals for three significant digits of the largest value."""
     largest = float(np.abs(values).max()) if values.size else 0.0
     return max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
 
