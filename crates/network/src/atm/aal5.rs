@@ -1,4 +1,4 @@
-//! AAL5: how an IP packet becomes cells and cells a packet again (ITU-T I.363.5; RFC 2684 LLC encapsulation).
+//! AAL5: segmentation of IP packets into cells, and reassembly (ITU-T I.363.5; RFC 2684 LLC encapsulation).
 
 use crate::packets::Circuit;
 
@@ -11,30 +11,30 @@ pub const CELL_PAYLOAD_BYTES: u32 = 48;
 /// Bytes of the LLC/SNAP header before, and of the AAL5 trailer after the packet.
 pub const FRAME_OVERHEAD_BYTES: u32 = 8 + 8;
 
-/// Cells of the frame that carries an IP packet of `packet_bytes`.
+/// Returns the cells of the frame for an IP packet of `packet_bytes`.
 #[inline(always)]
 pub fn frame_cells(packet_bytes: u32) -> u16 {
     let cells = (packet_bytes + FRAME_OVERHEAD_BYTES).div_ceil(CELL_PAYLOAD_BYTES);
     u16::try_from(cells).expect("an IP packet has at most 65 535 bytes")
 }
 
-/// One cell of a frame.
+/// A cell of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Virtual circuit.
     pub vc: Circuit,
-    /// Number of the frame within its VC; stands for the frame's contents and checksum.
+    /// Number of the frame within its VC, which represents its contents and checksum.
     pub frame: u32,
-    /// Cells of the frame that follow; 0 marks the last (the end-of-frame bit).
+    /// Number of following cells of the frame; 0 marks the last one (the end-of-frame bit).
     pub left: u16,
-    /// The step of its circuit that comes next.
+    /// Next step of the circuit.
     pub step: u32,
 }
 
-/// Collects the cells of one VC. A lost last cell merges two frames, and both are discarded.
+/// Reassembles the frames of a VC. A lost last cell merges two frames, which are both discarded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reassembler {
-    /// Cells collected of the current frame.
+    /// Collected cells of the current frame.
     cells: u16,
     intact: bool,
     frame: u32,
@@ -42,7 +42,7 @@ pub struct Reassembler {
 }
 
 impl Reassembler {
-    /// Takes a cell; the last one of a frame gives the number of cells collected, unless one within is missing.
+    /// Adds a cell. Returns the number of cells for the last cell of a complete frame.
     #[inline(always)]
     pub fn on_cell(&mut self, cell: Cell) -> Option<u16> {
         self.intact = self.cells == 0 || (self.intact && cell.frame == self.frame && cell.left + 1 == self.left);

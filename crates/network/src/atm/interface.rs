@@ -1,4 +1,4 @@
-//! A host's interface: unlimited, first in first out by frame, one cell per slot.
+//! A host's interface: an unlimited FIFO of frames, which sends one cell per slot.
 
 use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
@@ -8,23 +8,23 @@ use crate::packets::Circuit;
 use crate::packets::Packet;
 use longpipe_events::{Span, Time};
 
-/// A frame that has its slots.
+/// A frame with assigned slots.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Frame {
-    /// What it carries; cell by cell, what it carries is elsewhere.
+    /// Packet of the frame; in cell-by-cell simulation its payload is kept elsewhere.
     pub packet: Packet,
     /// Slot of its first cell.
     pub slot: u64,
-    /// When the last one arrives downstream.
+    /// Arrival time of the last cell downstream.
     pub last: Time,
-    /// Cells.
+    /// Number of cells.
     pub cells: u16,
-    /// Whether its first and its last cell stand for all.
+    /// Whether the first and the last cell (the edges) represent all cells.
     pub by_edges: bool,
 }
 
 impl Frame {
-    /// What an interface has accepted.
+    /// Creates an accepted frame.
     #[inline(always)]
     pub fn new(packet: Packet, cells: u16, accepted: Accepted, by_edges: bool) -> Frame {
         Frame {
@@ -36,7 +36,7 @@ impl Frame {
         }
     }
 
-    /// What its interface said of it.
+    /// Returns the result of accepting the frame.
     pub fn accepted(&self) -> Accepted {
         Accepted {
             slot: self.slot,
@@ -46,59 +46,60 @@ impl Frame {
     }
 }
 
-/// What an interface says of a frame handed to it.
+/// Result of accepting a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Accepted {
     /// Slot of its first cell.
     pub slot: u64,
-    /// When the last one arrives downstream.
+    /// Arrival time of the last cell downstream.
     pub last: Time,
-    /// Whether it leaves so soon that it need not wait, if it goes by edges.
+    /// Whether a frame by edges leaves so soon that it need not be queued.
     pub soon: bool,
 }
 
-/// What comes off a wire.
+/// An arrival at the end of a wire.
 #[derive(Clone, Copy, Debug)]
 pub enum Off {
     /// A cell.
     Cell(Cell),
-    /// A frame that goes by edges is about to.
+    /// A frame by edges that is about to arrive.
     Frame(Frame),
 }
 
-/// The sending interface of a host and the wire behind it.
+/// Sending interface of a host, with the wire behind it.
 #[derive(Clone, Debug)]
 pub struct Nic {
     grid: SlotGrid,
     delay: Span,
-    /// A frame that goes by edges does not wait if each of its cells does so no longer than this.
+    /// Maximum wait of a frame by edges that need not be queued.
     soon: Span,
-    /// First slot not yet given away.
+    /// First free slot.
     next: SlotCursor,
-    /// Frames that wait for their turn, the first one's cells on the wire.
+    /// Queued frames; cells of the first are on the wire.
     queue: Ring<Frame>,
-    /// First slot of which nothing has arrived downstream yet.
+    /// First slot whose cell has not arrived downstream yet.
     head: SlotCursor,
-    /// Cells of the first frame in the queue not yet arrived downstream; 0: there is none.
+    /// Cells of the first queued frame that have not arrived downstream; 0 without frames.
     left: u16,
     loss: Option<Box<Loss>>,
-    /// An ACK whose last cell arrives less than this after its data have left the trunk, alone, precedes all later ones.
+    /// Lead of ACKs: one whose last cell arrives within this time after its data left the trunk, with no other on its way,
+    /// precedes all later ACKs.
     pub lead: Span,
-    /// Frames that entered.
+    /// Number of frames that entered.
     pub frames_in: u64,
-    /// Cells that entered.
+    /// Number of cells that entered.
     pub cells_in: u64,
-    /// Cells of frames lost by force.
+    /// Cells of frames lost by injected losses.
     pub lost_forced: u64,
-    /// Cells arrived downstream, or sent by edges.
+    /// Cells that have arrived downstream, or were sent by edges.
     cells_out: u64,
 }
 
-/// A frame that goes by edges does not wait if it leaves within the time of so many such frames.
+/// Number of frame times within which a frame by edges must leave to avoid the queue.
 const SOON: u64 = 32;
 
 impl Nic {
-    /// An idle interface.
+    /// Creates an idle interface.
     pub fn new(grid: SlotGrid, delay: Span, loss: Option<Box<Loss>>) -> Nic {
         Nic {
             grid,
@@ -117,7 +118,8 @@ impl Nic {
         }
     }
 
-    /// Takes a frame of `cells` that may leave from `ready` on, unless it is lost by force. It is to be sent or to wait.
+    /// Accepts a frame of `cells` that may leave from `ready` on; None if an injected loss removes it. The caller then sends or
+    /// queues it.
     #[inline(always)]
     pub fn accept(&mut self, cells: u16, ready: Time) -> Option<Accepted> {
         self.frames_in += 1;
@@ -136,18 +138,18 @@ impl Nic {
         })
     }
 
-    /// When the cell in a slot arrives downstream.
+    /// Returns the arrival time of the cell in a slot.
     pub fn arrival(&self, slot: u64) -> Time {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// A frame of `cells` goes by edges and need not wait.
+    /// Sends a frame of `cells` by edges, without queueing.
     #[inline(always)]
     pub fn send(&mut self, cells: u16) {
         self.cells_out += u64::from(cells);
     }
 
-    /// A frame waits for its turn. Whether `head` changed.
+    /// Queues a frame. Returns whether `head` changed.
     pub fn wait(&mut self, frame: Frame) -> bool {
         self.queue.push(frame);
         let idle = self.left == 0;
@@ -157,12 +159,12 @@ impl Nic {
         idle
     }
 
-    /// A frame that begins after the run, and waits for nothing, gives its slots back; so will all that follow.
+    /// Returns the slots of a frame that starts after the end of the run; all later frames do so, too.
     pub fn take_back(&mut self, slot: u64) {
         self.next = self.grid.cursor(slot);
     }
 
-    /// The first waiting frame's turn has come.
+    /// Starts the first queued frame.
     fn begin(&mut self) {
         let Some(first) = self.queue.first() else { return };
         self.left = first.cells;
@@ -171,7 +173,7 @@ impl Nic {
         }
     }
 
-    /// When the next cell arrives downstream, or the one before a frame that goes by edges would, and its VC.
+    /// Returns time and VC of the next arrival downstream; a frame by edges counts one slot early.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         let first = self.queue.first()?;
@@ -183,7 +185,7 @@ impl Nic {
         Some((time + self.delay, first.packet.vc()))
     }
 
-    /// Takes off the wire what `head` tells of.
+    /// Removes and returns the arrival of `head`.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Off> {
         let first = *self.queue.first()?;
@@ -212,7 +214,7 @@ impl Nic {
         })
     }
 
-    /// A frame sent by edges whose last cell leaves in slot `last` has not arrived whole by `now`, the end of the run.
+    /// Counts the cells of a frame by edges, with last slot `last`, that have not arrived by `now`, the end of the run.
     pub fn hold(&mut self, last: u64, cells: u16, now: Time) {
         let sent = now.0.checked_sub(self.delay.0);
         let arrived = sent.map_or(0, |sent| self.grid.ended_by(Time(sent)));
@@ -220,22 +222,22 @@ impl Nic {
         self.cells_out -= end - arrived.clamp(first, end);
     }
 
-    /// So many cells of frames sent whole have not arrived by the end of the run.
+    /// Counts cells of whole frames that have not arrived by the end of the run.
     pub fn keep(&mut self, cells: u64) {
         self.cells_out -= cells;
     }
 
-    /// Cells arrived downstream.
+    /// Returns the number of cells that have arrived downstream.
     pub fn cells_out(&self) -> u64 {
         self.cells_out
     }
 
-    /// Propagation delay of the link.
+    /// Returns the propagation delay of the link.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Cells accepted and not yet arrived downstream.
+    /// Returns the number of accepted cells that have not arrived downstream.
     pub fn cells_held(&self) -> u64 {
         self.cells_in - self.lost_forced - self.cells_out
     }

@@ -1,6 +1,6 @@
-//! Frames that go by edges on their way to their first port, in the order in which their last cells will reach it.
+//! Frames by edges on their way to their first port, in the order of arrival of their last cells.
 //!
-//! The host's interface knows when a frame's cells will arrive, so that frames that begin soon queue up here, by port.
+//! The host's interface knows the arrival times of a frame's cells, so that frames that start soon are queued here, by port.
 
 use crate::packets::lanes::{Arrives, Lanes};
 use crate::packets::ring::Ring;
@@ -8,23 +8,23 @@ use crate::packets::{Link, Options, Packet};
 use longpipe_events::Time;
 use std::cmp::Ordering;
 
-/// Ports share them, if there are more.
+/// Number of lanes; more ports share them.
 pub(crate) const LANES: usize = 4;
 
-/// A frame's last cell on its way, or its first where somebody watches.
+/// The last cell of a frame in transit; in traced runs also the first.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Edge {
-    /// When it arrives.
+    /// Arrival time.
     pub arrival: Time,
-    /// Slot of the interface in which it leaves.
+    /// Slot of the interface.
     pub slot: u64,
-    /// What the frame carries.
+    /// Packet of the frame.
     pub packet: Packet,
-    /// The link behind the port.
+    /// Link behind the port.
     pub link: Link,
-    /// Cells of the frame.
+    /// Number of cells of the frame.
     pub cells: u16,
-    /// Whether it is the first cell.
+    /// Whether this is the first cell.
     pub first: bool,
 }
 
@@ -35,18 +35,18 @@ impl Arrives for Edge {
     }
 }
 
-/// All such frames of a run.
+/// All frames by edges in transit.
 #[derive(Clone, Debug)]
 pub(crate) struct UnderWay {
     edges: Lanes<Edge, LANES>,
-    /// Options of the packets that have any and have not reached their ports, by VC.
+    /// Options of packets with options that have not reached their ports, by VC.
     options: Vec<Ring<Options>>,
-    /// ACKs that wait at their hosts.
+    /// Number of ACKs that are queued at their hosts.
     pub astray: u64,
 }
 
 impl UnderWay {
-    /// None on `vcs` circuits.
+    /// Creates empty lanes for `vcs` circuits.
     pub fn new(vcs: usize) -> UnderWay {
         UnderWay {
             edges: Lanes::default(),
@@ -55,7 +55,7 @@ impl UnderWay {
         }
     }
 
-    /// Adds an edge to a lane; `before` orders those that arrive at one instant.
+    /// Adds an edge to a lane; `before` orders simultaneous ones.
     #[inline(always)]
     pub fn insert(&mut self, lane: usize, edge: Edge, before: impl Fn(&Packet, &Packet) -> bool) {
         let lane = lane % LANES;
@@ -67,7 +67,7 @@ impl UnderWay {
         }
     }
 
-    /// Keeps the options of a packet that goes by edges and has any, in the order of its VC.
+    /// Stores the options of a packet by edges, in the order of its VC.
     #[inline(always)]
     pub fn keep_options(&mut self, packet: &Packet, options: &Options) {
         if packet.has_options() {
@@ -75,40 +75,40 @@ impl UnderWay {
         }
     }
 
-    /// The lane whose first edge arrives first, when it does, and whether that of another one does so, too.
+    /// Returns the lane with the first arrival, its time, and whether another lane has an arrival at the same time.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
         self.edges.first()
     }
 
-    /// Whether no frame is in this lane.
+    /// Returns whether a lane is empty.
     #[inline(always)]
     pub fn is_empty(&self, lane: usize) -> bool {
         self.edges.is_empty(lane % LANES)
     }
 
-    /// Whether the first edge of this lane arrives by `time`.
+    /// Returns whether the first edge of a lane arrives by `time`.
     pub fn arrives_by(&self, lane: usize, time: Time) -> bool {
         self.edges.arrives_by(lane % LANES, time)
     }
 
-    /// The first edge of each lane that arrives at `time`.
+    /// Returns the first edge of each lane whose first arrival is at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &Edge)> {
         self.edges.at(time)
     }
 
-    /// Takes the first edge of a lane that is not empty; `take_options` takes those of its packet, once it has arrived.
+    /// Removes and returns the first edge of a lane. Its packet's options are removed by `take_options` on arrival.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> Option<Edge> {
         self.edges.pop(lane)
     }
 
-    /// Takes the options of the first packet of its circuit that has any.
+    /// Removes and returns the options of the circuit's first packet with options.
     pub fn take_options(&mut self, packet: &Packet) -> Options {
         self.options[packet.vc().index()].pop().unwrap_or_default()
     }
 
-    /// Every edge.
+    /// Returns all edges.
     pub fn iter(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter()
     }

@@ -1,4 +1,4 @@
-//! A directed link: a wire and whatever feeds it.
+//! A directed link: a wire, and the interface or port that feeds it.
 
 use crate::atm::interface::Nic;
 use crate::atm::port::moving::Moving;
@@ -12,48 +12,48 @@ use crate::packets::{OnWire, Options};
 use crate::scenario::ends::LinkEnd;
 use longpipe_events::Time;
 
-/// A wire with its feed and its far end.
+/// A wire with its feed and its downstream end.
 #[derive(Clone, Debug)]
 pub struct FedWire {
-    /// Where it ends.
+    /// Downstream end.
     pub end: LinkEnd,
-    /// What feeds it.
+    /// Feed of the wire.
     pub feed: Feed,
-    /// The host at its end gets frames ahead of time up to this instant.
+    /// Time up to which the host at the end may receive frames early.
     pub quiet_until: Time,
-    /// Frames that will have arrived whole at the host where the wire ends.
+    /// Frames that wait for their arrival at the host at the end.
     pub deliveries: Deliveries,
 }
 
-/// What puts cells on a wire.
+/// Sources of cells on a wire.
 #[derive(Clone, Debug)]
 pub enum Feed {
     /// A host's interface.
     Nic(Nic),
-    /// A switch's port, cell by cell.
+    /// A switch port that is simulated cell by cell.
     Port(Port),
-    /// Either, of a link that moves.
+    /// An interface or port of a time-varying link.
     Moving(Box<Moving>),
-    /// A switch's port that takes frames as trains of cells.
+    /// A switch port that processes frames as trains of cells.
     Trains(Box<TrainPort>),
-    /// A switch's port behind one of those, or of the next.
+    /// A switch port without a queue, behind a port of trains or another port without a queue.
     Transit(Transit),
-    /// A switch's port that sweeps, and at last what it has counted.
+    /// A switch port that sweeps, with its counters at the end of the run.
     Swept(Box<Account>),
-    /// The VBR source of this number, whose cells the port at the link's end looks after.
+    /// A VBR source by number, whose cells the port at the link's end processes.
     Vbr(usize),
 }
 
-/// Frames that wait for the event of their arrival at a host, in order.
+/// Frames that wait for their arrival event at a host, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     packets: Ring<OnWire>,
-    /// Options of those that have any, in the same order.
+    /// Options of packets with options, in order of frames.
     options: Ring<Options>,
 }
 
 impl Deliveries {
-    /// Adds a frame's packet; `options` are its own if it has any.
+    /// Adds a frame's packet with its options, if any.
     pub fn push(&mut self, next: OnWire, options: &Options) {
         self.packets.push(next);
         if next.packet.has_options() {
@@ -61,7 +61,7 @@ impl Deliveries {
         }
     }
 
-    /// Takes the first one, and its options if it has any.
+    /// Removes and returns the first packet, and writes its options, if any.
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
         if next.packet.has_options() {
@@ -70,17 +70,17 @@ impl Deliveries {
         Some(next)
     }
 
-    /// The first one.
+    /// Returns the first packet.
     pub fn first(&self) -> Option<&OnWire> {
         self.packets.first()
     }
 
-    /// How many there are.
+    /// Returns the number of frames.
     pub fn len(&self) -> u64 {
         self.packets.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no frames.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -88,7 +88,7 @@ impl Deliveries {
 }
 
 impl FedWire {
-    /// When the wire wants to be looked at next, and the VC of what arrives then.
+    /// Returns time and VC of the next arrival at the end of the wire.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         match &self.feed {

@@ -1,4 +1,4 @@
-//! Which ports need no event per cell, and how each engine builds every link.
+//! Selects the ports without an event per cell, and builds every link for each engine.
 
 mod sweeps;
 
@@ -29,24 +29,24 @@ pub struct Plan<'a> {
     scenario: &'a Scenario,
     topology: &'a Topology,
     seed: u64,
-    /// Whether somebody watches every cell.
+    /// Whether a probe observes every cell.
     by_cells: bool,
-    /// Whether nobody watches.
+    /// Whether the run is untraced.
     unwatched: bool,
     ties: TieRule,
-    /// The links whose cells go on to each link's port, each once.
+    /// By link: links whose cells move on to its port, without duplicates.
     inputs: Vec<Vec<usize>>,
-    /// Circuits of each link that carry packets: the VC and its step there.
+    /// By link: its circuits with packets, and their step there.
     circuits: Vec<Vec<(Circuit, u32)>>,
     first_of_vbr: Vec<usize>,
-    /// Before this, nothing arrives at each link's port.
+    /// By link: earliest arrival at its port.
     earliest: Vec<Time>,
-    /// Whether each link's port cannot hold a queue.
+    /// Whether the port of each link cannot queue.
     transit: Vec<bool>,
 }
 
 impl<'a> Plan<'a> {
-    /// Looks at every port; a probe may watch, and leaves no train where it does so `by_cells`.
+    /// Classifies every port; with a probe that observes `by_cells` no port uses trains.
     pub fn new(
         scenario: &'a Scenario,
         topology: &'a Topology,
@@ -62,7 +62,7 @@ impl<'a> Plan<'a> {
             for (step, link) in topology.route(first) {
                 earliest[link] = earliest[link].min(at);
                 let config = &scenario.links[link];
-                // Where rates move a cell may last less.
+                // With a varying rate a cell may take less time.
                 let cell = if config.motion.is_none() {
                     topology.ends[link].cell
                 } else {
@@ -101,12 +101,12 @@ impl<'a> Plan<'a> {
         self.scenario.nodes[self.scenario.links[link].from].kind == NodeKind::Switch
     }
 
-    /// Whether a port has slots from the first arrival on.
+    /// Returns whether a port has slots from the first arrival on.
     fn runs_in_time(&self, link: usize) -> bool {
         self.topology.grids[link].start(0) <= self.earliest[link]
     }
 
-    /// Whether a link's slots and delay stay as they are.
+    /// Returns whether a link is static.
     fn stands(&self, link: usize) -> bool {
         self.scenario.links[link].motion.is_none()
     }
@@ -116,7 +116,7 @@ impl<'a> Plan<'a> {
         Policy::new(&config.policy, config.buffer.map_or(u64::MAX, |buffer| buffer.limit))
     }
 
-    /// One input, from a port, that is no faster: a cell finds at most one other, in service.
+    /// Returns whether a port has a single input from a port that is not faster, so that a cell finds at most one in service.
     fn is_transit(&self, link: usize) -> bool {
         let (config, grids) = (&self.scenario.links[link], &self.topology.grids);
         let &[input] = &self.inputs[link][..] else {
@@ -138,7 +138,7 @@ impl<'a> Plan<'a> {
                     && self.policy(link).decides(0, 1) == Some(false))
     }
 
-    /// Whether each frame of a VC has a first and a last cell that are two.
+    /// Returns whether each frame of a VC has at least two cells.
     fn has_two_ends(&self, vc: Circuit) -> bool {
         let traffic = &self.scenario.flows[vc.flow().index()].traffic;
         traffic
@@ -146,7 +146,7 @@ impl<'a> Plan<'a> {
             .is_none_or(|bytes| frame_cells(bytes) > 1)
     }
 
-    /// Whether a port's policy has a memory, by which it judges frames one by one.
+    /// Returns whether a port's policy keeps state (RED), so that it decides frame by frame.
     fn acts(&self, link: usize) -> bool {
         matches!(self.scenario.links[link].policy, PolicyConfig::Red(_))
     }
@@ -155,13 +155,13 @@ impl<'a> Plan<'a> {
         self.topology.vcs_of_link[link][Class::Vbr as usize] > 0
     }
 
-    /// The links from which packets go on to this one.
+    /// Returns the links from which packets move on to this one.
     fn packets_from(&self, link: usize) -> impl Iterator<Item = usize> + '_ {
         let with_packets = |&input: &usize| self.topology.vcs_of_link[input][Class::Ubr as usize] > 0;
         self.inputs[link].iter().copied().filter(with_packets)
     }
 
-    /// Inputs with one grid and one delay, and only ports behind it that cannot hold a queue.
+    /// Returns whether a port may use trains: inputs with one slot grid and delay, and no port behind it that can queue.
     fn takes_trains(&self, link: usize) -> bool {
         let (links, grids) = (&self.scenario.links, &self.topology.grids);
         let Some(first) = self.packets_from(link).next() else {
@@ -185,12 +185,12 @@ impl<'a> Plan<'a> {
             && self.circuits[link].iter().all(behind)
     }
 
-    /// Whether each link's port cannot hold a queue.
+    /// Whether the port of each link cannot queue.
     pub fn transit(&self) -> Vec<bool> {
         self.transit.clone()
     }
 
-    /// Every link, idle, those of VBR sources as if their hosts had interfaces; and the ports that sweep.
+    /// Builds all links in the idle state, those of VBR sources with interfaces; and the ports that sweep.
     pub fn links(&self) -> (Vec<FedWire>, Sweeps) {
         let trains: Vec<bool> = (0..self.scenario.links.len())
             .map(|link| self.takes_trains(link))
@@ -248,7 +248,7 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Either, of a link that moves; a host has room for all, and judges none.
+    /// Builds an interface or port of a time-varying link; a host's is unlimited and without a policy.
     fn moving(&self, link: usize) -> Option<Moving> {
         let config = &self.scenario.links[link];
         let motion = Motion::of_cells(config, self.topology.grids[link].start(0))?;
@@ -263,8 +263,8 @@ impl<'a> Plan<'a> {
         Some(Moving::new(!self.is_port(link), motion, admission, end))
     }
 
-    /// A switch's port. VBR has a queue of its own at the first switch; past that it is alone at its ports, and
-    /// without a limit there too.
+    /// Builds a switch port. VBR has a queue of its own at its first switch; behind it, it is alone at its ports, also without
+    /// a limit.
     fn port(&self, index: usize) -> Port {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
@@ -283,7 +283,7 @@ impl<'a> Plan<'a> {
         Port::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
     }
 
-    /// The queue beside UBR's at the first port of a VBR source.
+    /// Builds the VBR queue at the first port of a VBR source.
     fn vbr_queue(&self, link: usize) -> Option<VbrQueue> {
         let scheduler = Scheduler::new(&self.scenario.links[link].scheduler)?;
         let end = Time(self.scenario.duration_ps);
@@ -324,7 +324,7 @@ impl<'a> Plan<'a> {
         parts.port()
     }
 
-    /// The first slot of a port whose cell has not left the path behind it by the end of the run.
+    /// Returns the first slot of a port whose cell has not left the path by the end of the run.
     fn horizon(&self, link: usize) -> u64 {
         let end = Time(self.scenario.duration_ps);
         let out = |slot: u64| {
@@ -346,7 +346,7 @@ impl<'a> Plan<'a> {
         low
     }
 
-    /// When a cell has left the last port of its circuit that has left the one of `step` at `leaves`.
+    /// Returns the time at which a cell that leaves the port of `step` at `leaves` has left the last port of its circuit.
     fn leaves_path(&self, step: u32, leaves: Time) -> Time {
         let mut delay = Span(self.scenario.links[self.topology.steps[step as usize].link.index()].delay_ps);
         let mut leaves = leaves;
@@ -359,7 +359,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether the frames of each VC go by edges: its first port takes trains.
+/// Returns by VC whether its frames are simulated by edges, because its first port uses trains.
 pub fn by_edges(topology: &Topology, links: &[FedWire]) -> Vec<bool> {
     let takes_trains = |(_, first)| {
         let port = topology.route(first).nth(1);

@@ -1,4 +1,4 @@
-//! What the links of cells have counted by the end of a run, checked.
+//! Counters of links of cells at the end of a run, with checked invariants.
 
 use super::link::{FedWire, Feed};
 use super::port::admission::QueueCounters;
@@ -9,7 +9,7 @@ use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, ClassReport, InvariantError, PortReport, SourceReport};
 use longpipe_events::{Span, Time};
 
-/// Counters by link, class and VBR source.
+/// Returns counters by link, class and VBR source.
 pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
     let mut carried = Carried::default();
     for (index, link) in atm.links.iter_mut().enumerate() {
@@ -120,7 +120,7 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
     }
 }
 
-/// Cells of all classes; peak and mean queue are those of UBR where it has circuits.
+/// Returns the counters of a port over all classes; peak and mean queue are UBR's if it has circuits.
 fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], now: Time) -> PortReport {
     let slots = now.0 as f64 / link.end.cell as f64;
     let host = |cells_in, cells_out, lost_forced, held, frames_in| PortReport {

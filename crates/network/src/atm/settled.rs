@@ -1,4 +1,4 @@
-//! Brings the counters of ports that take trains or sweep, and of those before and behind them, to the end of the run.
+//! Completes the counters of ports with trains or sweeps, and of those before and behind them, at the end of the run.
 
 use super::link::{FedWire, Feed};
 use super::port::transit::Passed;
@@ -7,7 +7,7 @@ use super::Atm;
 use crate::scenario::topology::Topology;
 use longpipe_events::{Span, Time};
 
-/// Settles all ports of a run's links.
+/// Completes the counters of all ports.
 pub(super) fn settle(atm: &mut Atm, now: Time) {
     settle_sweeps(atm, now);
     for edge in atm.under_way.iter().filter(|edge| !edge.first) {
@@ -46,7 +46,7 @@ pub(super) fn settle(atm: &mut Atm, now: Time) {
     }
 }
 
-/// Settles all ports that sweep.
+/// Completes the counters of all ports that sweep.
 fn settle_sweeps(atm: &mut Atm, now: Time) {
     atm.sweeps.finish(now);
     for (link, cells) in atm.sweeps.unread() {
@@ -64,7 +64,7 @@ fn settle_sweeps(atm: &mut Atm, now: Time) {
     }
 }
 
-/// Counts what a VC has brought to the ports behind the one of `step`.
+/// Counts the cells of a VC at the ports behind that of `step`.
 fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u32, now: Time) {
     let Passed {
         grid,
@@ -74,7 +74,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
         mut late,
     } = port;
     let over = grid.ended_by(now);
-    // The slots and wires between that port and the next one.
+    // Slots and delays between that port and the next one.
     let mut passed: Vec<(SlotGrid, Span)> = Vec::new();
     for (step, link) in topology.route(step + 1) {
         let Feed::Transit(transit) = &mut links[link].feed else {
@@ -86,7 +86,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
         };
         let mut held = 0;
         late.retain_mut(|late| {
-            // When the others would is out of reach, as they may wait for years.
+            // Departure times of the others may not be representable, as they may wait for years.
             let departed = over.saturating_sub(late.slot).min(late.cells);
             let arrived = until(late.slot, departed, |slot| arrives(slot) > now);
             cells -= late.cells - arrived;
@@ -103,7 +103,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
     }
 }
 
-/// How many of so many slots there are before the first one of which this holds: of all that follow it, too.
+/// Returns the number of slots before the first for which a monotonic condition holds, by bisection.
 fn until(first: u64, slots: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, slots);
     while from < to {

@@ -1,7 +1,7 @@
-//! Which ports sweep, and how they hang together.
+//! Selects the ports that sweep, and connects them.
 //!
-//! A port sweeps if all its circuits go from a host's interface over nothing but such ports to one behind which none can
-//! hold a queue, and no port is before itself. Nobody may watch, for cells are taken later than they arrive.
+//! A port sweeps if all its circuits lead from a host's interface over such ports only to one behind which no port can queue,
+//! and the ports form no cycle. The run must be untraced, because cells are processed after their arrival.
 
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, Onward, Parts, Stream, SweepPort, Vc};
@@ -13,13 +13,13 @@ use longpipe_events::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Which ports sweep, and which are behind them and cannot hold a queue, by link.
+/// By link: whether its port sweeps, and whether it is behind such a port and cannot queue.
 pub(super) struct Swept {
     pub ports: Vec<bool>,
     pub behind: Vec<bool>,
 }
 
-/// Sums over each grid that is there, once.
+/// Sums of slot starts, shared by ports with equal grids.
 #[derive(Default)]
 struct AllSums(Vec<Arc<GridSums>>);
 
@@ -35,7 +35,7 @@ impl AllSums {
 }
 
 impl Plan<'_> {
-    /// The ports that sweep, some of the others taking trains.
+    /// Returns the ports that sweep, given the ports of trains.
     pub(super) fn swept(&self, trains: &[bool]) -> Swept {
         let links = || 0..self.scenario.links.len();
         let passes = |link: usize| {
@@ -75,7 +75,7 @@ impl Plan<'_> {
         Swept { ports, behind }
     }
 
-    /// Whether the circuits of a link come over one of these ports.
+    /// Returns whether circuits of a link come over one of these ports.
     fn comes_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));
@@ -84,7 +84,7 @@ impl Plan<'_> {
         !self.circuits[link].is_empty() && self.circuits[link].iter().all(over)
     }
 
-    /// Those of these ports that are before themselves, or behind such.
+    /// Returns the ports that are part of a cycle, or behind one.
     fn in_cycles(&self, ports: &[bool]) -> Vec<usize> {
         let mut open: Vec<usize> = (0..ports.len()).filter(|&link| ports[link]).collect();
         loop {
@@ -97,7 +97,7 @@ impl Plan<'_> {
         }
     }
 
-    /// All ports that sweep, idle.
+    /// Builds all ports that sweep, in the idle state.
     pub fn sweeps(&self, swept: &[bool]) -> Sweeps {
         let links: Vec<usize> = (0..swept.len()).filter(|&link| swept[link]).collect();
         let number = |link: usize| links.binary_search(&link).ok();
@@ -167,12 +167,12 @@ impl Plan<'_> {
         Sweeps::new(ports, reaches, streams, routes.collect())
     }
 
-    /// A cell takes no less from its arrival at a link's port or interface to the end of that link [ps].
+    /// Returns the minimum time of a cell from its arrival at a link's port or interface to the end of the link [ps].
     fn crossing(&self, link: usize) -> u64 {
         self.topology.ends[link].cell + self.scenario.links[link].delay_ps
     }
 
-    /// What is before a port, and how far its circuits' hosts are at the least.
+    /// Returns the ports before a port, and the minimum distance of its circuits' hosts.
     fn reach(&self, link: usize, swept: &[bool], number: &impl Fn(usize) -> Option<usize>) -> Reach {
         let feeders = |link: usize| self.inputs[link].iter().copied().filter(|&input| swept[input]);
         let before = |link: usize, latency: u64| Before {

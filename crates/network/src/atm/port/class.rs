@@ -3,14 +3,14 @@
 /// A service class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// TCP's cells.
+    /// Cells of TCP and datagrams.
     Ubr,
-    /// Cells of on/off sources.
+    /// Cells of VBR sources.
     Vbr,
 }
 
 impl Class {
-    /// As results name it.
+    /// Returns the name in results.
     pub fn name(self) -> &'static str {
         match self {
             Class::Ubr => "ubr",

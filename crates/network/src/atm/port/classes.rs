@@ -1,7 +1,7 @@
 //! Service classes at a port: a queue for VBR beside that for UBR, and a scheduler between them.
 //!
-//! VBR's cells come from sources whose arrivals are known ahead, and UBR's queue is first in first out. So the slot
-//! of a UBR cell is known when it is admitted: slot by slot, VBR's cells and the scheduler decide which it is.
+//! Arrivals of VBR cells are known in advance, and UBR's queue is a FIFO. So the slot of a UBR cell is known when it is admitted:
+//! it follows slot by slot from VBR's cells and the scheduler.
 
 use super::class::Class;
 use crate::atm::aal5::Cell;
@@ -16,51 +16,51 @@ use longpipe_events::Time;
 /// A VBR source whose link ends at the port.
 #[derive(Clone, Debug)]
 pub struct Feeder {
-    /// Its cells.
+    /// Cells of the source.
     pub source: OnOff,
-    /// Its circuit.
+    /// Circuit of the source.
     pub vc: Circuit,
-    /// The step of the circuit after this port's.
+    /// Step of the circuit after this port.
     pub step: u32,
-    /// The VC's number in the port's queue of VBR.
+    /// Number of the VC in the port's VBR queue.
     pub local: u32,
 }
 
-/// A VBR cell that waits, in service, or gone but not yet asked for.
+/// A VBR cell that is queued, in transmission, or sent but not yet collected.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// When it came; once it has a slot, when that ends.
+    /// Arrival time; end of its slot once it has one.
     at: Time,
-    /// Its number at its source.
+    /// Number at its source.
     number: u32,
     feeder: u32,
 }
 
-/// VBR's queue at a port and its scheduler. It has no limit: VBR never loses a cell.
+/// VBR queue of a port, with the scheduler. It is unlimited, so VBR never loses a cell.
 #[derive(Clone, Debug)]
 pub struct VbrQueue {
     scheduler: Scheduler,
     feeders: Vec<Feeder>,
-    /// When the first of the feeders' next cells arrives.
+    /// Earliest next arrival of all feeders.
     next_arrival: Time,
     cells: Ring<Entry>,
-    /// Cells that may come by the end of the run, at the most.
+    /// Maximum number of cells that may arrive by the end of the run.
     expected: u64,
-    /// Number in `cells` of the first cell without a slot.
+    /// Index in `cells` of the first cell without a slot.
     served: u64,
-    /// Number in `cells` of the first cell whose slot has not ended.
+    /// Index in `cells` of the first cell whose slot has not ended.
     departed: u64,
     peak: u64,
-    /// Time from arrival to the end of the slot, of cells that have one [ps].
+    /// Sum of times from arrival to the end of the slot [ps].
     cell_time: u128,
-    /// No slot is given away from here on.
+    /// Time from which no slot is assigned.
     end: Time,
 }
 
 const NEVER: Time = Time(u64::MAX);
 
 impl VbrQueue {
-    /// An empty queue in a run that lasts until `end`.
+    /// Creates an empty queue for a run until `end`.
     pub fn new(scheduler: Scheduler, end: Time) -> VbrQueue {
         VbrQueue {
             scheduler,
@@ -79,7 +79,7 @@ impl VbrQueue {
     /// Adds a source.
     pub fn add(&mut self, feeder: Feeder) {
         self.next_arrival = self.next_arrival.min(feeder.source.arrival());
-        // No run serves so many.
+        // More than any run can serve.
         self.expected = self
             .expected
             .saturating_add(feeder.source.most_by(self.end))
@@ -87,8 +87,8 @@ impl VbrQueue {
         self.feeders.push(feeder);
     }
 
-    /// The end of the slot that a UBR cell gets which arrives at `now` and finds those before it served; none before
-    /// the end of the run. `next` is the first slot not given away.
+    /// Returns the end of the slot of a UBR cell that arrives at `now` after all earlier ones have slots; None if it gets none by the
+    /// end of the run. `next` is the first free slot.
     #[inline]
     pub fn slot_for_ubr(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) -> Option<Time> {
         self.serve_until(grid, next, now);
@@ -105,7 +105,7 @@ impl VbrQueue {
         None
     }
 
-    /// How many slots from `next` on are UBR's for sure, whose cells wait: none if VBR's wait too.
+    /// Returns how many slots from `next` on certainly belong to waiting UBR cells; 0 if VBR cells wait, too.
     #[inline]
     pub fn free(&mut self, grid: &SlotGrid, next: &SlotCursor) -> u64 {
         self.take_in(next.start());
@@ -115,7 +115,7 @@ impl VbrQueue {
         grid.ahead(next, self.next_arrival.min(self.end))
     }
 
-    /// Gives the slot `next` away, for which both classes wait; true if UBR gets it.
+    /// Assigns slot `next`, for which both classes hold cells. Returns whether UBR gets it.
     #[inline]
     pub fn contest(&mut self, next: &mut SlotCursor) -> bool {
         next.step();
@@ -126,17 +126,17 @@ impl VbrQueue {
         false
     }
 
-    /// No slot from here on is given away.
+    /// Returns the time from which no slot is assigned.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// VBR cells that may yet want a slot before the end of the run, at the most.
+    /// Returns the maximum number of VBR cells that may still need a slot.
     pub fn to_come(&self) -> u64 {
         self.expected - self.served
     }
 
-    /// Gives away the slots that begin before `now` and in the run, for which no UBR cell waits.
+    /// Assigns the slots that start before `now`, for which no UBR cell waits.
     #[inline]
     pub fn serve_until(&mut self, grid: &SlotGrid, next: &mut SlotCursor, now: Time) {
         let now = now.min(self.end);
@@ -159,7 +159,7 @@ impl VbrQueue {
         self.served += 1;
     }
 
-    /// Takes in the cells that arrive up to `slot`.
+    /// Adds the cells that arrive up to `slot`.
     #[inline(always)]
     fn take_in(&mut self, slot: Time) {
         while self.next_arrival <= slot {
@@ -185,7 +185,7 @@ impl VbrQueue {
         self.peak = self.peak.max(self.held());
     }
 
-    /// Settles the departures up to `now`.
+    /// Processes departures up to `now`.
     #[inline(always)]
     fn settle(&mut self, now: Time) {
         while self.departed < self.served && self.cells.get(self.departed).at <= now {
@@ -193,7 +193,7 @@ impl VbrQueue {
         }
     }
 
-    /// Takes out the next cell that has left by `now`, with the time at which it did.
+    /// Removes and returns the next cell that has left by `now`, with its departure time.
     #[inline]
     pub fn pop(&mut self, now: Time) -> Option<(Time, Cell)> {
         if self.cells.head() == self.departed {
@@ -207,12 +207,12 @@ impl VbrQueue {
         Some((at, vbr_cell(vc, number, step)))
     }
 
-    /// Cells held at the last time the queue was looked at.
+    /// Returns the occupancy at the latest update.
     pub fn held(&self) -> u64 {
         self.cells.tail() - self.departed
     }
 
-    /// Counters as of `now`, the end of the run, by when all slots are given away.
+    /// Returns the counters at `now`, the end of the run, when all slots are assigned.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.take_in(now);
         self.settle(now);
@@ -234,7 +234,7 @@ impl VbrQueue {
         }
     }
 
-    /// X_i of VC `local`.
+    /// Returns X_i of VC `local`.
     pub fn vc_held(&self, local: usize) -> u64 {
         let waits = |&number: &u64| {
             let feeder = self.cells.get(number).feeder;
@@ -244,7 +244,7 @@ impl VbrQueue {
     }
 }
 
-/// A VBR cell: part of no frame, so that none ends.
+/// Creates a VBR cell, which belongs to no frame.
 pub fn vbr_cell(vc: Circuit, number: u32, step: u32) -> Cell {
     Cell {
         vc,

@@ -1,18 +1,18 @@
-//! What becomes of a frame at a port.
+//! State of a frame at a port.
 
-/// What the port does with the cells of a VC's current frame.
+/// Treatment of the cells of a VC's current frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Frame {
-    /// The next cell begins a frame.
+    /// The next cell starts a frame.
     #[default]
     Between,
     /// Cells enter if there is room.
     Admitted,
-    /// Likewise, though one was lost.
+    /// Cells enter if there is room, although one was lost.
     Damaged,
-    /// The policy refused the frame whole.
+    /// The policy refused the whole frame.
     Refused,
-    /// The link loses the frame by force.
+    /// An injected loss removes the frame.
     Lost,
     /// The rest is discarded after a loss.
     Discarded,

@@ -1,5 +1,5 @@
-//! Random early detection where packets travel as cells: by the mean of the cells that a port holds, or those of a VC there, and
-//! judged once for each frame, at its first cell.
+//! Random early detection for ATM: uses the average number of cells of a port or of a VC, and decides once per frame, at its
+//! first cell.
 
 use crate::atm::aal5::{frame_cells, CELL_BITS};
 use crate::policies::red::Red;
@@ -7,10 +7,10 @@ use crate::policies::{Arrival, Occupancy, Verdict};
 use crate::scenario::{LinkConfig, PolicyConfig};
 use longpipe_events::{Stream, Time};
 
-/// What judges the frames of one port.
+/// RED of a port.
 #[derive(Clone, Debug)]
 pub struct RedOfFrames {
-    /// One for all, or one for each VC of the port.
+    /// One state for all VCs, or one per VC.
     queues: Vec<Queue>,
     stream: Stream,
 }
@@ -18,12 +18,12 @@ pub struct RedOfFrames {
 #[derive(Clone, Debug)]
 struct Queue {
     red: Red,
-    /// When its last cell has left, if it holds none.
+    /// Departure of the last cell, if the queue is empty.
     emptied: Time,
 }
 
 impl RedOfFrames {
-    /// Of a link's port with so many VCs, if its policy is this.
+    /// Creates RED for a link's port with `vcs` circuits; None for other policies.
     pub fn new(link: &LinkConfig, seed: u64, index: u64, vcs: usize) -> Option<Box<RedOfFrames>> {
         let PolicyConfig::Red(red) = &link.policy else {
             return None;
@@ -39,7 +39,7 @@ impl RedOfFrames {
         }))
     }
 
-    /// Whether a frame of the port's VC `local` is refused.
+    /// Returns whether a frame of the port's VC `local` is refused.
     pub fn refuses(&mut self, now: Time, local: u32, occupancy: Occupancy) -> bool {
         let (number, held) = match self.queues.len() {
             1 => (0, occupancy.held),
@@ -55,7 +55,7 @@ impl RedOfFrames {
         red.judge(&arrival, || self.stream.fraction()) != Verdict::Admit
     }
 
-    /// The last cell of VC `local` left at `at`.
+    /// Records that the last cell of VC `local` left at `at`.
     pub fn emptied(&mut self, local: u32, at: Time) {
         let number = if self.queues.len() > 1 { local as usize } else { 0 };
         self.queues[number].emptied = at;

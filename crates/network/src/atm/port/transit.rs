@@ -1,30 +1,30 @@
-//! A switch's output port that cannot hold a queue: it has one input, which is no faster than itself.
+//! A switch port that cannot queue, because it has a single input that is not faster than the port.
 
 use crate::atm::port::trains::Late;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Span, Time};
 
-/// What a VC has brought to the ports behind the last one that could hold a queue.
+/// Cells of a VC that have passed the last port that can queue.
 #[derive(Clone, Debug)]
 pub struct Passed {
-    /// That port's slots.
+    /// Slots of that port.
     pub grid: SlotGrid,
-    /// Propagation behind it.
+    /// Propagation delay behind it.
     pub delay: Span,
-    /// Cells that entered it.
+    /// Cells that entered that port.
     pub cells: u64,
-    /// Frames as whoever comes next sees them.
+    /// Frames for the next node.
     pub frames: u64,
     /// Cells that have not left the path by the end of the run.
     pub late: Vec<Late>,
 }
 
-/// A cell leaves in the first slot after its arrival; what has passed is counted at the end of the run.
+/// A port where each cell leaves in the first slot after its arrival. Counters are completed at the end of the run.
 #[derive(Clone, Debug)]
 pub struct Transit {
-    /// Slots.
+    /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation behind the port.
+    /// Propagation delay behind the port.
     pub delay: Span,
     /// Cells that arrived.
     pub cells_in: u64,
@@ -32,14 +32,14 @@ pub struct Transit {
     pub cells_out: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
-    /// Cells held, by VC.
+    /// Queued cells, by VC.
     pub held: Vec<u64>,
-    /// First slot that no cell has passed in.
+    /// First unused slot.
     next: SlotCursor,
 }
 
 impl Transit {
-    /// A port for `vcs` circuits through which nothing has passed.
+    /// Creates an unused port for `vcs` circuits.
     pub fn new(grid: SlotGrid, delay: Span, vcs: usize) -> Transit {
         Transit {
             grid,
@@ -52,13 +52,13 @@ impl Transit {
         }
     }
 
-    /// When a cell that arrives at `at` has left.
+    /// Returns the departure time of a cell that arrives at `at`.
     #[inline]
     pub fn departure(&self, at: Time) -> Time {
         self.grid.end_after(at)
     }
 
-    /// The next cell passes, of VC `local`, that arrives at `at`; counted as of `end`. When it has left.
+    /// Passes the next cell, of VC `local`, which arrives at `at`; counters are as of `end`. Returns its departure time.
     #[inline(always)]
     pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
         self.grid.advance(&mut self.next, at);

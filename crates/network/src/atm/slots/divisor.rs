@@ -1,22 +1,22 @@
-//! Division by a number that stays the same, several times as fast as the machine's.
+//! Division by an invariant divisor, several times as fast as the machine's instruction.
 
-/// A divisor with its reciprocal (Granlund and Montgomery, 1994, section 4).
+/// A divisor with its reciprocal (Granlund and Montgomery 1994, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Divisor {
     value: u64,
     /// 2^(63 + shift) / value, rounded up.
     reciprocal: u64,
-    /// 2^shift is the least power of two that is no less than the number.
+    /// 2^shift is the smallest power of two that is at least the divisor.
     shift: u32,
-    /// The largest factor that `times` takes.
+    /// Maximum factor of `times`.
     most: u64,
 }
 
 impl Divisor {
-    /// The largest dividend.
+    /// Maximum dividend.
     pub const LARGEST: u64 = u64::MAX >> 1;
 
-    /// A positive number, 2^63 at most.
+    /// Creates a divisor from a positive number of at most 2^63.
     pub fn new(value: u64) -> Divisor {
         let shift = value.next_power_of_two().ilog2();
         let reciprocal = (1u128 << (63 + shift)).div_ceil(u128::from(value));
@@ -28,29 +28,29 @@ impl Divisor {
         }
     }
 
-    /// The number.
+    /// Returns the divisor.
     #[inline]
     pub fn value(self) -> u64 {
         self.value
     }
 
-    /// The number times a factor, if half of the largest dividend is no less.
+    /// Returns the divisor times a factor if it is at most half of the maximum dividend.
     #[inline(always)]
     pub fn times(self, factor: u64) -> Option<u64> {
         (factor <= self.most).then(|| factor * self.value)
     }
 
-    /// Quotient, of a dividend up to `LARGEST`.
+    /// Returns the quotient of a dividend up to `LARGEST`.
     #[inline(always)]
     pub fn quotient(self, dividend: u64) -> u64 {
         debug_assert!(dividend <= Self::LARGEST);
-        // Rounding adds less than 1 to the reciprocal, so less than 2^-shift to the quotient: less than the 1 / value that it may be
-        // short of the next whole number.
+        // Rounding adds less than 1 to the reciprocal, hence less than 2^-shift to the quotient, which is less than its distance of
+        // at least 1 / value from the next integer.
         let product = u128::from(dividend << 1) * u128::from(self.reciprocal);
         ((product >> 64) as u64) >> self.shift
     }
 
-    /// Quotient and remainder, likewise.
+    /// Returns quotient and remainder of a dividend up to `LARGEST`.
     #[inline(always)]
     pub fn divide(self, dividend: u64) -> (u64, u64) {
         let quotient = self.quotient(dividend);

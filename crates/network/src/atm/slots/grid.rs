@@ -1,21 +1,21 @@
-//! The slots of a synchronous link: instants `phase + floor(k · period)` with an exact rational period.
+//! Slots of a synchronous link, which start at `phase + floor(k · period)` with an exact rational period.
 
 use super::divisor::Divisor;
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
-/// Slots of equal length whose rounding never accumulates.
+/// Slots of equal length without accumulated rounding errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotGrid {
     /// Start of slot 0 [ps].
     phase: u64,
-    /// Period's numerator [ps]; the period is `num / den`, in lowest terms.
+    /// Numerator of the period [ps]; the period is `num / den` in lowest terms.
     num: Divisor,
-    /// Period's denominator.
+    /// Denominator of the period.
     den: Divisor,
 }
 
 impl SlotGrid {
-    /// Slots of `bits` at `rate`, slot 0 beginning at `phase`. Both must be positive.
+    /// Creates slots of `bits` at `rate`, both positive; slot 0 starts at `phase`.
     pub fn new(phase: Time, bits: u64, rate: Rate) -> SlotGrid {
         let num = u128::from(bits) * u128::from(PS_PER_SECOND);
         let den = u128::from(rate.0);
@@ -31,23 +31,23 @@ impl SlotGrid {
         }
     }
 
-    /// Offset of slot `k` from slot 0 [ps], and what rounding took off it, in units of `1 / den`.
+    /// Returns the offset of slot `k` from slot 0 [ps], and its rounding error in units of `1 / den`.
     #[inline(always)]
     fn offset(&self, k: u64) -> (u64, u64) {
-        // To such a product the length of a slot can be added before it is divided.
+        // The length of a slot can be added to such a product before the division.
         match self.num.times(k) {
             Some(product) => self.den.divide(product),
             None => divide_wide(k, self.num.value(), self.den.value()),
         }
     }
 
-    /// Start of slot `k`.
+    /// Returns the start of slot `k`.
     #[inline]
     pub fn start(&self, k: u64) -> Time {
         Time(self.phase + self.offset(k).0)
     }
 
-    /// First slot that begins at or after `t`, and how long after that, in units of `1 / den`.
+    /// Returns the first slot that starts at or after `t`, and the time from `t` to it in units of `1 / den`.
     #[inline(always)]
     fn first_from(&self, t: Time) -> (u64, u64) {
         let since = t.0.saturating_sub(self.phase);
@@ -64,56 +64,56 @@ impl SlotGrid {
         }
     }
 
-    /// First slot that begins at or after `t`.
+    /// Returns the first slot that starts at or after `t`.
     #[inline]
     pub fn at_or_after(&self, t: Time) -> u64 {
         self.first_from(t).0
     }
 
-    /// End of the first slot that begins at or after `t`.
+    /// Returns the end of the first slot that starts at or after `t`.
     #[inline(always)]
     pub fn end_after(&self, t: Time) -> Time {
         let (_, after) = self.first_from(t);
         Time(t.0.max(self.phase) + self.den.divide(after + self.num.value()).0)
     }
 
-    /// First slot that begins at or after `t`, which is not before slot 0, and the number of those that have ended.
+    /// Returns the first slot that starts at or after `t`, and the number of ended slots; `t` must not precede slot 0.
     #[inline]
     pub fn around(&self, t: Time) -> (u64, u64) {
         let (first, after) = self.first_from(t);
-        // A slot whose start is rounded to `t` begins there.
+        // A slot whose rounded start is `t` starts at `t`.
         let begins_now = after < self.den.value();
         (first, first - u64::from(!begins_now && first > 0))
     }
 
-    /// Number of slots that have ended by `t`.
+    /// Returns the number of slots that have ended by `t`.
     pub fn ended_by(&self, t: Time) -> u64 {
         self.at_or_after(Time(t.0 + 1)).saturating_sub(1)
     }
 
-    /// How many slots of `other` begin within one slot of this grid, at the least and at the most.
+    /// Returns the minimum and maximum number of slots of `other` that start within a slot of this grid.
     pub fn contains(&self, other: &SlotGrid) -> (u64, u64) {
         let (whole, den) = (u128::from(self.period_floor()), u128::from(other.den.value()));
         let num = u128::from(other.num.value());
         ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
     }
 
-    /// Slots of `other` to one of this grid, in 2^-32, rounded down; at most 2^40.
+    /// Returns the number of slots of `other` per slot of this grid, in units of 2^-32, rounded down; at most 2^40.
     pub fn ratio(&self, other: &SlotGrid) -> u64 {
         let wide = |divisor: Divisor| u128::from(divisor.value());
         let (num, den) = (wide(self.num) * wide(other.den), wide(self.den) * wide(other.num));
         u64::try_from((num << 32) / den).map_or(1 << 40, |ratio| ratio.min(1 << 40))
     }
 
-    /// If exactly one slot of `other` begins in each slot of this grid that `delay` shifts, its number less that of the
-    /// slot in which it begins; none too if that is negative.
+    /// Returns the constant difference of slot numbers if exactly one slot of `other` starts in each slot of this grid shifted by
+    /// `delay`; None otherwise, or if it is negative.
     pub fn alignment(&self, delay: Span, other: &SlotGrid) -> Option<u64> {
         if (self.num, self.den) != (other.num, other.den) {
             return None;
         }
         let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
         let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
-        // Starts are rounded by up to a picosecond, which must not move one over an edge.
+        // Starts are rounded by up to a picosecond, which must not move one across an edge.
         let rest = shift.rem_euclid(num);
         if rest < den || rest + den > num {
             return None;
@@ -121,7 +121,7 @@ impl SlotGrid {
         u64::try_from(shift.div_euclid(num) + 1).ok()
     }
 
-    /// A cursor on slot `k`.
+    /// Returns a cursor on slot `k`.
     pub fn cursor(&self, k: u64) -> SlotCursor {
         let (offset, remainder) = self.offset(k);
         SlotCursor {
@@ -134,10 +134,10 @@ impl SlotGrid {
         }
     }
 
-    /// Moves a cursor on to the first slot that begins at or after `t`, if it is not there yet.
+    /// Advances a cursor to the first slot that starts at or after `t`.
     #[inline(always)]
     pub fn advance(&self, cursor: &mut SlotCursor, t: Time) {
-        // A short gap is stepped over: that is cheaper than a division.
+        // Stepping over a short gap is cheaper than a division.
         if cursor.start() + cursor.period_floor(4) > t {
             while cursor.start() < t {
                 cursor.step();
@@ -147,8 +147,8 @@ impl SlotGrid {
         self.leap(cursor, t);
     }
 
-    /// Gives the first `slots` slots from a cursor's on that begin at or after `t` to someone, and moves the cursor past
-    /// them: the first one's number, when it ends, and when the last one does. There are 4096 at most.
+    /// Takes the first `slots` (at most 4096) slots from the cursor on that start at or after `t`, and moves the cursor past
+    /// them. Returns the number of the first, its end, and the end of the last.
     #[inline(always)]
     pub fn take(&self, cursor: &mut SlotCursor, t: Time, slots: u64) -> (u64, Time, Time) {
         let (mut start, mut after) = (cursor.start, cursor.remainder);
@@ -173,7 +173,7 @@ impl SlotGrid {
         cursor.remainder = remainder;
     }
 
-    /// How many slots from a cursor's on begin before `t`, which is after the start of its own.
+    /// Returns the number of slots from the cursor on that start before `t`, which must be after the cursor's start.
     #[inline]
     pub fn ahead(&self, cursor: &SlotCursor, t: Time) -> u64 {
         if cursor.start() + cursor.period_floor(1) >= t {
@@ -182,24 +182,24 @@ impl SlotGrid {
         self.at_or_after(t) - cursor.index
     }
 
-    /// Which cycle of `den` slots slot `k` is in, and its place there.
+    /// Returns the cycle of `den` slots that contains slot `k`, and its index in the cycle.
     #[inline]
     pub(crate) fn cycle(&self, k: u64) -> (u64, u64) {
         self.den.divide(k)
     }
 
-    /// Start of slot 0 [ps], and the period's numerator and denominator.
+    /// Returns the start of slot 0 [ps], and the numerator and denominator of the period.
     pub(crate) fn parts(&self) -> (u64, u64, u64) {
         (self.phase, self.num.value(), self.den.value())
     }
 
-    /// Length of a slot rounded down [ps].
+    /// Returns the length of a slot, rounded down [ps].
     pub fn period_floor(&self) -> u64 {
         self.num.value() / self.den.value()
     }
 }
 
-/// A place on a grid that moves slot by slot without dividing.
+/// A position on a grid that advances slot by slot without division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotCursor {
     index: u64,
@@ -211,39 +211,39 @@ pub struct SlotCursor {
 }
 
 impl SlotCursor {
-    /// Number of the slot.
+    /// Returns the number of the slot.
     #[inline]
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// Start of the slot.
+    /// Returns the start of the slot.
     #[inline]
     pub fn start(&self) -> Time {
         Time(self.start)
     }
 
-    /// Length of `slots` slots, rounded down [ps].
+    /// Returns the length of `slots` slots, rounded down [ps].
     #[inline]
     fn period_floor(&self, slots: u64) -> Span {
         Span(slots * self.whole)
     }
 
-    /// Moves to the next slot.
+    /// Advances to the next slot.
     #[inline]
     pub fn step(&mut self) {
         self.index += 1;
         self.start += self.whole;
         self.remainder += self.part;
-        // Without a branch, which nobody could foretell.
+        // Branch-free, because the branch would be unpredictable.
         let carry = u64::from(self.remainder >= self.den);
         self.remainder -= self.den & carry.wrapping_neg();
         self.start += carry;
     }
 }
 
-/// Quotient and remainder of a product that is too long; the quotient is not. Within its callers, its calls would have these save
-/// registers that they never need.
+/// Returns quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because inlining would
+/// make the callers save registers on their fast paths.
 #[cold]
 #[inline(never)]
 fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {

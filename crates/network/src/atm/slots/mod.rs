@@ -1,4 +1,4 @@
-//! The slots of synchronous links, and sums over them.
+//! Slots of synchronous links, and sums over them.
 
 mod divisor;
 mod grid;

@@ -1,17 +1,17 @@
-//! Sums of the starts of a grid's slots, without a loop.
+//! Closed-form sums of the starts of a grid's slots.
 
 use super::grid::SlotGrid;
 use longpipe_events::memory;
 use std::ops::{Add, AddAssign, Sub};
 
-/// The sum of the starts of some slots, before the one division.
+/// Sum of the starts of some slots, before the final division.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartSum {
-    /// How many.
+    /// Number of slots.
     count: u64,
-    /// Sum of their numbers.
+    /// Sum of the slot numbers.
     numbers: u128,
-    /// Sum of what rounding takes off their starts, in units of the grid's `1 / den`.
+    /// Sum of the rounding errors of the starts, in units of `1 / den`.
     rests: u128,
 }
 
@@ -46,21 +46,21 @@ impl Sub for StartSum {
     }
 }
 
-/// Sums the starts of a grid's slots.
+/// Computes sums of the starts of a grid's slots.
 #[derive(Clone, Debug)]
 pub struct GridSums {
     grid: SlotGrid,
-    /// Sums of what rounding takes off the first slots of two cycles of `den`, unless that is long.
+    /// Prefix sums of rounding errors over two cycles of `den` slots, unless a cycle is long.
     cycle: Vec<u32>,
-    /// The same of a whole one.
+    /// Sum of rounding errors over a whole cycle.
     whole: u64,
 }
 
-/// Longest cycle kept in a table.
+/// Maximum cycle length for a table.
 const LONGEST_CYCLE: u64 = 1 << 15;
 
 impl GridSums {
-    /// Sums for a grid.
+    /// Creates the sums for a grid.
     pub fn new(grid: SlotGrid) -> GridSums {
         let (_, num, den) = grid.parts();
         let cycle = if den <= LONGEST_CYCLE {
@@ -80,12 +80,12 @@ impl GridSums {
         GridSums { grid, cycle, whole }
     }
 
-    /// The grid.
+    /// Returns the grid.
     pub fn grid(&self) -> SlotGrid {
         self.grid
     }
 
-    /// Of slots `from..to`.
+    /// Returns the sum over slots `from..to`.
     #[inline(always)]
     pub fn of(&self, from: u64, to: u64) -> StartSum {
         let count = to - from;
@@ -100,8 +100,7 @@ impl GridSums {
         }
     }
 
-    /// What rounding takes off the starts of `count` slots: over a whole cycle the rests are all numbers below `den`,
-    /// each once.
+    /// Returns the sum of rounding errors of `count` slots. Over a whole cycle the errors are all numbers below `den`, once each.
     #[inline(always)]
     fn rests(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;
@@ -113,29 +112,29 @@ impl GridSums {
         u128::from(cycles) * u128::from(self.whole) + u128::from(self.cycle[end as usize]) - u128::from(before)
     }
 
-    /// The same where a cycle is too long for a table.
+    /// Returns the sum of rounding errors of `k` slots for cycles that are too long for a table.
     #[inline(never)]
     fn rests_by_steps(&self, k: u64) -> u128 {
         let (_, num, den) = self.grid.parts();
         let (k, den, part) = (u128::from(k), u128::from(den), u128::from(num % den));
-        // The rests add up to less than k * den, 128 bits; what they are the difference of may wrap around.
+        // The result is less than k * den and fits 128 bits; its intermediate terms may wrap around.
         let starts = part.wrapping_mul(k * k.saturating_sub(1) / 2);
         starts.wrapping_sub(den.wrapping_mul(floor_sum(k, den, part)))
     }
 
-    /// The sum itself [ps].
+    /// Returns the sum of the starts [ps].
     pub fn total(&self, sum: StartSum) -> u128 {
         let (phase, num, den) = self.grid.parts();
         let (num, den) = (u128::from(num), u128::from(den));
-        // The sum of k * num, less the rests, is a multiple of den: what is below it in the sum of k is set apart, for
-        // that times num is within 128 bits, while the sum of k times num may not be.
+        // The sum of k * num minus the errors is a multiple of den. The remainder of the sum of k modulo den is handled separately,
+        // because its product with num fits 128 bits, while the sum of k times num may not.
         let (cycles, numbers) = (sum.numbers / den, sum.numbers % den);
         let rest = (numbers * num) as i128 - sum.rests as i128;
         (u128::from(phase) * u128::from(sum.count) + cycles * num).wrapping_add_signed(rest / den as i128)
     }
 }
 
-/// Sum of `part * i / den`, rounded down each, for `i` below `k`; `part < den`. Modulo 2^128.
+/// Returns the sum of floor(`part` · i / `den`) for i below `k`, modulo 2^128; `part < den`.
 fn floor_sum(mut k: u128, mut den: u128, mut part: u128) -> u128 {
     let (mut sum, mut offset) = (0u128, 0);
     loop {
@@ -170,7 +169,7 @@ mod tests {
             let (middle, to) = (from + counts[0], from + counts[0] + counts[1]);
             let expected: u128 = (from..to).map(|k| u128::from(grid.start(k).0)).sum();
             prop_assert_eq!(sums.total(sums.of(from, middle) + sums.of(middle, to)), expected);
-            // Of all slots of a hundred days, however many there are.
+            // Over all slots of a hundred days.
             let all = sums.total(sums.of(0, to));
             let (first, last) = (u128::from(grid.start(0).0), u128::from(grid.start(to).0));
             prop_assert!(all.abs_diff((first + last) * u128::from(to) / 2) <= u128::from(to) * 60);

@@ -1,4 +1,4 @@
-//! Cell by cell against slots laid out ahead, segment by segment, and a queue of them in the open.
+//! Compares time-varying ports with a reference: slots computed segment by segment, and a queue of single cells.
 
 use super::*;
 use crate::policies::Policy;
@@ -8,7 +8,7 @@ use crate::scenario::motion::{
 use crate::scenario::{LinkConfig, LossConfig, PolicyConfig, SchedulerConfig};
 use proptest::prelude::*;
 
-/// A cell's bits, times the picoseconds of a second.
+/// Bits of a cell times picoseconds per second.
 const CELL: u128 = 424 * 1_000_000_000_000;
 
 fn link(steps: &[[u64; 2]], outages: Option<OutagesConfig>, delay_ps: u64) -> LinkConfig {
@@ -40,10 +40,10 @@ fn port(link: &LinkConfig, phase: u64, limit: u64) -> Moving {
     Moving::new(false, motion, admission, Time(1 << 50))
 }
 
-/// A slot: when it begins, when it ends, and whether an outage that begins then cut it short [ps].
+/// A slot: start [ps], end [ps], and whether an outage cut it short.
 type Slot = (u64, u64, bool);
 
-/// All slots that begin by `until`: a line that goes through the segments in which nothing changes, one after the other.
+/// Computes all slots that start by `until`, over consecutive segments with constant rate.
 fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until: u64) -> Vec<Slot> {
     let intervals = outages.map_or(&[][..], |outages| &outages.intervals_ps);
     let policy = outages.map_or(InService::Hold, |outages| outages.in_service);
@@ -54,7 +54,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
     edges.sort_unstable();
     edges.dedup();
     let mut found = vec![];
-    // When the slot began, in whole picoseconds, and what it has sent; none between slots.
+    // Start of the current slot [ps] and its sent bits; None between slots.
     let mut open: Option<(u64, u128)> = None;
     for pair in edges.windows(2).filter(|pair| pair[0] >= phase) {
         let (from, to) = (pair[0], pair[1]);
@@ -67,12 +67,12 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
         }
         let step = steps.iter().rev().find(|step| step[0] <= from).expect("a first step");
         let rate = u128::from(if out && policy == InService::Hold { 0 } else { step[1] });
-        // What is sent of this segment, in parts of a picosecond.
+        // Processed part of this segment, in fractions of a picosecond.
         let mut sent = 0u128;
         let all = rate * u128::from(to - from);
         loop {
             if open.is_none() {
-                // No slot begins in an outage, and one of no rate waits where it is.
+                // No slot starts in an outage, and with rate 0 a slot waits.
                 if out || found.len() > 100_000 {
                     break;
                 }
@@ -97,7 +97,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
     found
 }
 
-/// When each cell leaves and arrives, or is lost: none if it was refused, or dropped.
+/// Reference simulation: departure and arrival time of each cell, None if it is lost.
 fn in_the_open(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
     let motion = link.motion.as_deref().expect("a motion");
     let Some(ServiceConfig::Steps { steps, .. }) = &motion.service else {
@@ -116,7 +116,7 @@ fn in_the_open(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) 
     instants.push((1 << 49, 2, 0));
     instants.sort_unstable();
     for (now, kind, cell) in instants {
-        // Slots that begin before this, and a cell that came then may have one that begins now.
+        // Slots that start before this time; a cell that arrives now may use a slot that starts now.
         loop {
             if let Some((_, slot)) = serving.filter(|(_, slot)| slot.1 <= now) {
                 let _ = slot;

@@ -1,21 +1,21 @@
-//! Guaranteed rate: of every N cells sent while both classes wait, GR x N are UBR's (gr-97 section 3).
+//! Guaranteed rate: of N cells sent while both classes hold cells, GR · N belong to UBR (gr-97 section 3).
 
 use crate::atm::port::class::Class;
 
-/// The whole, in parts per billion.
+/// A share of 1, in parts per billion.
 pub const ONE: u64 = 1_000_000_000;
 
-/// Spreads UBR's slots evenly: after any number N of contested slots its count is within one of GR x N.
+/// Spreads UBR's slots evenly: after N contested slots UBR has had GR · N of them, within one.
 #[derive(Clone, Debug)]
 pub struct GuaranteedRate {
     /// GR [parts per billion].
     share: u64,
-    /// What UBR is owed [parts per billion of a slot], less than one slot.
+    /// Credit of UBR [parts per billion of a slot], less than one slot.
     credit: u64,
 }
 
 impl GuaranteedRate {
-    /// A share of at most one billion parts per billion.
+    /// Creates the scheduler; the share is at most one billion parts per billion.
     pub fn new(share_ppb: u64) -> GuaranteedRate {
         GuaranteedRate {
             share: share_ppb,
@@ -23,7 +23,7 @@ impl GuaranteedRate {
         }
     }
 
-    /// Whose the next contested slot is.
+    /// Returns the class of the next contested slot.
     #[inline]
     pub fn choose(&mut self) -> Class {
         self.credit += self.share;

@@ -1,4 +1,4 @@
-//! Which class sends the next cell while both wait; while one waits alone, it sends: work is conserved.
+//! Schedulers between the classes of a port. They are work-conserving, and decide only while both classes hold cells.
 
 mod guaranteed_rate;
 
@@ -9,14 +9,14 @@ pub use guaranteed_rate::{GuaranteedRate, ONE};
 /// The scheduler of a port with queues for VBR and UBR.
 #[derive(Clone, Debug)]
 pub enum Scheduler {
-    /// VBR before UBR, always (gr-97 section 3, GR = 0).
+    /// Strict priority for VBR (gr-97 section 3, GR = 0).
     Priority,
-    /// A share of the slots for UBR.
+    /// A guaranteed share of the slots for UBR.
     GuaranteedRate(GuaranteedRate),
 }
 
 impl Scheduler {
-    /// The scheduler named by the configuration; a FIFO has one class and none.
+    /// Creates the configured scheduler; None for a FIFO, which has one class.
     pub fn new(config: &SchedulerConfig) -> Option<Scheduler> {
         match *config {
             SchedulerConfig::Fifo {} => None,
@@ -27,7 +27,7 @@ impl Scheduler {
         }
     }
 
-    /// Whose the next slot is, both classes waiting.
+    /// Returns the class of the next slot while both classes hold cells.
     #[inline]
     pub fn choose(&mut self) -> Class {
         match self {

@@ -1,4 +1,4 @@
-//! What a port that sweeps has counted by the end of the run.
+//! Counters of a port that sweeps, at the end of the run.
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::sweep::{Stream, SweepPort};
@@ -7,38 +7,38 @@ use crate::atm::slots::SlotGrid;
 use crate::packets::Link;
 use longpipe_events::{Span, Time};
 
-/// A port's counters at the end of the run.
+/// Counters of a port at the end of the run.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// Cells still held count their waiting until then.
+    /// Counters; queued cells count their waiting time until the end.
     pub counters: QueueCounters,
     /// X_i by VC.
     pub held: Vec<u64>,
 }
 
 impl SweepPort {
-    /// Its link.
+    /// Returns the link.
     pub fn link(&self) -> Link {
         self.link
     }
 
-    /// Its slots, and propagation behind it.
+    /// Returns the slots, and the propagation delay behind the port.
     pub fn slots(&self) -> (SlotGrid, Span) {
         (self.grid, self.delay)
     }
 
-    /// Cells of a VC that entered, and frames as whoever comes next sees them.
+    /// Returns the admitted cells of a VC, and its frames for the next node.
     pub fn passed_on(&self, local: usize) -> (u64, u64) {
         let vc = &self.vcs[local];
         (vc.admitted, vc.frames_out)
     }
 
-    /// Cells that have not left the path by the end of the run.
+    /// Returns the cells that have not left the path by the end of the run.
     pub fn late(&self) -> &[Late] {
         &self.late
     }
 
-    /// The link of each input and how many of its cells were not taken.
+    /// Returns by input link the number of cells that were not processed.
     pub fn unread<'a>(&'a self, streams: &'a [Stream]) -> impl Iterator<Item = (Link, u64)> + 'a {
         self.inputs.iter().map(|input| {
             let runs = streams[input.stream as usize].iter();
@@ -47,7 +47,7 @@ impl SweepPort {
         })
     }
 
-    /// Counters as of `now`, the end of the run, everything that arrives by then being taken.
+    /// Returns the counters at `now`, the end of the run, after processing all arrivals.
     pub fn account(&self, now: Time) -> Account {
         let ended = self.grid.ended_by(now);
         let held = self.next.index().saturating_sub(self.busy.max(ended));

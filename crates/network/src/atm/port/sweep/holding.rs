@@ -1,8 +1,8 @@
-//! Who is in a port's queue, for policies that ask.
+//! Occupancy of a port's queue by VC, for policies that use it.
 
 use crate::packets::ring::Ring;
 
-/// Cells of one VC in slots that follow each other.
+/// Cells of a VC in consecutive slots.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     slot: u64,
@@ -10,7 +10,7 @@ struct Held {
     local: u32,
 }
 
-/// X_i and N_a, as of the latest look.
+/// X_i and N_a at the latest query.
 #[derive(Clone, Debug)]
 pub struct Holding {
     held: Ring<Held>,
@@ -19,7 +19,7 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// None of `vcs` circuits.
+    /// Creates an empty queue for `vcs` circuits.
     pub fn new(vcs: usize) -> Holding {
         Holding {
             held: Ring::default(),
@@ -28,10 +28,10 @@ impl Holding {
         }
     }
 
-    /// Cells of a VC enter, that leave in slots from `slot` on; so many slots are over.
+    /// Adds cells of a VC that leave in slots from `slot` on, after `ended` slots.
     #[inline(always)]
     pub fn enter(&mut self, local: u32, slot: u64, cells: u64, ended: u64) {
-        // One goes for one that comes, so that a port that is seldom asked keeps no history.
+        // Releases one entry per new one, so that a port that is rarely queried keeps no history.
         self.release_first(ended);
         self.release_first(ended);
         self.held.push(Held { slot, cells, local });
@@ -40,7 +40,7 @@ impl Holding {
         *vc += cells;
     }
 
-    /// X_i of a VC and N_a once so many slots are over.
+    /// Returns X_i of a VC and N_a after `ended` slots.
     pub fn occupancy(&mut self, local: u32, ended: u64) -> (u64, u64) {
         while self.release_first(ended) {}
         if let Some(&Held { slot, cells, local }) = self.held.first().filter(|first| first.slot < ended) {
@@ -55,7 +55,7 @@ impl Holding {
         (self.vcs[local as usize], self.active)
     }
 
-    /// Lets the first cells go if all have left.
+    /// Releases the first entry if all its cells have left.
     #[inline(always)]
     fn release_first(&mut self, ended: u64) -> bool {
         let Some(&Held { slot, cells, local }) = self.held.first() else {

@@ -1,4 +1,4 @@
-//! What wires bring: cells of one frame in slots that follow each other, read in the order in which they arrive.
+//! Arrivals over wires: cells of one frame in consecutive slots, processed in order of arrival.
 
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use crate::packets::ring::Ring;
@@ -7,36 +7,36 @@ use crate::scenario::ends::LinkEnd;
 use longpipe_events::{Span, Time};
 use std::sync::Arc;
 
-/// Cells of one frame in slots that follow each other on a wire.
+/// Cells of a frame in consecutive slots of a wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Run {
-    /// When the first one arrives [ps].
+    /// Arrival time of the first cell [ps].
     pub time: u64,
-    /// The wire's slot in which that leaves.
+    /// Slot of the first cell on the wire.
     pub slot: u64,
     /// Number of the frame in its VC.
     pub frame: u32,
-    /// The VC's number at the port.
+    /// Number of the VC at the port.
     pub local: u32,
-    /// Cells.
+    /// Number of cells.
     pub cells: u16,
-    /// Cells of the frame that follow these.
+    /// Following cells of the frame.
     pub left: u16,
 }
 
-/// What is on its way to a port over one wire, in order.
+/// Cells in transit to a port over a wire, in order.
 #[derive(Clone, Debug)]
 pub struct Stream {
     runs: Ring<Run>,
-    /// The port at its end, and its number there.
+    /// Port at the end of the wire, and number of this input there.
     port: u32,
     input: u32,
-    /// Whether the port has read all.
+    /// Whether the port has processed everything.
     idle: bool,
 }
 
 impl Stream {
-    /// An empty one.
+    /// Creates an empty stream.
     pub fn new(port: u32, input: u32) -> Stream {
         Stream {
             runs: Ring::default(),
@@ -46,14 +46,14 @@ impl Stream {
         }
     }
 
-    /// Adds cells; their port and its input, if that does not expect any.
+    /// Adds cells. Returns port and input if the port was idle on this input.
     #[inline(always)]
     pub fn push(&mut self, run: Run) -> Option<(u32, u32)> {
         self.runs.push(run);
         std::mem::replace(&mut self.idle, false).then_some((self.port, self.input))
     }
 
-    /// Takes the first run.
+    /// Removes and returns the first run.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Run> {
         let next = self.runs.pop();
@@ -61,49 +61,49 @@ impl Stream {
         next
     }
 
-    /// The first run.
+    /// Returns the first run.
     #[inline(always)]
     pub fn first(&self) -> Option<&Run> {
         self.runs.first()
     }
 
-    /// Every run.
+    /// Returns all runs.
     pub fn iter(&self) -> impl Iterator<Item = &Run> {
         self.runs.iter()
     }
 }
 
-/// A wire that leads to a port, read run by run.
+/// An input of a port, processed run by run.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Its cells.
     pub stream: u32,
-    /// Its number in the network.
+    /// Number of the link.
     pub link: Link,
-    /// Where it ends.
+    /// End of the link.
     pub end: LinkEnd,
     grid: SlotGrid,
     delay: Span,
     /// Length of a slot, rounded down [ps].
     period: u64,
-    /// By how much the start of a slot of the port may fall behind with each cell that comes [ps].
+    /// Maximum lag of the port's slots per arriving cell [ps].
     pub lag: u64,
-    /// What has not been taken of the run that is being read.
+    /// Unprocessed rest of the current run.
     pub run: Run,
-    /// The slot after that of its first cell, if it was looked up.
+    /// Slot after that of the first cell, if it was looked up.
     cursor: SlotCursor,
     sums: Arc<GridSums>,
-    /// When cells of longer runs that entered left.
+    /// Sum of the start times of admitted cells of long runs.
     starts: StartSum,
-    /// How many those are.
+    /// Number of these cells.
     many: u64,
 }
 
-/// So many cells are counted one by one.
+/// Maximum number of cells that are summed one by one.
 const FEW: u64 = 8;
 
 impl Input {
-    /// A wire with slots of `grid` that leads to a port with those of `output`.
+    /// Creates an input with the slots of a wire, for a port with those of `output`.
     pub fn new(stream: u32, link: Link, end: LinkEnd, delay: Span, sums: Arc<GridSums>, output: &SlotGrid) -> Input {
         let grid = sums.grid();
         let period = grid.period_floor();
@@ -123,34 +123,34 @@ impl Input {
         }
     }
 
-    /// When the last cell of the run arrives, or a little before.
+    /// Returns a lower bound on the arrival time of the run's last cell.
     pub fn least_end(&self) -> u64 {
         least_end(&self.run, self.period)
     }
 
-    /// The same of another run.
+    /// Returns a lower bound on the arrival time of the last cell of `run`.
     pub fn least_end_of(&self, run: &Run) -> u64 {
         least_end(run, self.period)
     }
 
-    /// When the cell in a slot arrives.
+    /// Returns the arrival time of the cell in a slot.
     #[inline]
     pub fn arrival(&self, slot: u64) -> Time {
         self.grid.start(slot + 1) + self.delay
     }
 
-    /// The slot after that of a cell, from which on times are read by steps.
+    /// Returns a cursor after a cell's slot, for times step by step.
     #[inline]
     pub fn times_from(&self, slot: u64) -> SlotCursor {
         self.grid.cursor(slot + 1)
     }
 
-    /// Propagation delay.
+    /// Returns the propagation delay.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// Takes the cells of the run that arrive before `limit`; the first one does.
+    /// Removes and returns the cells of the run that arrive before `limit`; the first one must.
     #[inline(always)]
     pub fn take(&mut self, limit: u64) -> Run {
         let (mut taken, whole) = (self.run, u64::from(self.run.cells));
@@ -167,8 +167,7 @@ impl Input {
         taken
     }
 
-    /// Moves the cursor past the cells that arrive before `limit`, but for the run's first one at most to its end; how
-    /// many there are.
+    /// Advances the cursor past the cells, after the first one, that arrive before `limit`. Returns their number.
     #[inline(always)]
     fn pass(&mut self, limit: u64) -> u64 {
         let run = &self.run;
@@ -190,19 +189,19 @@ impl Input {
         cells
     }
 
-    /// Counts the arrivals of cells that enter, the first of several in a slot.
+    /// Counts the arrivals of admitted cells, the first of which is in `slot`.
     #[inline(always)]
     pub fn count(&mut self, slot: u64, cells: u64) {
         self.starts += self.sums.of(slot + 1, slot + cells + 1);
         self.many += cells;
     }
 
-    /// When those have arrived: the sum [ps].
+    /// Returns the sum of the arrival times of admitted cells [ps].
     pub fn arrival_time(&self) -> u128 {
         self.sums.total(self.starts) + u128::from(self.many) * u128::from(self.delay.0)
     }
 
-    /// Cells of the run that were not taken.
+    /// Returns the number of unprocessed cells of the run.
     pub fn left(&self) -> u64 {
         u64::from(self.run.cells)
     }

@@ -1,42 +1,42 @@
-//! What a port that sweeps knows of one of its virtual circuits.
+//! State of a virtual circuit at a port that sweeps.
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::sweep::run::Run;
 use crate::packets::Circuit;
 
-/// Where a circuit goes from a port.
+/// Next destination of a circuit after a port.
 #[derive(Clone, Copy, Debug)]
 pub enum Onward {
-    /// To another port that sweeps: the stream that leads there, and the VC's number at that port.
+    /// Another port that sweeps: the stream to it, and the VC's number at that port.
     Port(u32, u32),
-    /// Past ports that cannot hold a queue to its host.
+    /// The host, behind ports that cannot queue.
     Host,
 }
 
-/// One VC.
+/// A virtual circuit.
 #[derive(Clone, Debug)]
 pub struct Vc {
-    /// Its number in the network.
+    /// Number in the network.
     pub vc: Circuit,
-    /// Where it goes from here.
+    /// Next destination.
     pub onward: Onward,
-    /// The current frame.
+    /// State of the current frame.
     pub frame: Frame,
-    /// Cells that entered.
+    /// Admitted cells.
     pub admitted: u64,
-    /// Frames as whoever comes next sees them: those that a lost last cell merged are one.
+    /// Frames for the next node, where a lost last cell merges two frames.
     pub frames_out: u64,
-    /// Cells that entered since the latest last one.
+    /// Admitted cells since the last end of a frame.
     collected: u16,
-    /// Whether these are those of one frame, from its first on.
+    /// Whether these are consecutive cells of one frame from its first on.
     intact: bool,
-    /// The latest cell's frame, and how many cells of it follow.
+    /// Frame number of the latest cell, and number of its following cells.
     number: u32,
     left: u16,
 }
 
 impl Vc {
-    /// An idle one.
+    /// Creates an idle VC.
     pub fn new(vc: Circuit, onward: Onward) -> Vc {
         Vc {
             vc,
@@ -51,8 +51,8 @@ impl Vc {
         }
     }
 
-    /// Cells enter, as a host's reassembly sees them. Whether the first one begins a frame for whoever comes next; and, if
-    /// the last one ends a frame all of whose cells follow each other, how many there are.
+    /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and the number of
+    /// cells of a complete frame that the last one ends.
     #[inline(always)]
     pub fn enter(&mut self, run: &Run) -> (bool, Option<u16>) {
         let begins = self.collected == 0;

@@ -1,4 +1,4 @@
-//! Batches: the cells that reach a port at one instant, one of each running train.
+//! Batches: the cells that reach a port at the same time, one of each active train.
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::clock::Slots;
@@ -13,7 +13,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
 
 impl TrainPort {
-    /// Takes all batches before `number`.
+    /// Processes all batches before `number`.
     #[inline(always)]
     pub(super) fn advance(&mut self, number: u64, time: Time) {
         if number != self.batch.number && !self.leap(number, time) {
@@ -42,26 +42,26 @@ impl TrainPort {
         }
     }
 
-    /// Whether a batch of so many cells can be taken as a whole.
+    /// Returns whether a batch of `cells` can be processed as a whole.
     #[inline]
     pub(super) fn fits(&self, cells: u64) -> bool {
         self.batch.held + cells <= self.capacity && cells <= self.outlet.room(self.batch.slot, self.horizon)
     }
 
-    /// Rank of a running train's cell in the batch.
+    /// Returns the rank of an active train's cell in the batch.
     #[inline]
     pub(super) fn rank(&self, train: &Running) -> Rank {
         let end = &self.vcs[train.local as usize].end;
         (self.ties.rank(end, self.batch.time, train.vc), train.link)
     }
 
-    /// Running trains whose cells come before `rank`.
+    /// Returns the number of active trains whose cells precede `rank`.
     #[inline(always)]
     pub(super) fn before(&self, rank: Rank) -> u64 {
         self.running.iter().filter(|train| self.rank(train) < rank).count() as u64
     }
 
-    /// X when the cell of this rank arrives.
+    /// Returns X at the arrival of the cell of this rank.
     pub(super) fn held_at(&mut self, rank: Rank) -> u64 {
         if self.batch.cells.is_some() {
             self.pass(rank);
@@ -71,7 +71,7 @@ impl TrainPort {
         }
     }
 
-    /// From here on the batch is taken cell by cell; what comes before `rank` was taken.
+    /// Switches to cell-by-cell processing of the batch; cells before `rank` have been processed.
     pub(super) fn take_singly(&mut self, rank: Rank) {
         let mut order = std::mem::take(&mut self.batch.order);
         order.clear();
@@ -96,7 +96,7 @@ impl TrainPort {
         }
     }
 
-    /// Cell by cell: takes what comes before `rank`.
+    /// Cell by cell: processes cells before `rank`.
     pub(super) fn pass(&mut self, rank: Rank) {
         while let Some(at) = self.batch.cells {
             let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
@@ -110,7 +110,7 @@ impl TrainPort {
         }
     }
 
-    /// Cell by cell: a cell that is not refused finds room or does not. Its slot.
+    /// Cell by cell: admits a cell if there is room. Returns its slot.
     pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
         let number = self.batch.number;
         if self.batch.held >= self.capacity {
@@ -145,14 +145,14 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Gives slots to `cells` more, which come when slot `first` begins.
+    /// Assigns slots to `cells` more, which arrive when slot `first` starts.
     #[inline]
     pub(super) fn extend(&mut self, first: u64, cells: u64) {
         self.outlet.give(first, cells);
         self.admitted += cells;
     }
 
-    /// Takes the rest of the batch.
+    /// Processes the rest of the batch.
     pub(super) fn finish(&mut self) {
         let cells = if self.batch.cells.is_some() {
             self.pass((Order::MAX, Link(u32::MAX)));
@@ -171,13 +171,13 @@ impl TrainPort {
         }
     }
 
-    /// Takes batches `from..to`, in each of which every running train has a cell.
+    /// Processes batches `from..to`, in each of which every active train has a cell.
     pub(super) fn take_batches(&mut self, mut from: u64, to: u64) {
         while from < to && !self.running.is_empty() {
             let trains = self.running.len() as u64;
             let slots = self.clock.slots_of(from);
             let held = self.outlet.held(slots);
-            // Where cells follow each other, those that have not left by the end can be listed afterwards.
+            // If cells use consecutive slots, those that have not left by the end can be listed afterwards.
             let listed = matches!(self.outlet, Outlet::Alone(_)) && !self.broken;
             let horizon = if listed { u64::MAX } else { self.horizon };
             let batches = self.safe_batches(from, slots, held, to - from, horizon);
@@ -194,7 +194,7 @@ impl TrainPort {
             }
             self.extend(slots.first, trains * batches);
             from += batches;
-            // More than one batch is taken only if X does not fall.
+            // Several batches are processed at once only if X does not fall.
             let ended = if batches == 1 {
                 slots.ended
             } else {
@@ -205,7 +205,7 @@ impl TrainPort {
         }
     }
 
-    /// Lists the cells of so many batches, one of each train, that have not left the path by the end of the run.
+    /// Lists the cells of `batches`, one per train, that have not left the path by the end of the run.
     fn list_late(&mut self, from: u64, batches: u64, first: u64) {
         let Outlet::Alone(alone) = &self.outlet else { return };
         let trains = self.running.len() as u64;
@@ -244,7 +244,7 @@ impl TrainPort {
         self.batch.order = order;
     }
 
-    /// How many batches of one cell of each train can be taken in one step, the first of which, `from`, finds X = `held`.
+    /// Returns how many batches with a cell of each train can be processed in one step; the first, `from`, finds X = `held`.
     #[inline]
     fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, horizon: u64) -> u64 {
         let trains = self.running.len() as u64;
@@ -253,11 +253,11 @@ impl TrainPort {
             return 0;
         }
         if trains < self.clock.most {
-            // A slot may pass between two batches without a cell.
+            // A slot between two batches may be empty.
             return 1;
         }
         let most = batches.min(room / trains);
-        // X does not fall from batch to batch, so if the last one fits, all do.
+        // X does not fall from batch to batch, so all fit if the last one fits.
         let all_fit = |batches: u64| {
             let ended = self.clock.slots_of(from + batches - 1).ended;
             self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
@@ -277,7 +277,7 @@ impl TrainPort {
         fit
     }
 
-    /// Takes a train that goes on off the list of those running.
+    /// Removes a train from the list of active ones.
     #[inline(always)]
     pub(super) fn remove(&mut self, local: u32) {
         let place = self.vcs[local as usize].place as usize;
@@ -287,7 +287,7 @@ impl TrainPort {
         }
     }
 
-    /// Running trains whose latest cell was lost go on from batch `number`.
+    /// Continues active trains whose latest cell was lost from batch `number` on.
     #[inline]
     pub(super) fn mend(&mut self, number: u64) {
         if std::mem::take(&mut self.broken) {
@@ -300,7 +300,7 @@ impl TrainPort {
         }
     }
 
-    /// From batch `number` on a VC's cells enter; true if its first begins a frame for whoever comes next.
+    /// Records that a VC's cells enter from batch `number` on. Returns whether the first one starts a frame for the next node.
     #[inline]
     pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
         if let Some(ledger) = &mut self.ledger {
@@ -311,7 +311,7 @@ impl TrainPort {
         vc.enter()
     }
 
-    /// The last cell that entered came in the batch before `number`.
+    /// Records that a VC's cells stop entering before batch `number`.
     #[inline]
     pub(super) fn close(&mut self, local: u32, number: u64) {
         let vc = &mut self.vcs[local as usize];

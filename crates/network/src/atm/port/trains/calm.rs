@@ -1,5 +1,5 @@
-//! Where no limit is near: from edge to edge in closed form, and without looking up which slots a batch finds as long
-//! as bounds will do.
+//! Fast path far from all limits: advances from edge to edge in closed form, and looks up the slots of a batch only if bounds
+//! do not suffice.
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::trains::clock::{Known, Slots};
@@ -8,15 +8,15 @@ use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{First, Last, TrainPort};
 use longpipe_events::Time;
 
-/// Bounds are looked up anew after so many batches.
+/// Number of batches after which bounds are recomputed.
 const FAR: u64 = 1 << 24;
 
-/// Bounds are given where no more slots than this begin between two batches.
+/// Maximum number of slots between two batches for which bounds are used.
 const MOST: u64 = 64;
 
 impl TrainPort {
-    /// Takes all batches before `number`; false if a cell may be lost on the way, or may not leave the path by the end
-    /// of the run.
+    /// Processes all batches before `number`. Returns false if a cell may be lost, or may not leave the path by the end of the
+    /// run.
     #[inline(always)]
     pub(super) fn leap(&mut self, number: u64, time: Time) -> bool {
         let (trains, most) = (self.running.len() as u64, self.clock.most);
@@ -28,12 +28,12 @@ impl TrainPort {
         if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
             return false;
         }
-        // What is known may be of a later batch, of a frame that then came behind others: that is far, too.
+        // The known batch may be a later one, of a frame that was then overtaken; it counts as far, too.
         if number.wrapping_sub(self.known.batch) > FAR {
             let slots = self.clock.slots(number, time);
             self.known = Known { batch: number, slots };
         }
-        // Of this batch, and so of those before it.
+        // Bounds of this batch also hold for earlier ones.
         let bounds = self.clock.bounds(&self.known, number);
         let next = alone.next().max(bounds.first) + cells + between + trains + 1;
         if next > bounds.ended.saturating_add(self.capacity) || next >= self.horizon {
@@ -42,13 +42,13 @@ impl TrainPort {
         if cells > 0 {
             self.give_all(cells, between, bounds.ended, number);
         }
-        // With a cell in every batch before this one, the first slot that it finds is taken.
+        // If every earlier batch had a cell, the first slot that this one finds is in use.
         let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
         self.arrive(number, time, bounds, follows);
         true
     }
 
-    /// Comes to a batch, all before it being taken; `follows` if the first slot that it finds is taken for sure.
+    /// Advances to a batch after processing all earlier ones; `follows` if the first slot that it finds is in use.
     #[inline(always)]
     fn arrive(&mut self, number: u64, time: Time, bounds: Slots, follows: bool) {
         (self.batch.number, self.batch.time) = (number, time);
@@ -64,7 +64,7 @@ impl TrainPort {
         self.forget();
     }
 
-    /// Gives slots to all cells of the batch, and to those that come between it and batch `number`.
+    /// Assigns slots to all cells of the batch, and to those between it and batch `number`.
     #[inline(always)]
     fn give_all(&mut self, cells: u64, between: u64, ended: u64, number: u64) {
         let from = self.batch.number;
@@ -78,7 +78,7 @@ impl TrainPort {
         }
         alone.give(self.batch.slot, cells);
         if between > 0 {
-            // One slot at most begins between two batches, or it is looked up.
+            // At most one slot starts between two batches; otherwise it is looked up.
             let first = if self.clock.most == 1 {
                 0
             } else {
@@ -100,7 +100,7 @@ impl TrainPort {
         self.admitted += cells + between;
     }
 
-    /// Forgets who has left: a port that seldom asks would keep the history of the whole run.
+    /// Discards departed cells, so that a port that rarely needs occupancies does not keep the history of the whole run.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
         if let Some(ledger) = &mut self.ledger {
@@ -108,7 +108,7 @@ impl TrainPort {
         }
     }
 
-    /// Looks up which slots the batch finds, if that is open.
+    /// Looks up the slots of the batch unless they are known.
     #[inline(always)]
     pub(super) fn look_up(&mut self) {
         if self.batch.open {
@@ -116,7 +116,7 @@ impl TrainPort {
         }
     }
 
-    /// Looks up which slots the batch finds.
+    /// Looks up the slots of the batch.
     pub(super) fn find_slots(&mut self) {
         let slots = self.clock.slots(self.batch.number, self.batch.time);
         self.known = Known {
@@ -129,7 +129,7 @@ impl TrainPort {
         self.batch.departed = self.admitted - held;
     }
 
-    /// The first cell of a frame enters, if that is certain.
+    /// Admits the first cell of a frame if it is certain to enter.
     #[inline(always)]
     pub(super) fn begin_calmly(&mut self, first: First) -> bool {
         let cells = self.batch.taken + self.running.len() as u64;
@@ -149,8 +149,8 @@ impl TrainPort {
         true
     }
 
-    /// A frame enters as a whole whose last cell arrives and before which no other one begins, if that is certain: no
-    /// other one runs. The slot in which the cell leaves.
+    /// Admits a whole frame at the arrival of its last cell if it is certain to enter and no other train is active. Returns the
+    /// slot of the last cell.
     #[inline(always)]
     pub(super) fn take_alone(&mut self, first: First, last: Last) -> Option<u64> {
         let cells = u64::from(last.cells);
@@ -173,7 +173,7 @@ impl TrainPort {
             outlet.give(start, cells - 1);
         }
         self.admitted += cells - 1;
-        // X does not fall from cell to cell, and is compared with the peak when the last one gets its slot.
+        // X does not fall from cell to cell, and is compared with the peak at the last one.
         (self.batch.slot, self.batch.held) = (0, held + cells - 1);
         (self.batch.number, self.batch.time) = (last.batch, last.time);
         (self.batch.taken, self.batch.open) = (1, true);
@@ -184,8 +184,8 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Goes on to the first cell of a lone frame that is certain to enter, from a batch known by bounds: the cell's slot,
-    /// and X or no less.
+    /// Advances to the first cell of a frame alone that is certain to enter, from a batch with bounds. Returns the cell's slot, and
+    /// an upper bound on X.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::Alone(outlet) = &mut self.outlet else {
@@ -227,7 +227,7 @@ impl TrainPort {
         Some((start, held))
     }
 
-    /// The same from any batch.
+    /// Advances to the first cell of a frame alone that is certain to enter, from any batch.
     #[inline(never)]
     fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
         self.advance(batch, self.arrival(batch));
@@ -247,7 +247,7 @@ impl TrainPort {
         Some((outlet.next().max(self.batch.slot), self.batch.held))
     }
 
-    /// The last cell of a frame all of whose cells have entered does so too, if that is certain: its slot.
+    /// Admits the last cell of a frame whose other cells have entered, if it is certain to enter. Returns its slot.
     #[inline(always)]
     pub(super) fn end_calmly(&mut self, edge: Last) -> Option<u64> {
         let vc = &self.vcs[edge.local as usize];

@@ -1,27 +1,27 @@
-//! When batches of cells reach a port, and which of its slots they find.
+//! Arrival times of batches at a port, and the slots that they find.
 
 use crate::atm::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
-/// Batch `k` is the cells that leave their interfaces in slot `k` and so reach the port at one instant.
+/// Batch `k` consists of the cells that leave their interfaces in slot `k`, and so reach the port at the same time.
 #[derive(Clone, Debug)]
 pub struct Clock {
     input: SlotGrid,
     delay: Span,
     output: SlotGrid,
-    /// The first slot of batch `k`, less `k + 1`, if that is the same for all.
+    /// First slot of batch `k` minus `k + 1`, if this is constant.
     offset: Option<u64>,
-    /// Most slots that begin between two batches.
+    /// Maximum number of slots that start between two batches.
     pub most: u64,
-    /// Slots to a batch, in 2^-32, rounded down.
+    /// Slots per batch, in units of 2^-32, rounded down.
     ratio: u64,
 }
 
-/// Rounding moves the slots between two batches by no more.
+/// Bound on the effect of rounding on the number of slots between two batches.
 const MARGIN: u64 = 4;
 
 impl Clock {
-    /// For inputs with one grid and one delay.
+    /// Creates the clock for inputs with one slot grid and delay.
     pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> Clock {
         let offset = input.alignment(delay, &output);
         let most = offset.map_or_else(|| input.contains(&output).1, |_| 1);
@@ -35,24 +35,24 @@ impl Clock {
         }
     }
 
-    /// When batch `k` arrives.
+    /// Returns the arrival time of batch `k`.
     #[inline]
     pub fn time(&self, k: u64) -> Time {
         self.input.start(k + 1) + self.delay
     }
 
-    /// Propagation from the interfaces.
+    /// Returns the propagation delay from the interfaces.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// The last batch that arrives by `t`; none before the first.
+    /// Returns the last batch that arrives by `t`; None before the first.
     pub fn latest(&self, t: Time) -> Option<u64> {
         let since = t.0.checked_sub(self.delay.0)?;
         self.input.ended_by(Time(since)).checked_sub(1)
     }
 
-    /// First slot that begins when batch `k` arrives, at `time`, or later, and the number of those that have ended.
+    /// Returns the first slot that starts at or after `time`, the arrival of batch `k`, and the number of ended slots.
     #[inline]
     pub fn slots(&self, k: u64, time: Time) -> Slots {
         let (first, ended) = match self.offset {
@@ -62,7 +62,7 @@ impl Clock {
         Slots { first, ended }
     }
 
-    /// Bounds on the same, for a batch that is not long after a known one: no earlier first slot, no fewer over.
+    /// Returns bounds for a batch soon after a known one: a lower bound on the first slot, an upper bound on ended slots.
     #[inline(always)]
     pub fn bounds(&self, known: &Known, k: u64) -> Slots {
         if let Some(offset) = self.offset {
@@ -78,7 +78,7 @@ impl Clock {
         }
     }
 
-    /// Likewise, of a batch whose time is not known.
+    /// Returns the slots of a batch whose time is not known.
     #[inline]
     pub fn slots_of(&self, k: u64) -> Slots {
         match self.offset {
@@ -88,16 +88,16 @@ impl Clock {
     }
 }
 
-/// A port's slots around a batch.
+/// Slots of a port at the arrival of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots {
-    /// The first that the batch can use.
+    /// First slot that the batch can use.
     pub first: u64,
-    /// How many have ended when it arrives.
+    /// Number of slots that have ended on its arrival.
     pub ended: u64,
 }
 
-/// A batch of which it is known what slots it finds.
+/// A batch with known slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) batch: u64,

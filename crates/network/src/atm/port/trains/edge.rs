@@ -1,53 +1,53 @@
-//! The cells that count: a frame's first and last, and those that are late.
+//! Edges: first and last cells of frames; and cells that are still queued at the end of the run.
 
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::Time;
 
-/// The first or the last cell of a frame, as it arrives.
+/// The first or last cell of a frame on arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub time: Time,
     pub batch: u64,
-    /// Its place among the cells of that instant.
+    /// Rank among simultaneous cells.
     pub rank: Rank,
     pub local: u32,
-    /// Cells of the frame.
+    /// Number of cells of the frame.
     pub cells: u16,
 }
 
-/// The first cell of a frame, which will arrive.
+/// The first cell of a frame, before its arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct First {
-    /// Slot of the interface in which it leaves.
+    /// Slot of the interface.
     pub batch: u64,
-    /// The VC's number at this port.
+    /// Number of the VC at this port.
     pub local: u32,
-    /// Cells of the frame.
+    /// Number of cells of the frame.
     pub cells: u16,
 }
 
-/// The last cell of a frame, as it arrives.
+/// The last cell of a frame on arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct Last {
-    /// When.
+    /// Arrival time.
     pub time: Time,
-    /// Slot of the interface in which it left.
+    /// Slot of the interface.
     pub batch: u64,
-    /// The VC's number at this port.
+    /// Number of the VC at this port.
     pub local: u32,
-    /// Cells of the frame.
+    /// Number of cells of the frame.
     pub cells: u16,
 }
 
-/// Cells admitted that have not left the path behind the port by the end of the run, one after the other.
+/// Consecutive admitted cells that have not left the path by the end of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Late {
-    /// Slot of the first one here.
+    /// Slot of the first cell at this port.
     pub slot: u64,
-    /// How many.
+    /// Number of cells.
     pub cells: u64,
-    /// Their VC's number here.
+    /// Number of their VC at this port.
     pub local: u32,
-    /// Whether the first one begins a frame for whoever comes next.
+    /// Whether the first cell starts a frame for the next node.
     pub begins: bool,
 }

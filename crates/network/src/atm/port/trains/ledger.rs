@@ -1,24 +1,24 @@
-//! Who is in a port's queue: X_i and N_a, without a count per cell.
+//! Occupancy of a port's queue by VC, X_i and N_a, without work per cell.
 //!
-//! Cells leave in the order in which they came, batch by batch. So it is enough to know how many cells each batch
-//! brought, and when the cells of a VC began and ceased to enter; all is read again, once, as the queue drains.
+//! Cells leave in order of arrival, batch by batch. It therefore suffices to record the number of cells per batch, and when the
+//! cells of a VC started and stopped to enter. Everything is read once more as the queue drains.
 
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Batches of equal size, one after the other.
+/// Consecutive batches of equal size.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// Number of its first cell among all admitted.
+    /// Number of the first cell among all admitted ones.
     cell: u64,
-    /// Its first batch.
+    /// First batch.
     batch: u64,
-    /// Cells admitted of each batch.
+    /// Admitted cells per batch.
     cells: u64,
 }
 
-/// A VC begins or ceases to have a cell in every batch.
+/// A VC starts or stops to have a cell in every batch.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     batch: u64,
@@ -28,30 +28,30 @@ struct Change {
 /// The batch of the oldest cell in the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Oldest {
-    /// Its number.
+    /// Number of the batch.
     pub batch: u64,
-    /// How many of its cells have left.
+    /// Number of its cells that have left.
     gone: u64,
 }
 
-/// What the reader, at the head of the queue, knows of one VC.
+/// State of a VC at the head of the queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reader {
-    /// Cells that came before `since`, or before the head's batch if there is none.
+    /// Cells before batch `since`, or before the head's batch if `since` is unset.
     passed: u64,
-    /// Batch since which it has a cell in every batch.
+    /// Batch from which the VC has a cell in every batch.
     since: u64,
-    /// Its place in `front`.
+    /// Index in `front`.
     place: u32,
     in_front: bool,
-    /// Times that it began, less times read that it ceased.
+    /// Number of starts minus number of stops read.
     runs: u32,
 }
 
-/// Stretches that are kept whatever has left.
+/// Number of stretches that are always kept.
 const FEW: usize = 1024;
 
-/// The queue's history, from its head on.
+/// History of the queue, from its head on.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     stretches: VecDeque<Stretch>,
@@ -60,15 +60,15 @@ pub struct Ledger {
     /// VCs with a cell in the head's batch.
     front: Vec<u32>,
     vcs: Vec<Reader>,
-    /// VCs with `runs`.
+    /// Number of VCs with `runs` > 0.
     active: u64,
     ranks: Vec<(Rank, u32)>,
-    /// Stretches at which what has left is forgotten.
+    /// Number of stretches at which departed cells are discarded.
     most: usize,
 }
 
 impl Ledger {
-    /// For an empty queue of `vcs` circuits.
+    /// Creates the history of an empty queue with `vcs` circuits.
     pub fn new(vcs: usize) -> Ledger {
         Ledger {
             stretches: VecDeque::new(),
@@ -82,7 +82,7 @@ impl Ledger {
         }
     }
 
-    /// Between two batches, of which `next` is the second: forgets what has left, now and then.
+    /// Invoked before batch `next`; occasionally discards departed cells.
     #[inline]
     pub fn forget(&mut self, departed: u64, admitted: u64, next: u64) {
         if self.stretches.len() >= self.most {
@@ -101,13 +101,13 @@ impl Ledger {
         self.most = FEW.max(2 * self.stretches.len());
     }
 
-    /// From `batch` on, each one brings `cells`; the first of them is number `cell`.
+    /// Records that from `batch` on each batch has `cells`, the first of which is number `cell`.
     #[inline]
     pub fn on_batches(&mut self, cell: u64, batch: u64, cells: u64) {
         self.stretches.put(Stretch { cell, batch, cells });
     }
 
-    /// A VC has cells from `batch` on.
+    /// Records that a VC has cells from `batch` on.
     #[inline]
     pub fn open(&mut self, batch: u64, local: u32) {
         self.opened.put(Change { batch, local });
@@ -116,16 +116,16 @@ impl Ledger {
         vc.runs += 1;
     }
 
-    /// A VC has no more cells from `batch` on.
+    /// Records that a VC has no more cells from `batch` on.
     #[inline]
     pub fn close(&mut self, batch: u64, local: u32) {
-        // Within a batch one VC may lose its cell after another has had its last.
+        // Within a batch, a VC may lose its cell after another VC has had its last one.
         let later = self.closed.iter().rev().take_while(|other| other.batch > batch).count();
         self.closed.make_room();
         self.closed.insert(self.closed.len() - later, Change { batch, local });
     }
 
-    /// Moves the head on to the cell before which `departed` cells have left; there must be one.
+    /// Advances the head to the oldest cell after `departed` departures; there must be one.
     pub fn seek(&mut self, departed: u64) -> Oldest {
         while self.stretches.get(1).is_some_and(|next| next.cell <= departed) {
             self.stretches.pop_front();
@@ -140,7 +140,7 @@ impl Ledger {
         oldest
     }
 
-    /// Reads the changes up to `batch`.
+    /// Reads changes up to `batch`.
     fn read(&mut self, batch: u64) {
         loop {
             let open = self.opened.front().filter(|change| change.batch <= batch).copied();
@@ -174,14 +174,14 @@ impl Ledger {
         }
     }
 
-    /// Cells of a VC that came before the head's batch.
+    /// Returns the cells of a VC before the head's batch.
     fn passed(&self, local: u32, batch: u64) -> u64 {
         let vc = &self.vcs[local as usize];
         vc.passed + if vc.in_front { batch - vc.since } else { 0 }
     }
 
-    /// X_i of a VC and, unless that is zero, N_a. `rank` orders the cells of the head's batch, `admitted` counts
-    /// the cells of a VC that have entered.
+    /// Returns X_i of a VC and, unless that is 0, N_a. `rank` orders the cells of the head's batch; `admitted` is the number of the
+    /// VC's admitted cells.
     pub fn occupancy(
         &mut self,
         head: Oldest,

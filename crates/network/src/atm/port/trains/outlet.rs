@@ -1,4 +1,4 @@
-//! Which slots a port of trains gives its cells: every one, or those that VBR leaves.
+//! Slots of a port of trains: all of them, or those that VBR leaves.
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::Slots;
@@ -6,17 +6,17 @@ use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// The slots of a port.
+/// Slots of a port.
 #[derive(Clone, Debug)]
 pub enum Outlet {
-    /// All are its cells'.
+    /// All slots are available.
     Alone(Alone),
-    /// VBR's queue has some.
+    /// Slots are shared with a VBR queue.
     Beside(Box<Beside>),
 }
 
 impl Outlet {
-    /// X before a batch that finds these slots; batches come in order.
+    /// Returns X before a batch with these slots; batches must be in order.
     #[inline]
     pub fn held(&mut self, slots: Slots) -> u64 {
         match self {
@@ -25,7 +25,7 @@ impl Outlet {
         }
     }
 
-    /// Gives slots to `cells` more cells, which come one after the other, the first when slot `first` begins.
+    /// Assigns slots to `cells` more consecutive cells, the first of which arrives when slot `first` starts.
     #[inline]
     pub fn give(&mut self, first: u64, cells: u64) {
         match self {
@@ -34,7 +34,7 @@ impl Outlet {
         }
     }
 
-    /// The slot of a cell before which `before` others of its batch get theirs. It is sure to get it.
+    /// Returns the slot of a cell after `before` others of its batch; it must be certain to get one.
     #[inline]
     pub fn slot(&mut self, first: u64, before: u64) -> u64 {
         match self {
@@ -43,7 +43,7 @@ impl Outlet {
         }
     }
 
-    /// How many cells, the first of which comes when slot `first` begins, are sure to get slots before `horizon`.
+    /// Returns how many cells, arriving from the start of slot `first` on, are certain to get slots before `horizon`.
     #[inline]
     pub fn room(&self, first: u64, horizon: u64) -> u64 {
         match self {
@@ -52,7 +52,7 @@ impl Outlet {
         }
     }
 
-    /// Whether X is sure to be at most `most` once `cells` more cells have come, and `ended` slots are over.
+    /// Returns whether X is certain to be at most `most` after `cells` more arrivals and `ended` slots.
     #[inline]
     pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
         match self {
@@ -61,7 +61,7 @@ impl Outlet {
         }
     }
 
-    /// X once `ended` slots are over, no more cells having come.
+    /// Returns X after `ended` slots without further arrivals.
     pub fn held_at(&self, ended: u64) -> u64 {
         match self {
             Outlet::Alone(alone) => alone.held(ended),
@@ -69,7 +69,7 @@ impl Outlet {
         }
     }
 
-    /// When those cells have left that have by the end of slot `ended - 1`: the sum [ps].
+    /// Returns the sum of the departure times of cells that have left by the end of slot `ended - 1` [ps].
     pub fn departure_time(&self, ended: u64) -> u128 {
         match self {
             Outlet::Alone(alone) => alone.departure_time(ended),
@@ -77,7 +77,7 @@ impl Outlet {
         }
     }
 
-    /// VBR's queue, with the port's slots and the first of them not given away.
+    /// Returns the VBR queue, with the port's slots and the first free one.
     pub fn vbr_mut(&mut self) -> Option<(&mut VbrQueue, &SlotGrid, &mut SlotCursor)> {
         match self {
             Outlet::Alone(_) => None,
@@ -85,7 +85,7 @@ impl Outlet {
         }
     }
 
-    /// VBR's queue, to look at.
+    /// Returns the VBR queue for reading.
     pub fn vbr(&self) -> Option<&VbrQueue> {
         match self {
             Outlet::Alone(_) => None,
@@ -94,20 +94,20 @@ impl Outlet {
     }
 }
 
-/// Slots without a gap in each busy period.
+/// Slots without gaps within each busy period.
 #[derive(Clone, Debug)]
 pub struct Alone {
     departures: GridSums,
-    /// First slot not yet used.
+    /// First unused slot.
     next: u64,
     /// First slot of the busy period.
     busy: u64,
-    /// Ends of all slots used before the busy period.
+    /// Sum of the ends of all slots used before the busy period.
     before: StartSum,
 }
 
 impl Alone {
-    /// For a port that has given no slot away.
+    /// Creates the state of a port without assigned slots.
     pub fn new(grid: SlotGrid) -> Alone {
         Alone {
             departures: GridSums::new(grid),
@@ -117,7 +117,7 @@ impl Alone {
         }
     }
 
-    /// First slot not yet used.
+    /// First unused slot.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.next
@@ -128,7 +128,7 @@ impl Alone {
         self.next.saturating_sub(self.busy.max(ended))
     }
 
-    /// The same with `more` cells.
+    /// Returns X after `ended` slots, with `more` additional cells.
     #[inline(always)]
     pub(super) fn held_after(&self, more: u64, ended: u64) -> u64 {
         (self.next + more).saturating_sub(self.busy.max(ended))
@@ -150,10 +150,10 @@ impl Alone {
     }
 }
 
-/// Slots at equal distances.
+/// Equally spaced slots.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// Number of the cell in the first of them.
+    /// Number of the cell in the first slot.
     cell: u64,
     slot: u64,
     cells: u64,
@@ -165,7 +165,7 @@ impl Stretch {
         self.slot + (self.cells - 1) * self.stride
     }
 
-    /// Its cells before slot `ended`.
+    /// Returns the number of its cells before slot `ended`.
     fn before(&self, ended: u64) -> u64 {
         let slots = ended.saturating_sub(self.slot);
         let cells = if self.stride == 1 {
@@ -176,7 +176,7 @@ impl Stretch {
         cells.min(self.cells)
     }
 
-    /// Takes cells from `slot` on in as well, if the distance is right.
+    /// Appends cells from `slot` on if the spacing matches.
     fn takes(&mut self, slot: u64, cells: u64) -> bool {
         let stride = slot - self.last();
         if (self.cells > 1 && stride != self.stride) || (cells > 1 && stride != 1) {
@@ -188,36 +188,36 @@ impl Stretch {
     }
 }
 
-/// Up to so many slots, sums step from one to the next.
+/// Maximum number of slots whose sum is computed step by step.
 const FEW: u64 = 16;
 
-/// What VBR leaves.
+/// Slots that VBR leaves.
 #[derive(Clone, Debug)]
 pub struct Beside {
     vbr: VbrQueue,
     grid: SlotGrid,
     departures: GridSums,
-    /// First slot not yet given away, to either class.
+    /// First slot that is not assigned to either class.
     next: SlotCursor,
-    /// Cells that have a slot, or get none before the end of the run.
+    /// Cells that have a slot, or get none by the end of the run.
     given: u64,
-    /// Those of the batch that is being taken which have one already.
+    /// Cells of the current batch that already have a slot.
     ahead: u64,
-    /// How many slots had ended when the latest batch came; who asks later asks about no fewer.
+    /// Ended slots at the latest batch; later queries have at least as many.
     ended: u64,
-    /// Where the cells were that had not left when the one before it came.
+    /// Slots of the cells that had not left at the previous batch.
     held: VecDeque<Stretch>,
-    /// Stretches at the front of which all cells had left when the latest batch came.
+    /// Number of stretches at the front whose cells had all left at the latest batch.
     over: usize,
-    /// Ends of the slots given away: of long stretches, and of few slots [ps].
+    /// Sums of the ends of assigned slots: of long stretches, and of single slots [ps].
     ends: StartSum,
     few_ends: u128,
-    /// The slot of cells that get none: one that has not ended by then.
+    /// Slot number for cells without a slot: one that has not ended by the end of the run.
     after_the_run: u64,
 }
 
 impl Beside {
-    /// For a port beside `vbr` in a run by the end of which `ended` of its slots are over.
+    /// Creates the state for a port with `vbr` in a run that ends after `ended` slots.
     pub fn new(grid: SlotGrid, vbr: VbrQueue, ended: u64) -> Beside {
         Beside {
             vbr,
@@ -242,7 +242,7 @@ impl Beside {
         }
         self.held.drain(..self.over);
         self.ended = slots.ended;
-        // The last one may yet grow.
+        // The last stretch may still grow.
         let others = self.held.len().saturating_sub(1);
         let over = self
             .held
@@ -264,7 +264,7 @@ impl Beside {
         self.held.back().map_or(0, Stretch::last)
     }
 
-    /// Gives slots to so many cells, which wait.
+    /// Assigns slots to waiting cells.
     fn assign(&mut self, mut cells: u64) {
         while cells > 0 && self.next.start() < self.vbr.end() {
             let slot = self.next.index();
@@ -290,7 +290,7 @@ impl Beside {
         }
     }
 
-    /// Moves past slots that are all UBR's.
+    /// Advances past slots that all belong to UBR.
     fn pass(&mut self, slot: u64, cells: u64) {
         if cells > FEW {
             self.next = self.grid.cursor(slot + cells);
@@ -316,19 +316,19 @@ impl Beside {
         self.given += cells;
     }
 
-    /// Were VBR always to go first, its cells would still leave the rest of the slots.
+    /// Lower bound: the slots that would remain if VBR always went first.
     fn room(&self, first: u64, horizon: u64) -> u64 {
         let next = self.next.index().max(first) + self.vbr.to_come();
         horizon.saturating_sub(next)
     }
 
-    /// Whether X is at most `most` once `cells` more have come and `ended` slots are over.
+    /// Returns whether X is at most `most` after `cells` more arrivals and `ended` slots.
     fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
         let enough = (self.given + cells).saturating_sub(most);
         enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
     }
 
-    /// Cells that have left once `ended` slots are over, no fewer than when the latest batch came.
+    /// Returns the departures after `ended` slots, at least as many slots as at the latest batch.
     fn departed_by(&self, ended: u64) -> u64 {
         let mut departed = self.held.front().map_or(self.given, |first| first.cell);
         let from = if ended < self.ended {

@@ -1,35 +1,35 @@
-//! Trains that run, and the batch that is being taken.
+//! Active trains, and the current batch.
 
 use crate::atm::port::trains::vc::Rank;
 use crate::packets::{Circuit, Link};
 use longpipe_events::Time;
 
-/// A VC whose cells enter, one in each batch.
+/// A VC with a cell in each batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Running {
     pub(super) local: u32,
     pub(super) vc: Circuit,
     pub(super) link: Link,
-    /// Batch of the frame's last cell, which comes as an edge.
+    /// Batch of the frame's last cell, which arrives as an edge.
     pub(super) last: u64,
 }
 
-/// The batch that is being taken.
+/// The current batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) time: Time,
-    /// First slot that its cells can have; 0 if `open`, for then it is not after the first one not yet used.
+    /// First slot for its cells; 0 if `open`, because it is then not after the first unused slot.
     pub(super) slot: u64,
-    /// X before its first cell, or no less if `open`; cell by cell, X now.
+    /// X before its first cell, or an upper bound if `open`; in cell-by-cell mode the current X.
     pub(super) held: u64,
-    /// Cells that have left when it arrives, or fewer if `open`.
+    /// Departures before its arrival, or a lower bound if `open`.
     pub(super) departed: u64,
-    /// Whether it was not yet looked up which slots it finds.
+    /// Whether its slots have not been looked up yet.
     pub(super) open: bool,
-    /// Cells of trains that ended with it; cell by cell, cells admitted.
+    /// Cells of trains that ended with it; in cell-by-cell mode the admitted cells.
     pub(super) taken: u64,
-    /// Cell by cell: the cells of running trains in order, and how many of them are over.
+    /// Cell-by-cell mode: number of processed cells of active trains, in order of rank.
     pub(super) cells: Option<usize>,
     pub(super) order: Vec<(Rank, u32)>,
 }

@@ -1,4 +1,4 @@
-//! What a port of trains has counted by the end of the run.
+//! Counters of a port of trains at the end of the run.
 
 use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;
@@ -9,16 +9,16 @@ use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
 use longpipe_events::Time;
 
 impl TrainPort {
-    /// Takes all that arrives by `now`, the end of the run.
+    /// Processes all arrivals by `now`, the end of the run.
     pub fn settle(&mut self, now: Time) {
-        // Before the first batch, too: VBR needs none.
+        // Also before the first batch, because of VBR.
         let next = self.clock.latest(now).map_or(0, |latest| latest + 1);
         self.take_firsts(next, Rank::default());
         self.advance(next, self.clock.time(next));
     }
 
-    /// Counters of the settled port; cells still held count their waiting until `now`, and frames under way what
-    /// came of them.
+    /// Returns the counters of the settled port. Queued cells count their waiting time until `now`, and frames in transit their
+    /// cells so far.
     pub fn counters_at(&self, now: Time) -> QueueCounters {
         let mut counters = self.counters;
         let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
@@ -44,12 +44,12 @@ impl TrainPort {
         counters
     }
 
-    /// X of the settled port.
+    /// Returns X of the settled port.
     pub fn held_at_end(&self, now: Time) -> u64 {
         self.outlet.held_at(self.grid.ended_by(now))
     }
 
-    /// X_i of the settled port, by VC.
+    /// Returns X_i of the settled port, by VC.
     pub fn held_by_vc(&self, now: Time) -> Vec<u64> {
         let (ended, mut held) = (self.grid.ended_by(now), vec![0; self.vcs.len()]);
         for late in &self.late {
@@ -58,35 +58,35 @@ impl TrainPort {
         held
     }
 
-    /// Cells of a VC that entered, and frames as whoever comes next sees them.
+    /// Returns the admitted cells of a VC, and its frames for the next node.
     pub fn passed_on(&self, local: usize) -> (u64, u64) {
         let vc = &self.vcs[local];
         let run = if vc.run == NONE { 0 } else { self.batch.number - vc.run };
         (vc.admitted + run, vc.frames_out)
     }
 
-    /// Takes out the next VBR cell that has left by `now`, with the time of its arrival downstream.
+    /// Removes and returns the next VBR cell that has left by `now`, with its arrival time downstream.
     pub fn pop_vbr(&mut self, now: Time) -> Option<(Time, Cell)> {
         let (vbr, ..) = self.outlet.vbr_mut()?;
         vbr.pop(now).map(|(departure, cell)| (departure + self.delay, cell))
     }
 
-    /// VBR's queue, if it has one.
+    /// Returns the VBR queue, if any.
     pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
         self.outlet.vbr_mut().map(|(vbr, ..)| vbr)
     }
 
-    /// Likewise, to look at.
+    /// Returns the VBR queue for reading, if any.
     pub fn vbr(&self) -> Option<&VbrQueue> {
         self.outlet.vbr()
     }
 
-    /// Cells that have not left the path by the end of the run.
+    /// Returns the cells that have not left the path by the end of the run.
     pub fn late(&self) -> &[Late] {
         &self.late
     }
 
-    /// Those of them that have left this port by then.
+    /// Returns the number of these cells that have left this port by then.
     pub fn departed(&self, late: &Late) -> u64 {
         self.over.saturating_sub(late.slot).min(late.cells)
     }

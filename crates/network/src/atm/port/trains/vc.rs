@@ -1,4 +1,4 @@
-//! What a port knows of one of its virtual circuits.
+//! State of a virtual circuit at a port of trains.
 
 use crate::atm::port::frame::Frame;
 use crate::packets::{Circuit, Link};
@@ -6,43 +6,43 @@ use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Order, Time};
 
-/// Order among the cells of a batch: the tie rule, then the link.
+/// Order of the cells of a batch: tie rule, then link.
 pub type Rank = (Order, Link);
 
-/// Stands for no batch.
+/// Value for no batch.
 pub const NONE: u64 = u64::MAX;
 
-/// One VC.
+/// A virtual circuit.
 #[derive(Clone, Debug)]
 pub struct Vc {
-    /// Its number in the network.
+    /// Number in the network.
     pub vc: Circuit,
-    /// The link over which it comes.
+    /// Input link.
     pub link: Link,
-    /// Where that ends.
+    /// End of the input link.
     pub end: LinkEnd,
-    /// The current frame.
+    /// State of the current frame.
     pub frame: Frame,
-    /// Batch of its first cell.
+    /// Batch of the frame's first cell.
     pub first: u64,
-    /// Batch of the cell that was lost before the rest was discarded.
+    /// Batch of the lost cell after which the rest is discarded.
     pub lost_at: u64,
-    /// Its place among the running trains.
+    /// Index among the active trains.
     pub place: u32,
-    /// Batch from which on every cell entered, or `NONE`.
+    /// Batch from which every cell entered, or `NONE`.
     pub run: u64,
-    /// Cells admitted before that.
+    /// Cells admitted before `run`.
     pub admitted: u64,
-    /// Whether a cell of the current frame entered.
+    /// Whether a cell of the current frame has entered.
     pub entered: bool,
-    /// Whether earlier cells wait for a last one, so that the current frame will be discarded with them.
+    /// Whether cells of an earlier frame lack their last cell, so that the current frame will be discarded with them.
     pub merged: bool,
-    /// Frames as whoever comes next sees them: those that a lost last cell merged are one.
+    /// Frames for the next node, where a lost last cell merges two frames.
     pub frames_out: u64,
 }
 
 impl Vc {
-    /// An idle VC: its number, its link and where that ends.
+    /// Creates an idle VC from its number, its link and the link's end.
     pub fn new((vc, link, end): (Circuit, Link, LinkEnd)) -> Vc {
         Vc {
             vc,
@@ -60,18 +60,18 @@ impl Vc {
         }
     }
 
-    /// Rank of its cell that arrives at `time`.
+    /// Returns the rank of its cell that arrives at `time`.
     #[inline(always)]
     pub fn rank(&self, ties: &TieRule, time: Time) -> Rank {
         (ties.rank(&self.end, time, self.vc), self.link)
     }
 
-    /// A frame begins.
+    /// Starts a frame.
     pub fn begin(&mut self, frame: Frame, batch: u64) {
         (self.frame, self.first, self.entered) = (frame, batch, false);
     }
 
-    /// A cell enters after one that did not; true if it begins a frame for whoever comes next.
+    /// Records that cells enter again. Returns whether the cell starts a frame for the next node.
     pub fn enter(&mut self) -> bool {
         let begins = !self.entered && !self.merged;
         self.entered = true;
@@ -79,7 +79,7 @@ impl Vc {
         begins
     }
 
-    /// The frame's last cell did not enter: what did waits for another.
+    /// Records that the frame's last cell did not enter, so that its other cells merge with the next frame.
     pub fn merge(&mut self) {
         self.merged |= self.entered;
     }
