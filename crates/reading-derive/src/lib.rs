@@ -15,6 +15,7 @@ struct Said {
     rename: Option<LitStr>,
     kebab: bool,
     default: bool,
+    skip: bool,
 }
 
 /// Reads a structure of named fields, an enum of names, or one of tables with a tag.
@@ -48,9 +49,14 @@ fn read(input: &DeriveInput) -> Result<TokenStream, Error> {
 fn table(whole: &TokenStream, fields: &FieldsNamed) -> Result<TokenStream, Error> {
     let mut names = Vec::new();
     let mut parts = Vec::new();
-    for (i, field) in fields.named.iter().enumerate() {
+    for field in &fields.named {
         let said = said(&field.attrs)?;
         let ident = &field.ident;
+        if said.skip {
+            parts.push(quote!(#ident: ::std::default::Default::default()));
+            continue;
+        }
+        let i = names.len();
         names.push(
             said.rename
                 .map_or_else(|| quote!(stringify!(#ident)), |name| quote!(#name)),
@@ -62,7 +68,7 @@ fn table(whole: &TokenStream, fields: &FieldsNamed) -> Result<TokenStream, Error
         };
         parts.push(quote!(#ident: table.#get(#i)?));
     }
-    let keep = (!parts.is_empty()).then(|| quote!(let mut table =));
+    let keep = (!names.is_empty()).then(|| quote!(let mut table =));
     Ok(quote! {{
         #keep ::longpipe_reading::Table::of(value, &[#(#names),*])?;
         Ok(#whole { #(#parts),* })
@@ -128,6 +134,10 @@ fn said(attributes: &[Attribute]) -> Result<Said, Error> {
                 "default" => {
                     meta.require_path_only()?;
                     said.default = true;
+                }
+                "skip" => {
+                    meta.require_path_only()?;
+                    said.skip = true;
                 }
                 // Fields that are unknown are refused anyway, and what is written is not read.
                 "deny_unknown_fields" | "skip_serializing_if" => {}

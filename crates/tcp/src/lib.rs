@@ -20,7 +20,7 @@ mod growing_window;
 pub mod ledger;
 mod marks;
 mod opener;
-mod pacer;
+pub mod pacer;
 mod problem;
 pub mod ranges;
 mod rare;

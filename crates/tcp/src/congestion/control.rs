@@ -22,6 +22,9 @@ pub trait Control {
     /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
     fn set_hz(&mut self, _hz: u32) {}
 
+    /// Sets whether packets of the connection can be ECN-marked.
+    fn set_ecn(&mut self, _on: bool) {}
+
     /// A round trip is known before the first segment.
     fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
         Grant::as_it_is(flight)
@@ -142,6 +145,10 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// Whether the ACK carries SACK blocks.
     pub has_sack_blocks: bool,
+    /// One-way delay of the segment whose timestamp the ACK echoes, where the controller measures it.
+    pub delay: Option<Span>,
+    /// Bytes delivered since the latest acknowledged segment left, where rates are requested.
+    pub delivered_since_sent: Option<u64>,
 }
 
 /// What one ACK tells.

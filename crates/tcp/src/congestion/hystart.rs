@@ -289,6 +289,8 @@ mod tests {
                 marked: 0,
                 rtt,
                 has_sack_blocks: false,
+                delay: None,
+                delivered_since_sent: None,
             };
             self.control.on_sample(&sample, &self.flight);
             self.control.on_ack(&ack, &mut self.flight);

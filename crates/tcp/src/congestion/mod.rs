@@ -18,6 +18,7 @@ mod ledbat;
 pub mod limits;
 mod linux;
 mod linux_reno;
+pub mod loaded;
 mod max_filter;
 pub mod reins;
 mod ruled;
@@ -46,6 +47,7 @@ pub use illinois::IllinoisConfig;
 pub use ledbat::LedbatConfig;
 pub use linux::DEFAULT_HZ;
 pub use linux_reno::LinuxRenoConfig;
+pub use loaded::ModuleConfig;
 use longpipe_events::{Span, Stream, Time};
 pub use scalable::{ScalableConfig, ScalableRules};
 use stage::Model;
@@ -68,6 +70,7 @@ variants! {
     Illinois(Box<illinois::Illinois>): "Growth and cut by the queueing delay (Liu, Başar and Srikant 2008).";
     Ledbat(Box<ledbat::Ledbat>): "The queueing delay of the way there held at a target (RFC 6817).";
     LinuxReno(Box<linux_reno::LinuxReno>): "Reno by the segments that arrive (tcp_cong.c).";
+    Module(Box<loaded::Loaded>): "A controller from a file: a module of Linux, or a shared object of the user's own.";
     Scalable(Box<scalable::Scalable>): "Growth and cut in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "By the queueing that round trips show (Brakmo and Peterson 1995).";
     Veno(Box<veno::Veno>): "Losses without queues cost less (Fu and Liew 2003).";
@@ -75,14 +78,22 @@ variants! {
 }
 
 impl CongestionConfig {
-    /// Whether it asks ACKs for the one-way delay of what they acknowledge, which takes timestamps.
+    /// Whether it uses one-way delays, which need timestamps.
     pub fn measures_delay(&self) -> bool {
-        matches!(self, CongestionConfig::Ledbat(_))
+        match self {
+            CongestionConfig::Ledbat(_) => true,
+            CongestionConfig::Module(module) => module.requirements().measures_delay,
+            _ => false,
+        }
     }
 
-    /// Whether it has a rate of its own, and moves the window in recoveries, which takes one that knows each loss.
+    /// Whether it has a rate of its own and moves the window during recovery, which needs a recovery that knows each loss.
     pub fn is_model(&self) -> bool {
-        matches!(self, CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_))
+        match self {
+            CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_) => true,
+            CongestionConfig::Module(module) => module.requirements().owns_window,
+            _ => false,
+        }
     }
 }
 
@@ -102,6 +113,11 @@ impl Congestion {
         each!(self, one => one.set_hz(hz));
     }
 
+    /// Sets whether packets of the connection can be ECN-marked.
+    pub fn set_ecn(&mut self, on: bool) {
+        each!(self, one => one.set_ecn(on));
+    }
+
     /// What it knows of the path, of one that has a model of it.
     pub fn model(&self) -> Option<Model> {
         each!(self, one => one.model())
@@ -112,10 +128,14 @@ impl Congestion {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
-    /// Whether it moves the window in a recovery, too.
+    /// Whether it moves the window during recovery, too.
     #[inline]
     pub fn owns_window(&self) -> bool {
-        matches!(self, Congestion::Bbr(_) | Congestion::Bbr3(_))
+        match self {
+            Congestion::Bbr(_) | Congestion::Bbr3(_) => true,
+            Congestion::Module(module) => module.owns_window,
+            _ => false,
+        }
     }
 
     /// A segment leaves; the rate of those after it, if it changes.

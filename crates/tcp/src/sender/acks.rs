@@ -36,6 +36,8 @@ impl Before {
             marked: news.delivered.min(self.marked),
             rtt: news.rtt,
             has_sack_blocks: ack.blocks[0].is_some(),
+            delay: self.delay,
+            delivered_since_sent: news.rate.map(|rate| rate.delivered),
         }
     }
 }

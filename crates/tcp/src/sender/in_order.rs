@@ -36,6 +36,8 @@ impl Sender {
             marked: 0,
             rtt: news.rtt,
             has_sack_blocks: false,
+            delay: None,
+            delivered_since_sent: news.rate.map(|rate| rate.delivered),
         };
         self.congestion.on_sample(&sample, flight);
         rack.take_latest(news.latest);

@@ -120,6 +120,7 @@ impl Sender {
         let limits = Limits::new(initial_window, initial_ssthresh);
         let (recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
         congestion.set_hz(config.hz);
+        congestion.set_ecn(!config.ecn.is_off());
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();

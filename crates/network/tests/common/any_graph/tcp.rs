@@ -80,7 +80,7 @@ fn any_timer() -> impl Strategy<Value = TimerDraft> {
 
 fn any_congestion() -> impl Strategy<Value = CongestionKind> {
     let others: Vec<_> = CongestionKind::iter()
-        .filter(|&kind| kind != CongestionKind::Aimd)
+        .filter(|&kind| !matches!(kind, CongestionKind::Aimd | CongestionKind::Module))
         .collect();
     prop_oneof![4 => Just(CongestionKind::Aimd), 1 => prop::sample::select(others)]
 }
@@ -335,6 +335,7 @@ impl TcpDraft {
                     },
                 })
             }
+            CongestionKind::Module => unreachable!("needs a file"),
             CongestionKind::Bbr => CongestionConfig::Bbr(BbrConfig {}),
             CongestionKind::Bbr3 => CongestionConfig::Bbr3(Bbr3Config {}),
             CongestionKind::Bic => CongestionConfig::Bic(BicConfig {}),

@@ -143,6 +143,8 @@ impl Sender {
             marked: if event.marked { delivered } else { 0 },
             rtt: event.rtt,
             has_sack_blocks: duplicate || event.kind == "partial",
+            delay: None,
+            delivered_since_sent: None,
         };
         self.control.on_sample(&sample, &self.flight);
         self.recover(event.kind);
