@@ -6,6 +6,7 @@ mod endpoint;
 mod flows;
 #[cfg(target_os = "linux")]
 mod live;
+mod modules;
 mod packet_ports;
 mod traces;
 mod web;
@@ -78,8 +79,7 @@ fn columns(
     progress: Option<Py<PyAny>>,
     captures: &[(String, usize, PathBuf)],
 ) -> PyResult<Py<PyDict>> {
-    let scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let (scenario, objects) = modules::scenario(scenario_json)?;
     let traces = scenario.traces;
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
@@ -107,6 +107,7 @@ fn columns(
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
+    result.set_item("modules", modules::columns(py, &objects)?)?;
     result.set_item("traces", columns)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
@@ -270,6 +271,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    module.add_function(wrap_pyfunction!(modules::register_module, module)?)?;
+    module.add_function(wrap_pyfunction!(modules::module_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(modules::module_name, module)?)?;
     module.add_class::<endpoint::Endpoint>()?;
     #[cfg(target_os = "linux")]
     {

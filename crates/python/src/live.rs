@@ -42,8 +42,7 @@ impl LiveWatch {
 }
 
 fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path)> {
-    let scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let (scenario, _) = crate::modules::scenario(scenario_json)?;
     let path = Path::new(&scenario, seed).map_err(|error| ScenarioError::new_err(error.to_string()))?;
     Ok((scenario, path))
 }

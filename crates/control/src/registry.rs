@@ -1,0 +1,64 @@
+//! Where the objects of this process are, and the objects of a simulation.
+
+use crate::object::{Object, Shared};
+use crate::settings::LoadError;
+use longpipe_network::Scenario;
+use longpipe_tcp::config::CongestionConfig;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Files by the digest that scenarios name, each with the name by which its user knows it.
+///
+/// A digest determines the contents of its file, so that simulations can share the table.
+static FILES: Mutex<BTreeMap<String, (PathBuf, String)>> = Mutex::new(BTreeMap::new());
+
+/// Makes the file of a digest known to this process; messages call it `name`.
+pub fn register(digest: String, file: PathBuf, name: String) {
+    FILES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(digest, (file, name));
+}
+
+/// Returns the name by which the user knows a digest's file.
+fn known(digest: &str) -> Option<(PathBuf, String)> {
+    FILES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(digest)
+        .cloned()
+}
+
+/// Fills the slots of a scenario with objects of its own, one per file, parameters and clock; returns the objects.
+///
+/// # Errors
+/// An object cannot be loaded.
+pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
+    let mut objects = HashMap::new();
+    let mut loaded = vec![];
+    for flow in &mut scenario.flows {
+        let CongestionConfig::Module(module) = &mut flow.tcp.congestion else {
+            continue;
+        };
+        let key = (module.digest.clone(), module.parameters.clone(), module.hz);
+        let object = match objects.get(&key) {
+            Some(object) => Arc::clone(object),
+            None => {
+                let Some((file, name)) = known(&module.digest) else {
+                    return Err(LoadError::file(
+                        &module.digest,
+                        "no file of this machine has this digest",
+                    ));
+                };
+                let object = Object::load(&file, &name, &module.parameters, module.hz)?;
+                let object = Arc::new(object);
+                loaded.push(Arc::clone(&object));
+                objects.insert(key, Arc::clone(&object));
+                object
+            }
+        };
+        module.plugin.0 = Some(Arc::new(Shared(object)));
+    }
+    Ok(loaded)
+}

@@ -1,0 +1,71 @@
+//! Values of parameters, by the types that an object declares.
+
+use crate::interface::types;
+use std::ffi::CString;
+
+/// Why an object cannot be loaded: the field of the scenario, its value, and what is accepted, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError(pub String);
+
+impl LoadError {
+    /// A file that is not accepted.
+    pub fn file(name: &str, why: impl std::fmt::Display) -> LoadError {
+        LoadError(format!("tcp.congestion.file: {name}; {why}"))
+    }
+
+    /// A parameter that is not accepted.
+    pub fn parameter(name: &str, why: impl std::fmt::Display) -> LoadError {
+        LoadError(format!("tcp.congestion.parameters.{name}: {why}"))
+    }
+}
+
+/// A value of a declared type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number.
+    Integer(i64),
+    /// A real number.
+    Real(f64),
+    /// Text.
+    Text(CString),
+}
+
+impl Value {
+    /// Reads a value from the text of a scenario.
+    pub fn read(name: &str, kind: u32, text: &str) -> Result<Value, LoadError> {
+        let refused = |needs: &str| LoadError::parameter(name, format!("{text}; needs {needs}"));
+        match kind {
+            types::INTEGER => match text {
+                "true" => Ok(Value::Integer(1)),
+                "false" => Ok(Value::Integer(0)),
+                _ => text.parse().map(Value::Integer).map_err(|_| refused("a whole number")),
+            },
+            types::REAL => text
+                .parse()
+                .ok()
+                .filter(|number: &f64| number.is_finite())
+                .map(Value::Real)
+                .ok_or_else(|| refused("a number")),
+            types::TEXT => CString::new(text).map(Value::Text).map_err(|_| refused("text")),
+            _ => Err(refused("a parameter of a type that this longpipe knows")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read_by_their_type() {
+        assert_eq!(Value::read("beta", types::INTEGER, "-717"), Ok(Value::Integer(-717)));
+        assert_eq!(Value::read("on", types::INTEGER, "true"), Ok(Value::Integer(1)));
+        assert_eq!(Value::read("gain", types::REAL, "0.5"), Ok(Value::Real(0.5)));
+        let refused = Value::read("beta", types::INTEGER, "0.7").map_err(|error| error.0);
+        assert_eq!(
+            refused,
+            Err("tcp.congestion.parameters.beta: 0.7; needs a whole number".to_owned())
+        );
+        assert!(Value::read("gain", types::REAL, "nan").is_err());
+    }
+}
