@@ -1,8 +1,8 @@
 """Runs the snippets of README.md and docs/: Python and console sessions, whose output must be as shown.
 
-The snippets of a page run in order, in a folder of their own that has the repository's `scenarios`. A `toml` block that
-begins with a comment such as `# lan.toml` is written to that file, a `text` block is what the Python before it prints,
-and `...` stands for any output.
+The snippets of a page run in order, in a folder of their own that has the repository's `scenarios`. A `toml` or `c`
+block that begins with a comment such as `# lan.toml` or `/* tcp_mine.c */` is written to that file, a `text` block is
+what the Python before it prints, and `...` stands for any output.
 """
 
 import doctest
@@ -41,8 +41,8 @@ def _leave(namespace: dict[str, Any]) -> None:
 
 def _write_file(example: Example) -> None:
     first, _, _ = example.parsed.partition("\n")
-    name = first.removeprefix("# ")
-    if name.endswith(".toml") and " " not in name:
+    name = first.removeprefix("# ").removeprefix("/* ").removesuffix(" */")
+    if name.endswith((".toml", ".c")) and " " not in name:
         Path(name).write_text(example.parsed, encoding="utf-8")
 
 
@@ -106,6 +106,7 @@ pytest_collect_file = Sybil(
         CodeBlockParser(language="text", evaluator=_compare_printed),
         CodeBlockParser(language="console", evaluator=_run_session),
         CodeBlockParser(language="toml", evaluator=_write_file),
+        CodeBlockParser(language="c", evaluator=_write_file),
     ],
     patterns=["README.md", "docs/*.md", "docs/how-to/*.md"],
     setup=_enter,

@@ -103,7 +103,7 @@ tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
         # Cells carry no marks: what needs them is drawn for packets alone.
-        "congestion": st.sampled_from([name for name in names(Congestion) if name != "dctcp"]),
+        "congestion": st.sampled_from([name for name in names(Congestion) if name not in ("dctcp", "module")]),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, Self, final
 
 __all__ = [
@@ -12,6 +13,9 @@ __all__ = [
     "live_alone",
     "live_replay",
     "live_run",
+    "module_calls",
+    "module_name",
+    "register_module",
     "run",
     "variant_names",
 ]
@@ -31,6 +35,9 @@ def run(
     memory_bytes: int = ...,
 ) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...
+def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
+def module_calls() -> int: ...
+def module_name(file: str | PathLike[str], shown: str, parameters: Sequence[tuple[str, str]], hz: int) -> str: ...
 
 @final
 class Endpoint:

@@ -5,14 +5,13 @@ from typing import Final
 
 # Congestion controls, queues, recoveries, traffic and links by the names that users type.
 NAMES: Final[dict[str, tuple[str, str]]] = {
-    **dict.fromkeys(
-        ("compound", "ctcp", "yeah", "cdg"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")
-    ),
+    **dict.fromkeys(("compound", "ctcp"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")),
+    **{
+        name: ("a congestion control", f"Linux's own: tcp.congestion = {{kind = 'module', file = 'tcp_{name}.c'}}")
+        for name in ("cdg", "lp", "nv", "yeah")
+    },
     **dict.fromkeys(("bbr2", "bbrv2"), ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1")),
-    **dict.fromkeys(
-        ("copa", "lp", "nv"),
-        ("a congestion control", "tcp.congestion = 'vegas', which also uses RTTs"),
-    ),
+    "copa": ("a congestion control", "tcp.congestion = 'vegas', which also uses RTTs"),
     **dict.fromkeys(
         ("l4s", "prague"),
         ("a low-latency service", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),

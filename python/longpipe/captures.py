@@ -37,6 +37,9 @@ class CaptureError(RuntimeError):
         self.result = result
         self.problems = problems
 
+    def __reduce__(self) -> tuple[type["CaptureError"], tuple["Result", tuple[str, ...]]]:
+        return type(self), (self.result, self.problems)
+
 
 def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
     """Returns the captures for the core. Raises ScenarioError for an unknown place and for a path used twice."""

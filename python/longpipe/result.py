@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Parts of a result that a store keeps besides its traces, by name.
-PARTS: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "response_times", "waiting")
+PARTS: Final = (
+    "flows",
+    "relays",
+    "ports",
+    "classes",
+    "vbr",
+    "datagrams",
+    "web",
+    "response_times",
+    "waiting",
+    "modules",
+)
 
 # Meaning of the numbers of `reason` in the trace `drops`.
 REASONS: Final = ("overflow", "refused", "forced", "marked")
@@ -162,7 +173,14 @@ class Result:
         They concern windows that cannot fill path or buffer, paths that end before the run, and many lost ACKs.
         """
         found = self.flow_limits
-        return (*cautions(self.scenario), *notes(found))
+        return (*cautions(self.scenario), *self.replaced, *notes(found))
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """Values of loaded congestion controllers that made no sense and were replaced, a line for each kind."""
+        found: Mapping[str, Sequence[str]] = self.part("modules")
+        rows = zip(found.get("module", ()), found.get("warning", ()), strict=True)
+        return tuple(f"{module}: {warning}" for module, warning in rows)
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
@@ -174,7 +192,7 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
-        if name in ("datagrams", "relays"):
+        if name in ("datagrams", "relays", "modules"):
             # Runs stored by early versions have none.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -271,7 +289,7 @@ class Result:
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,
-            **{name: records(self.part(name)) for name in PARTS},
+            **{name: records(self.part(name)) for name in PARTS if name != "modules" or self.replaced},
             "limits": [asdict(limit) for limit in self.flow_limits],
         }
 

@@ -10,6 +10,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.memory import limit_bytes, shown
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
+from longpipe.scenario.module import modules_of
 
 
 def simulate(
@@ -20,7 +21,10 @@ def simulate(
     captures: Mapping[str, str | Path] | None = None,
     memory: str | None = None,
 ) -> Result:
-    """Runs a scenario, or that of a TOML file, in this thread. Equal input gives equal bits on all machines.
+    """Runs a scenario, or that of a TOML file. Equal input gives equal bits on all machines.
+
+    A scenario with a controller from a file (`tcp.congestion.kind = "module"`) runs in a process of its own, any other
+    one in this thread.
 
     `progress` is called regularly with the fraction of simulated time that has passed [0, 1]. `captures` writes
     packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`.
@@ -34,6 +38,8 @@ def simulate(
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_toml(scenario)
     captures = captures or {}
+    if (result := _isolated(scenario, seed, progress, captures, memory)) is not None:
+        return result
     places = core_places(scenario.resolved, captures) if captures else []
     try:
         columns = _core.run(scenario.resolved_json(), seed, progress, places, limit_bytes(memory))
@@ -56,3 +62,36 @@ def simulate(
         if lines := problems(result.captures):
             raise CaptureError(result, lines)
     return result
+
+
+def _isolated(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None,
+    captures: Mapping[str, str | Path],
+    memory: str | None,
+) -> Result | None:
+    """Executes a run in the process that exists for its modules; None if there are none, or this is that process."""
+    if not (modules := modules_of(scenario.resolved)):
+        return None
+    # Import only here, because few scenarios have modules.
+    from longpipe.controls import isolation, objects
+
+    names = ", ".join([objects.name_of(digest) for digest in modules])
+    if isolation.is_isolated():
+        return None
+    # A path means the same in another process only if it is absolute.
+    absolute = {place: Path(path).absolute() for place, path in captures.items()}
+    result: Result = isolation.run(names, _simulate, (scenario, seed, absolute, memory), progress)
+    return replace(result, scenario=scenario)
+
+
+def _simulate(
+    scenario: Scenario,
+    seed: int,
+    captures: Mapping[str, str | Path],
+    memory: str | None,
+    progress: Callable[[float], None],
+) -> Result:
+    """Executes a run in the process that exists for its modules."""
+    return simulate(scenario, seed, progress, captures=captures, memory=memory)

@@ -19,7 +19,7 @@ DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")
-DRAWN_CONTROLS: Final = ("bbr", "bbr3")
+DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
 # Recoveries whose receivers send SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # Minimum number of changes; a path with fewer is meant to stay constant afterwards.

@@ -11,6 +11,7 @@ from longpipe.captures import CaptureError
 from longpipe.cli import (
     analyse,
     bash,
+    cc,
     design,
     doctor,
     fields,
@@ -85,6 +86,7 @@ app.command("design")(design.design)
 app.command("analyse")(analyse.analyse)
 app.command("doctor")(doctor.doctor)
 app.add_typer(study.app, name="study")
+app.add_typer(cc.app, name="cc", help="Build and check your own congestion control: modules of Linux.")
 app.add_typer(
     live.app,
     name="live",

@@ -14,6 +14,7 @@ from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
     from longpipe.design import Design
+    from longpipe.result import Result
 
 # Maximum number of lines about one scenario.
 MOST: Final = 3
@@ -39,6 +40,12 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
             "the run ends where it would take more",
             err=True,
         )
+
+
+def warn_of_replaced(result: Result) -> None:
+    """Warns on stderr of values of loaded congestion controllers that made no sense and were replaced."""
+    for line in result.replaced:
+        typer.echo(f"warning: {line}", err=True)
 
 
 def warn_of_design(design: Design) -> None:

@@ -21,12 +21,15 @@ from longpipe.scenario.base import (
     Quantity,
     WindowScale,
 )
+from longpipe.scenario.module import Module
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
+# Kinds that a page cannot have, because it loads no machine code.
+_ELSEWHERE: Final = (Module,)
 
 
 def models() -> Json:
@@ -37,7 +40,8 @@ def models() -> Json:
         model = waiting.pop()
         if model.__name__ not in found:
             found[model.__name__] = model
-            waiting += [part for field in model.model_fields.values() for part in parts(field.annotation)]
+            within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
+            waiting += [part for part in within if part not in _ELSEWHERE]
     return {name: {"kind": kind_of(model), "fields": _fields(model)} for name, model in sorted(found.items())}
 
 
@@ -110,7 +114,7 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if get_origin(annotation) in (Union, UnionType):
         return {
             "is": "kinds",
-            "kinds": {str(kind_of(part)): part.__name__ for part in arguments},
+            "kinds": {str(kind_of(part)): part.__name__ for part in arguments if part not in _ELSEWHERE},
             "chosen": CHOSEN in metadata,
         }
     if issubclass(annotation, BaseModel):

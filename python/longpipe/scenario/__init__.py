@@ -48,6 +48,7 @@ from longpipe.scenario.datagrams import (
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
 from longpipe.scenario.kept import Kept
 from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
+from longpipe.scenario.module import Module
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.parts import Part, part
@@ -138,6 +139,7 @@ __all__ = [
     "LinuxAcks",
     "LinuxReno",
     "LossOverTime",
+    "Module",
     "Moving",
     "NewReno",
     "Node",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from longpipe.scenario.base import LATER, Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
+from longpipe.scenario.module import Module
 from longpipe.scenario.variant import CHOSEN, Variant
 
 
@@ -209,6 +210,7 @@ Congestion = Annotated[
     | Illinois
     | Ledbat
     | LinuxReno
+    | Module
     | Scalable
     | Vegas
     | Veno

@@ -14,6 +14,7 @@ from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, core_datagrams
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
+from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import BESIDE_MOTION
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
@@ -247,6 +248,8 @@ def _traffic(traffic: Traffic) -> dict[str, Any]:
 def _tcp(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
     fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
+    if isinstance(tcp.congestion, Module):
+        fields["congestion"] = core_module(tcp.congestion, tcp)
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
     elif isinstance(tcp.ecn, EcnAccurate):

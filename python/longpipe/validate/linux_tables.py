@@ -82,6 +82,10 @@ QUEUES: Final = {
     "pie": 16,
     "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
+# Controls that longpipe has as modules of Linux only, and how many seeds of those that draw. YeAH needs Vegas loaded,
+# which the guest does not do.
+MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv")
+DRAWS: Final = {"cdg": 8}
 # A step at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
 PATHS: Final = 40
@@ -101,6 +105,22 @@ def controls(tell: Tell) -> Files:
         "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
         "controls-series.csv.gz": pd.concat([_series(one, control=one.case.flows[0].control) for one in found]),
     }
+
+
+def modules(tell: Tell) -> Files:
+    """The path of `controls` for the controls of Linux that longpipe runs as modules only; DCTCP over a step of marks.
+
+    CDG backs off at random: eight draws.
+    """
+    drawn = [(name, seed) for name in MODULES for seed in range(DRAWS.get(name, 1))]
+    cases = [LinuxCase(flows=(LinuxFlow(control=name),), seed=seed) for name, seed in drawn]
+    cases.append(LinuxCase(flows=(LinuxFlow(control="dctcp"),), discipline=STEP))
+    rows = []
+    for case in cases:
+        control = case.flows[0].control
+        found = _told(case, f"{control} {case.seed}", tell)
+        rows.append({"control": control, "seed": case.seed, **measures(found)})
+    return {"modules.csv": pd.DataFrame(rows)}
 
 
 def losses(tell: Tell) -> Files:
@@ -213,6 +233,7 @@ def paths(tell: Tell, count: int = PATHS) -> Files:
 
 TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "controls": controls,
+    "modules": modules,
     "losses": losses,
     "transfers": transfers,
     "phases": phases,

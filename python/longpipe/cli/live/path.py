@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +17,7 @@ from longpipe.units import TIME
 
 if TYPE_CHECKING:
     from longpipe.live import Certificate
+    from longpipe.scenario import Scenario
 
 LATE = 1
 # Between a host and its command in the one argument that the two of --at become.
@@ -150,6 +151,8 @@ def run(
             f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} flows simulated beside",
             markup=False,
         )
+        for line in _in_process(scenario):
+            errors.print(line, markup=False)
         if not plan.has_ipv6:
             errors.print("live: no IPv6, which needs an MTU of 1280")
 
@@ -223,3 +226,14 @@ def _seconds(option: str, text: str) -> float:
         return TIME.parse(text) / 1e12
     except ValueError as error:
         raise ScenarioError(f"{option}: {error}") from None
+
+
+def _in_process(scenario: "Scenario") -> Iterator[str]:
+    """Says of controllers from files that they share the process of the path, as a run in real time cannot be apart."""
+    from longpipe.scenario.module import modules_of
+
+    if modules := modules_of(scenario.resolved):
+        from longpipe.controls.objects import name_of
+
+        for digest in modules:
+            yield f"live: {name_of(digest)} runs in this process, and ends it if it crashes"

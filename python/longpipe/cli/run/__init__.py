@@ -69,7 +69,7 @@ def run(
     from longpipe.cli.console import tell_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
-    from longpipe.cli.warnings import warn, warn_of_memory
+    from longpipe.cli.warnings import warn, warn_of_memory, warn_of_replaced
     from longpipe.run import simulate
 
     scenario = scenario_with(Path(file), changes or [])
@@ -99,6 +99,7 @@ def run(
                 result, failure = error.result, error
             kept.keep(result, time.perf_counter() - began_s)
 
+    warn_of_replaced(result)
     if csv is not None:
         result.to_csv(csv)
     if json == "-":

@@ -1,15 +1,18 @@
 """The lines above the tables of a run that describe the scenario."""
 
 from collections.abc import Callable, Set
+from pathlib import Path
 from typing import Final
 
 from longpipe.analysis.paths import Resolved, paths
 from longpipe.result import Result
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
+from longpipe.scenario.module import Module
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
+from longpipe.scenario.variant import Variant
 from longpipe.units import RATE
 
 # Maximum number of deviating flows and links that the head names, and TCP fields that it shows.
@@ -64,7 +67,7 @@ def _own(tcp: Tcp, others: Tcp) -> str:
     if "profile" in said:
         return _kinds(tcp)
     chosen = (
-        (getattr(tcp, part).kind, getattr(others, part).kind) for part in ("congestion", "recovery") if part in said
+        (_name(getattr(tcp, part)), _name(getattr(others, part))) for part in ("congestion", "recovery") if part in said
     )
     kinds = [own for own, usual in chosen if own != usual]
     plain = [f"{field} {value}" for field in SHOWN if field in said and isinstance(value := getattr(tcp, field), str)]
@@ -75,9 +78,14 @@ def _kinds(tcp: Tcp) -> str:
     kinds = (
         f"{tcp.recovery.kind} TCP"
         if tcp.congestion == "aimd"
-        else f"{tcp.congestion.kind} TCP with {tcp.recovery.kind}"
+        else f"{_name(tcp.congestion)} TCP with {tcp.recovery.kind}"
     )
     return kinds if tcp.profile == CLASSIC else f"{kinds} ({tcp.profile})"
+
+
+def _name(part: Variant) -> str:
+    """Returns the kind of a recovery or controller; of a controller from a file, the file's name."""
+    return f"module {Path(part.file).name}" if isinstance(part, Module) else part.kind
 
 
 def _way(resolved: Resolved) -> str:

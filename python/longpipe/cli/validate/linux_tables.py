@@ -14,7 +14,8 @@ def linux_tables(
     table: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="One table alone: controls, losses, transfers, phases, queues, paths, shared-paths."
+            metavar="NAME",
+            help="One table alone: controls, modules, losses, transfers, phases, queues, paths, shared-paths.",
         ),
     ] = None,
 ) -> None:

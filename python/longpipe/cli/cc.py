@@ -1,0 +1,79 @@
+"""`longpipe cc`: congestion control modules of Linux as controllers of simulated senders."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from longpipe.errors import ScenarioError
+
+FAILED = 1
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+
+
+@app.command()
+def build(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE.c...", help="Module of Linux; further modules whose functions it uses."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.so", help="Shared object; beside the source by default."),
+    ] = None,
+    linux: Annotated[
+        Literal["6.1", "6.10"] | None,
+        typer.Option(
+            help="Kernel whose interface it expects; 6.10 has four arguments of cong_control. Default: either."
+        ),
+    ] = None,
+) -> None:
+    """Compile a congestion control module of Linux, unmodified, against longpipe's own header.
+
+    Needs a C compiler (cc, gcc, clang, or $CC), no kernel. A scenario names the result: tcp.congestion = {kind =
+    "module", file = "FILE.so"}.
+    """
+    # Import only here, for the start-up time of other commands.
+    from longpipe.controls.compiler import build as compiled
+    from longpipe.files import check_file, write_bytes
+
+    target = output or sources[0].with_suffix(".so")
+    if sources[0].suffix != ".c":
+        raise ScenarioError(f"{sources[0]}: no C source; needs a file that ends with .c")
+    check_file("--output", target)
+    built = compiled(sources, linux)
+    write_bytes(target, built.content)
+    target.chmod(0o755)
+    also = "".join(f" with {source.path.name}" for source in built.sources[len(sources) :])
+    typer.echo(f"{target}: for the interface of Linux {built.linux}{also}, identity {built.facts.source[:12]}")
+    if built.facts.parameters:
+        typer.echo(f"parameters: {', '.join(sorted(built.facts.parameters))}")
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="C source of a module, or a shared object.")],
+) -> None:
+    """Show which operations, fields and helpers of the kernel a module uses, and what longpipe lacks of them.
+
+    Exit status 1 if something is missing.
+    """
+    from longpipe.controls.usage import usage
+
+    found = usage(file)
+    interface = f"Linux {found.linux}" if found.linux else "longpipe_control.h, version 1"
+    typer.echo(f"{file}: {found.name or 'without a name'}, for the interface of {interface}")
+    rows = [
+        ("operations", found.operations),
+        *found.fields.items(),
+        ("helpers", found.helpers),
+        ("parameters", [f"{name} ({kind})" for name, kind in sorted(found.parameters.items())]),
+    ]
+    for name, values in rows:
+        if values:
+            typer.echo(f"{name}: {', '.join(values)}")
+    if found.missing:
+        typer.echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(found.missing.items()))}")
+        raise typer.Exit(FAILED)
+    typer.echo("missing: nothing")

@@ -1,0 +1,171 @@
+"""Compiles modules of Linux with the user's C compiler against longpipe's own header."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from longpipe.controls.facts import Facts, facts
+from longpipe.controls.sources import INCLUDE, LINUX, Source, identity, lenders, read_source
+from longpipe.errors import RunError, ScenarioError
+
+COMPILERS: Final = ("cc", "gcc", "clang")
+# Kernels whose interface a module can expect, by the value of LONGPIPE_LINUX; the first that accepts a source is taken.
+KERNELS: Final = {"6.1": "601", "6.10": "610"}
+TIMEOUT_S: Final = 120
+
+# The kernel's own dialect: integers wrap, and pointers may alias. No contraction of floating-point operations, so that
+# results are equal on every machine.
+_FLAGS: Final = (
+    "-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fwrapv", "-fno-strict-aliasing", "-ffp-contract=off",
+)  # fmt: skip
+_ERRORS: Final = (
+    "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types", "-Werror=int-conversion",
+)  # fmt: skip
+# Diagnostics of gcc and clang that name something the header lacks, with what it is.
+_MISSING: Final = (
+    (re.compile(r"implicit declaration of function '(\w+)'"), "function"),
+    (re.compile(r"(?:call to )?undeclared (?:library )?function '(\w+)'"), "function"),
+    (re.compile(r"no member named '(\w+)'"), "field"),
+    (re.compile(r"undefined (?:reference to|symbol:?) [`'\"]?_?(\w+)"), "function"),
+    (re.compile(r"unknown type name '(\w+)'"), "type"),
+    (re.compile(r"'(\w+)' undeclared"), "name"),
+    (re.compile(r"undeclared identifier '(\w+)'"), "name"),
+    (re.compile(r"field designator '(\w+)' does not refer"), "field"),
+    (re.compile(r"has incomplete type '?(?:struct (\w+))"), "structure"),
+)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A shared object in memory."""
+
+    content: bytes
+    facts: Facts
+    # Kernel whose interface it uses.
+    linux: str
+    # C files that are in it.
+    sources: list[Source]
+
+
+@dataclass
+class Problems:
+    """What a compiler says about a source."""
+
+    # Names that the header lacks, each with what it is.
+    missing: dict[str, str] = field(default_factory=dict)
+    # The first lines of the errors.
+    lines: list[str] = field(default_factory=list)
+
+
+def build(paths: Sequence[Path], linux: str | None = None) -> Built:
+    """Compiles a module; other modules beside it that it needs are added. Raises ScenarioError with what it lacks."""
+    sources = [read_source(path) for path in paths]
+    first: Problems | None = None
+    for kernel in KERNELS if linux is None else [linux]:
+        content, problems = _object(sources, kernel)
+        if content is None and (more := _lenders(sources, problems)):
+            sources = more
+            content, problems = _object(sources, kernel)
+        if content is not None:
+            return Built(content, facts(content), kernel, sources)
+        first = first or problems
+    raise ScenarioError(refusal(paths[0], first or Problems()))
+
+
+def problems_of(source: Source, linux: str) -> Problems:
+    """Compiles a source without linking and returns what the compiler says about it."""
+    return _object([source], linux)[1]
+
+
+def refusal(path: Path, problems: Problems) -> str:
+    """One line that says why a source does not compile."""
+    if problems.missing:
+        names = ", ".join(f"{name} ({kind})" for name, kind in sorted(problems.missing.items()))
+        return f"{path}: needs what longpipe's header for modules lacks: {names}"
+    first = problems.lines[0] if problems.lines else "the compiler fails without a message"
+    # The compiler names the file, its line and column.
+    where, _, why = first.partition(" error: ")
+    line = re.search(r":(\d+)(?::\d+)?:$", where)
+    return f"{path}{':' + line[1] if line else ''}: does not compile: {why or first}"
+
+
+def compiler() -> str:
+    """Returns the user's C compiler: $CC, cc, gcc or clang. Raises RunError if there is none."""
+    for name in (os.environ.get("CC", ""), *COMPILERS):
+        if name and (found := shutil.which(name)):
+            return found
+    raise RunError("no C compiler: needs cc, gcc or clang on the PATH, or in CC (Debian: apt install gcc libc6-dev)")
+
+
+def _lenders(sources: list[Source], problems: Problems) -> list[Source]:
+    missing = {name for name, kind in problems.missing.items() if kind == "function"}
+    known = {source.path.name for source in sources}
+    more = [other for source in sources for other in lenders(source, missing) if other.path.name not in known]
+    return [*sources, *more] if more else []
+
+
+def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Problems]:
+    with tempfile.TemporaryDirectory(prefix="longpipe-cc-") as folder:
+        place = Path(folder)
+        _write_headers(place / "headers", {name for source in sources for name in source.system_headers})
+        target = place / "module.so"
+        command = [
+            compiler(), *_FLAGS, *_ERRORS, "-shared", f"-DLONGPIPE_LINUX={KERNELS[linux]}", *_uses(sources),
+            f'-DLONGPIPE_SOURCE="{identity(list(sources), linux)}"',
+            "-I", str(place / "headers"), "-I", str(INCLUDE), "-I", str(LINUX),
+            *(str(source.path) for source in sources), str(LINUX / "longpipe_linux.c"), "-o", str(target), "-lm",
+            *(() if os.uname().sysname == "Darwin" else ("-Wl,-z,defs",)),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(  # noqa: S603 - the user's compiler
+                command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"},
+                timeout=TIMEOUT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None, Problems(lines=[f"{command[0]} takes more than {TIMEOUT_S} s"])
+        except OSError as error:
+            raise RunError(f"{command[0]}: {error.strerror}; needs a C compiler that runs") from None
+        if done.returncode == 0:
+            return target.read_bytes(), Problems()
+        return None, _problems(done.stderr)
+
+
+def _uses(sources: Sequence[Source]) -> list[str]:
+    """Inputs that cost time and that a source shows to need."""
+    text = "\n".join(source.text for source in sources)
+    found = []
+    if re.search(r"\brcv_ts(val|ecr)\b", text):
+        found.append("-DLONGPIPE_USES_TIMESTAMPS")
+    if re.search(r"->in_flight\b", text):
+        found.append("-DLONGPIPE_USES_IN_FLIGHT")
+    return found
+
+
+def _write_headers(folder: Path, names: set[str]) -> None:
+    """Writes a header under each name that includes longpipe's own, whatever part of the kernel the name stands for."""
+    for name in names:
+        path = (folder / name).resolve()
+        # Headers of the C library stay what they are.
+        if "/" in name and path.is_relative_to(folder.resolve()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text('#include "longpipe_linux.h"\n', encoding="ascii")
+
+
+def _problems(said: str) -> Problems:
+    found = Problems()
+    for line in said.replace("has no member named", "no member named").splitlines():
+        if "error" not in line and "undefined" not in line:
+            continue
+        if "error:" in line and "ld returned" not in line and "linker command" not in line:
+            found.lines.append(line.strip())
+        for pattern, kind in _MISSING:
+            if hit := pattern.search(line):
+                found.missing.setdefault(hit[1], kind)
+                break
+    return found

@@ -1,0 +1,33 @@
+"""Facts that a shared object states about itself, read from its bytes without loading it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+# As LONGPIPE_FACT of longpipe_control.h writes them.
+_FACT: Final = re.compile(rb"\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\x00")
+# Version of longpipe_control.h that this longpipe loads.
+INTERFACE: Final = "1"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an object states about itself."""
+
+    # Version of the interface; "" if it states none, and is therefore no controller.
+    interface: str
+    # Digest of the source, by which a run is stored; "" if it was not built by `longpipe cc build`.
+    source: str
+    # Types of the parameters by name: integer, real or text.
+    parameters: Mapping[str, str]
+
+
+def facts(content: bytes) -> Facts:
+    """Returns the facts that an object's bytes contain."""
+    found: dict[str, list[str]] = {}
+    for key, value in _FACT.findall(content):
+        found.setdefault(key.decode(), []).append(value.decode())
+    first = {key: values[0] for key, values in found.items()}
+    types = dict(text.rpartition(":")[::2] for text in found.get("parameter", []))
+    return Facts(first.get("interface", ""), first.get("source", ""), types)

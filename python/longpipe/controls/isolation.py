@@ -1,0 +1,182 @@
+"""Runs with loaded controllers in a process of their own, so that a crash or an endless loop costs one run only."""
+
+import atexit
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO, Final
+
+from longpipe import _core
+from longpipe.errors import RunError
+
+# A call of a module that takes this much processor time [s], or this long [s], never returns: one takes microseconds.
+CALL_CPU_S: float = 10.0
+CALL_S: Final = 120.0
+_LOOK_S: Final = 0.2
+_PROGRESS_S: Final = 0.1
+_HANGS: Final = 70
+
+_START: Final = "import sys; sys.path[:] = sys.argv[1:]; from longpipe.controls.isolation import serve; serve()"
+
+# Whether this process executes runs for another one.
+_serves = False
+# Processes without a run, by thread, because each executes one run at a time.
+_idle: list["_Child"] = []
+_lock = threading.Lock()
+
+
+def is_isolated() -> bool:
+    """Returns whether this process may load controllers, because it exists for that purpose."""
+    return _serves
+
+
+def run(
+    names: str,
+    call: Callable[..., Any],
+    arguments: tuple[object, ...],
+    progress: Callable[[float], None] | None = None,
+) -> Any:  # noqa: ANN401 - what `call` returns
+    """Executes `call(*arguments, progress)` in a child process and returns its result, or raises its error.
+
+    RunError, which names the modules, if the process dies or a call of a module never returns.
+    """
+    with _lock:
+        child = _idle.pop() if _idle else None
+    child = child or _Child()
+    try:
+        result = child.run(names, call, arguments, progress)
+    except BaseException:
+        child.end()
+        raise
+    with _lock:
+        _idle.append(child)
+    if isinstance(result, BaseException):
+        raise result
+    return result
+
+
+class _Child:
+    """The parent's side of a process that executes runs one after another."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-c", _START, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def run(
+        self,
+        names: str,
+        call: Callable[..., Any],
+        arguments: tuple[object, ...],
+        progress: Callable[[float], None] | None,
+    ) -> Any:  # noqa: ANN401 - likewise
+        assert self._process.stdin is not None  # noqa: S101 - a pipe
+        assert self._process.stdout is not None  # noqa: S101 - a pipe
+        try:
+            pickle.dump((call, arguments, CALL_CPU_S), self._process.stdin, protocol=5)
+            self._process.stdin.flush()
+            while True:
+                kind, value = pickle.load(self._process.stdout)  # noqa: S301 - from our own child
+                if kind == "end":
+                    return value
+                if progress is not None:
+                    progress(value)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            status = self._process.wait()
+            raise RunError(f"{names}: {_death(status)}; the run is lost, and not repeated") from None
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+def _death(status: int) -> str:
+    if status == _HANGS:
+        return f"a call of the module did not return within {CALL_CPU_S:g} s of processor time"
+    if status < 0:
+        name = signal.Signals(-status).name
+        return f"the module crashed by {name}" if name != "SIGKILL" else "the process was killed (out of memory?)"
+    return f"the module ended the process with exit status {status}"
+
+
+@atexit.register
+def _end_all() -> None:
+    while _idle:
+        _idle.pop().end()
+
+
+def serve() -> None:
+    """Main loop of a child process."""
+    global _serves
+    _serves = True
+    # Ctrl-C is for the parent, which ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders = sys.stdin.buffer
+    # What a module prints must not mix with results.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    watch = _Watch(os.getppid())
+    threading.Thread(target=watch.look, daemon=True).start()
+    while True:
+        try:
+            call, arguments, cpu_s = pickle.load(orders)  # noqa: S301 - from our own parent
+        except EOFError:
+            return
+        watch.cpu_s = cpu_s
+        try:
+            result = call(*arguments, _Progress(answers))
+        except Exception as error:
+            result = error
+        _send(answers, ("end", result))
+
+
+def _send(answers: BinaryIO, what: object) -> None:
+    pickle.dump(what, answers, protocol=5)
+    answers.flush()
+
+
+class _Progress:
+    """Sends the progress of a run, at most ten times a second."""
+
+    def __init__(self, answers: BinaryIO) -> None:
+        self._answers = answers
+        self._sent = 0.0
+
+    def __call__(self, fraction: float) -> None:
+        now = time.monotonic()
+        if now - self._sent >= _PROGRESS_S:
+            self._sent = now
+            _send(self._answers, ("progress", fraction))
+
+
+class _Watch:
+    """Ends this process if a call of a module never returns, or if the parent is gone."""
+
+    def __init__(self, parent: int) -> None:
+        self.cpu_s = CALL_CPU_S
+        self._parent = parent
+
+    def look(self) -> None:
+        """Main loop of the watchdog's thread."""
+        before, since, since_cpu = 0, time.monotonic(), time.process_time()
+        while True:
+            time.sleep(_LOOK_S)
+            if os.getppid() != self._parent:
+                os._exit(1)
+            calls = _core.module_calls()
+            now, cpu = time.monotonic(), time.process_time()
+            if calls != before or calls % 2 == 0:
+                before, since, since_cpu = calls, now, cpu
+            elif cpu - since_cpu > self.cpu_s or now - since > CALL_S:
+                os._exit(_HANGS)

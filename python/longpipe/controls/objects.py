@@ -1,0 +1,140 @@
+"""Shared objects by the digest that names them in scenarios, kept in the user's cache directory."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from platformdirs import user_cache_path
+
+from longpipe import _core
+from longpipe.controls.compiler import KERNELS, build
+from longpipe.controls.facts import INTERFACE, Facts, facts
+from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, support_digest
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import write_bytes
+from longpipe.inputs import read_bytes
+
+_MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+
+
+@dataclass(frozen=True)
+class Object:
+    """A shared object: its file in the cache, the name by which its user knows it, and its facts."""
+
+    digest: str
+    path: Path
+    name: str
+    facts: Facts
+
+
+# Objects that this process knows, by digest.
+_known: dict[str, Object] = {}
+
+
+def find(file: str) -> Object:
+    """Returns the object of a file, a shared object or a C source, which is compiled if that is not in the cache.
+
+    Raises ScenarioError for a file that is neither, or does not compile.
+    """
+    path = Path(file)
+    found = _of_source(path) if path.suffix == ".c" else _of_object(path)
+    _learn(found)
+    return found
+
+
+def remember(digest: str, name: str, content: bytes) -> None:
+    """Keeps an object that came from another machine."""
+    if digest not in _known:
+        _learn(Object(digest, _cached(content), name, facts(content)))
+
+
+def content(digest: str) -> bytes | None:
+    """Returns the bytes of an object that this process knows; None otherwise."""
+    found = _known.get(digest)
+    return None if found is None else _content(found.path)
+
+
+def name_of(digest: str) -> str:
+    """Returns the name of an object's file. Raises ScenarioError if this process does not know the object."""
+    found = _known.get(digest)
+    if found is None or not found.path.is_file():
+        raise ScenarioError(f"tcp.congestion.file: no file of this machine has the digest {digest}; needs the module")
+    return found.name
+
+
+def _learn(found: Object) -> None:
+    """Makes an object known to this process and to the core."""
+    _known[found.digest] = found
+    _core.register_module(found.digest, found.path, found.name)
+
+
+def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:
+    """Raises ValueError for a parameter that an object does not have."""
+    types = found.facts.parameters
+    for name in parameters:
+        if name not in types:
+            accepts = nearest(name, sorted(types)) if types else "the module has no parameters"
+            raise ValueError(f"parameters.{name}: unknown; {accepts}")
+
+
+def _of_source(path: Path) -> Object:
+    source = read_source(path)
+    for linux in KERNELS:
+        # Other files that are linked to it are not known before it is compiled.
+        key = hashlib.sha256(f"{identity([source], linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
+        if (cached := _folder() / f"{key}.so").is_file():
+            found = facts(_content(cached))
+            return Object(found.source, cached, str(path), found)
+    built = build([path])
+    key = hashlib.sha256(f"{identity([source], built.linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
+    target = _folder() / f"{key}.so"
+    write_bytes(target, built.content)
+    return Object(built.facts.source, target, str(path), built.facts)
+
+
+def _beside(path: Path) -> str:
+    """What the C files beside a source are, which may be linked to it."""
+    found = sorted(path.parent.glob("tcp_*.c"))
+    return " ".join(f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in found if one != path)
+
+
+def _of_object(path: Path) -> Object:
+    content = read_bytes(path, NEEDS, most=64 * MOST_BYTES)
+    if not content.startswith(_MAGIC):
+        raise ScenarioError(f"{path}: no shared object; needs one that `longpipe cc build` made, or a C source (.c)")
+    found = facts(content)
+    if not found.interface:
+        raise ScenarioError(f"{path}: no congestion controller; needs an object that `longpipe cc build` made")
+    if found.interface != INTERFACE:
+        needs = f"needs {INTERFACE}: build it again by `longpipe cc build`"
+        raise ScenarioError(f"{path}: interface version {found.interface}; {needs}")
+    return Object(found.source or hashlib.sha256(content).hexdigest(), _cached(content), str(path), found)
+
+
+def _cached(content: bytes) -> Path:
+    """Puts an object into the cache, under a name that says its contents."""
+    target = _folder() / f"{hashlib.sha256(content).hexdigest()}.so"
+    if not target.is_file():
+        write_bytes(target, content)
+    return target
+
+
+@lru_cache(maxsize=64)
+def _content(path: Path) -> bytes:
+    """The bytes of a cached object; one value for all who ask, so that pickles contain it once."""
+    return path.read_bytes()
+
+
+def _folder() -> Path:
+    folder = user_cache_path("longpipe") / "modules"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        folder = Path(tempfile.gettempdir()) / f"longpipe-modules-{os.getuid()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder

@@ -1,0 +1,93 @@
+"""C sources of a module of Linux, and what they ask of the kernel."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs import read_bytes
+
+NEEDS: Final = "the C source of a congestion control module of Linux, or a shared object"
+MOST_BYTES: Final = 4 << 20
+
+FOLDER: Final = Path(__file__).parent
+INCLUDE: Final = FOLDER / "include"
+LINUX: Final = FOLDER / "linux"
+
+_COMMENT: Final = re.compile(r'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')', re.DOTALL)
+_SYSTEM: Final = re.compile(r"^[ \t]*#[ \t]*include[ \t]*<([\w./+-]+)>", re.MULTILINE)
+_LOCAL: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([\w./+-]+)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A C file and the headers beside it that it includes."""
+
+    path: Path
+    # Contents by file name, the C file first.
+    files: dict[str, bytes]
+
+    @property
+    def text(self) -> str:
+        """Code of all files without comments; text within quotes stays."""
+        whole = "\n".join(content.decode("utf-8", "replace") for content in self.files.values())
+        return _COMMENT.sub(lambda found: found[1] or " ", whole)
+
+    @property
+    def system_headers(self) -> set[str]:
+        """Names of the headers of the kernel that the files include."""
+        return set(_SYSTEM.findall(self.text))
+
+
+def read_source(path: Path) -> Source:
+    """Reads a C file with its own headers. Raises ScenarioError if it cannot be read."""
+    files: dict[str, bytes] = {}
+    waiting = [path.name]
+    while waiting:
+        name = waiting.pop(0)
+        beside = path.parent / name
+        if name in files or (files and not beside.is_file()):
+            continue
+        files[name] = content = read_bytes(beside, NEEDS, most=MOST_BYTES)
+        waiting += _LOCAL.findall(content.decode("utf-8", "replace"))
+    if b"\0" in files[path.name]:
+        raise ScenarioError(f"{path}: not text; needs {NEEDS}")
+    return Source(path, files)
+
+
+def lenders(source: Source, missing: set[str]) -> list[Source]:
+    """Returns the C files beside a source that export functions which it lacks, as tcp_vegas.c does for tcp_yeah.c."""
+    found = []
+    for path in sorted(source.path.parent.glob("*.c")):
+        if path.name == source.path.name or path.stat().st_size > MOST_BYTES:
+            continue
+        other = read_source(path)
+        exported = set(re.findall(r"\bEXPORT_SYMBOL(?:_GPL)?\s*\(\s*(\w+)\s*\)", other.text))
+        if exported & missing and "module_init" in other.text:
+            found.append(other)
+    return found
+
+
+def header_version() -> str:
+    """Version of longpipe's header for modules, which is part of their identity."""
+    text = (LINUX / "longpipe_linux.h").read_text(encoding="utf-8")
+    return str(re.findall(r"^#define LONGPIPE_LINUX_HEADER (\d+)$", text, re.MULTILINE)[0])
+
+
+def support_digest() -> str:
+    """Digest of the files that are compiled into every module."""
+    digest = hashlib.sha256()
+    for path in sorted([*INCLUDE.iterdir(), *LINUX.iterdir()]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def identity(sources: list[Source], linux: str) -> str:
+    """SHA-256 of sources, the kernel whose interface they use, and the version of longpipe's header."""
+    digest = hashlib.sha256(f"longpipe module, header {header_version()}, Linux {linux}\n".encode())
+    for source in sources:
+        for name, content in sorted(source.files.items()):
+            digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()

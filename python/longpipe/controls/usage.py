@@ -1,0 +1,119 @@
+"""What a module of Linux uses of the kernel, by name, and what longpipe's header lacks."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from longpipe import _core
+from longpipe.controls import isolation
+from longpipe.controls.compiler import KERNELS, Problems, build, problems_of, refusal
+from longpipe.controls.objects import find
+from longpipe.controls.sources import LINUX, Source, read_source
+from longpipe.errors import ScenarioError
+
+# Structures whose fields are reported, in this order.
+STRUCTURES: Final = (
+    "tcp_sock", "inet_connection_sock", "sock", "tcp_options_received", "rate_sample", "ack_sample",
+)  # fmt: skip
+_OPERATIONS: Final = re.compile(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{(.*?)\n\s*\}", re.DOTALL)
+_NO_OPERATIONS: Final = {"name", "owner", "flags", "key"}
+_VARIABLE: Final = re.compile(r"struct\s+(\w+)\s*\*+\s*(?:const\s+)?(\w+)")
+_ACCESS: Final = re.compile(r"(tcp_sk|inet_csk|\w+)\s*(?:\([^()]*\))?\s*(?:->|\.)\s*(\w+)")
+_ACCESSORS: Final = {"tcp_sk": "tcp_sock", "inet_csk": "inet_connection_sock", "rx_opt": "tcp_options_received"}
+# Words of C, and macros that every kernel source uses, which say nothing about a module.
+_PLAIN: Final = {
+    "min", "max", "min_t", "max_t", "clamp", "likely", "unlikely", "module_init", "module_exit", "module_param",
+    "module_param_named", "module_param_cb", "READ_ONCE", "WRITE_ONCE", "BUILD_BUG_ON", "ARRAY_SIZE", "__aligned",
+    "abs", "swap", "U32_C",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a file uses."""
+
+    name: str
+    # Kernel whose interface the module expects; "" of an object for another interface.
+    linux: str
+    operations: tuple[str, ...]
+    # Fields by structure.
+    fields: Mapping[str, tuple[str, ...]]
+    helpers: tuple[str, ...]
+    # Types by name.
+    parameters: Mapping[str, str]
+    # Names that the header lacks, each with what it is.
+    missing: Mapping[str, str]
+
+
+def usage(file: str) -> Usage:
+    """Returns what a C source or a shared object uses. Raises ScenarioError for a file that is neither."""
+    path = Path(file)
+    return _of_source(path) if path.suffix == ".c" else _of_object(file)
+
+
+def _of_object(file: str) -> Usage:
+    found = find(file)
+    name = isolation.run(file, _name_of, (str(found.path), file))
+    return Usage(name, "", (), {}, (), found.facts.parameters, {})
+
+
+def _name_of(path: str, file: str, _progress: object) -> str:
+    try:
+        return _core.module_name(path, file, [], 250)
+    except _core.ScenarioError as error:
+        raise ScenarioError(str(error).removeprefix("tcp.congestion.file: ")) from None
+
+
+def _of_source(path: Path) -> Usage:
+    source = read_source(path)
+    linux, missing = _checked(path, source)
+    text = source.text
+    operations = {name for body in _OPERATIONS.findall(text) for name in re.findall(r"\.(\w+)\s*=", body)}
+    names = re.search(r"\.name\s*=\s*\"([^\"]*)\"", text)
+    header = (LINUX / "longpipe_linux.h").read_text(encoding="utf-8")
+    defined = set(re.findall(r"^#define (\w+)\(", header, re.MULTILINE))
+    defined |= set(re.findall(r"^(?:static inline )?[\w *]+?\b(\w+)\([^;{]*\)\s*(?:;|\{|\n\{)", header, re.MULTILINE))
+    called = set(re.findall(r"\b(\w+)\s*\(", text))
+    parameters = dict(re.findall(r"\bmodule_param\s*\(\s*(\w+)\s*,\s*(\w+)", text))
+    return Usage(
+        names[1] if names else "",
+        linux,
+        tuple(sorted(operations - _NO_OPERATIONS)),
+        _fields(text, header, missing),
+        tuple(sorted(name for name in (called & defined) - _PLAIN if not name.isupper())),
+        parameters,
+        missing,
+    )
+
+
+def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
+    """Returns the kernel whose interface a source expects, and what the header lacks for that one."""
+    try:
+        return build([path]).linux, {}
+    except ScenarioError:
+        found: dict[str, Problems] = {linux: problems_of(source, linux) for linux in KERNELS}
+    linux = min(found, key=lambda one: len(found[one].missing))
+    if not found[linux].missing:
+        raise ScenarioError(refusal(path, found[linux]))
+    return linux, found[linux].missing
+
+
+def _fields(text: str, header: str, missing: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    known = {one: _names_in(header, one) for one in STRUCTURES}
+    variables: dict[str, set[str]] = {name: {of} for name, of in _ACCESSORS.items()}
+    for of, name in _VARIABLE.findall(text):
+        variables.setdefault(name, set()).add(of)
+    found: dict[str, set[str]] = {}
+    for name, field in _ACCESS.findall(text):
+        for of in variables.get(name, set()) & known.keys():
+            if field in known[of] or field in missing:
+                found.setdefault(of, set()).add(field)
+    return {of: tuple(sorted(found[of])) for of in STRUCTURES if of in found}
+
+
+def _names_in(header: str, structure: str) -> set[str]:
+    body = re.search(rf"^struct {structure} \{{\n(.*?)^\}};", header, re.MULTILINE | re.DOTALL)
+    without = re.sub(r"/\*.*?\*/", "", body[1] if body else "", flags=re.DOTALL)
+    return {name for line in without.split(";") for name in re.findall(r"(\w+)(?:\[[^\]]*\])?\s*(?:,|$)", line.strip())}

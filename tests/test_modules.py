@@ -1,0 +1,413 @@
+"""Congestion controllers from files: modules of Linux in data/modules, which are longpipe's own text."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster import Cluster, cluster
+from jobs import expected, outcomes
+from longpipe import RunError, Scenario, ScenarioError, simulate
+from longpipe.controls import isolation, objects
+from longpipe.controls.compiler import build
+from longpipe.controls.facts import facts
+from longpipe.controls.sources import INCLUDE
+from longpipe.controls.usage import usage
+from longpipe.executors import Failure, Processes
+from longpipe.result import Result
+from longpipe.store import Store
+
+LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
+MODULES = Path(__file__).parent / "data" / "modules"
+AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
+
+# 10 Mbit/s, 100 ms, 100 packets: a loss after 1.2 s.
+PATH = Scenario.from_toml("""
+duration = "5 s"
+framing = "ip"
+tcp.profile = "linux-6"
+tcp.receiver_window = "2 MB"
+switch.buffer = "100 packets"
+network = {kind = "dumbbell", sources = 1, trunk_rate = "10 Mbit/s", trunk_delay = "45 ms", access_rate = "100 Mbit/s"}
+traces.cwnd = true
+""")
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of every type
+    module = {"kind": "module", "file": str(file), "parameters": parameters} | ({} if hz is None else {"hz": hz})
+    return path.with_(**{"tcp.congestion": module})
+
+
+def cuts(result: Result, flow: str = "flow1") -> list[float]:
+    """What each fast retransmit leaves of the window, by the threshold that it sets."""
+    trace = result.traces["cwnd"].query("flow == @flow")
+    threshold, window = trace["ssthresh_bytes"].to_numpy(), trace["cwnd_bytes"].to_numpy()
+    falls = np.flatnonzero(threshold[1:] < window[:-1] * 0.95) + 1
+    first = [fall for fall in falls if threshold[fall] != threshold[fall - 1]]
+    return [threshold[fall] / window[fall - 1] for fall in first]
+
+
+def of_core(scenario: Scenario) -> dict[str, Any]:
+    found: dict[str, Any] = scenario.resolved["flows"][0]["tcp"]["congestion"]
+    return found
+
+
+# What a module computes
+
+
+def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() -> None:
+    """tcp_aimd.c by default: tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` has in Rust."""
+    for path in (PATH, PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})):
+        native = simulate(path.with_(**{"tcp.congestion": "linux-reno"}))
+        assert simulate(with_module(AIMD, path)).state_hash == native.state_hash
+
+
+@pytest.mark.parametrize("beta", [512, 717, 900])
+def test_a_parameter_sets_what_a_loss_leaves(beta: int) -> None:
+    found = cuts(simulate(with_module(AIMD, beta=beta)))
+    # Whole segments of a window of some 180.
+    assert found
+    assert found == pytest.approx([beta / 1024] * len(found), abs=0.01)
+
+
+def test_two_sets_of_parameters_in_one_scenario_share_nothing() -> None:
+    module = {"kind": "module", "file": str(AIMD)}
+    flows = [
+        {"name": name, "from": "a", "to": "b", "tcp": {"congestion": {**module, "parameters": {"beta": beta}}}}
+        for name, beta in (("half", 512), ("most", 900))
+    ]
+    links = [
+        {"between": ["a", "s"], "rate": "100 Mbit/s", "delay": "1 ms"},
+        {"between": ["s", "b"], "rate": "10 Mbit/s", "delay": "45 ms"},
+    ]
+    nodes = [{"name": "a", "kind": "host"}, {"name": "s", "kind": "switch"}, {"name": "b", "kind": "host"}]
+    network = {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}
+    result = simulate(PATH.with_(network=network))
+    for name, beta in (("half", 512), ("most", 900)):
+        found = cuts(result, name)
+        assert found
+        assert found == pytest.approx([beta / 1024] * len(found), abs=0.02)
+
+
+def test_runs_after_one_another_and_beside_each_other_have_statics_of_their_own() -> None:
+    # tcp_aimd.c counts its connections in a static variable: the fourth one of any copy would crash.
+    counting = with_module(AIMD, crashes_at=4).with_(duration="500 ms")
+    hashes = {simulate(counting).state_hash for _ in range(6)}
+    assert len(hashes) == 1
+    beside = outcomes(Processes(2), [(counting, seed) for seed in range(1, 7)])
+    assert beside == expected(counting, range(1, 7))
+    with pytest.raises(RunError, match="crashed by SIGSEGV"):
+        simulate(counting.with_(**{"network.sources": 4}))
+
+
+def test_the_clock_is_that_of_the_scenario_unless_the_module_has_one() -> None:
+    assert of_core(with_module(AIMD))["hz"] == 250
+    assert of_core(with_module(AIMD, PATH.with_(**{"tcp.hz": 1000})))["hz"] == 1000
+    assert of_core(with_module(AIMD, hz=100))["hz"] == 100
+    seen = {hz: cuts(simulate(with_module(AIMD, hz=hz, beta_is_hz=1))) for hz in (250, 500)}
+    assert seen[250][0] == pytest.approx(250 / 1024, abs=0.01)
+    assert seen[500][0] == pytest.approx(500 / 1024, abs=0.01)
+
+
+def test_cong_control_of_linux_6_10_gets_four_arguments_and_sets_the_rate() -> None:
+    assert build([RATE]).linux == "6.10"
+    assert build([AIMD]).linux == "6.1"
+    with pytest.raises(ScenarioError, match=r"tcp_rate\.c:\d+: does not compile: .*incompatible pointer"):
+        build([RATE], "6.1")
+    # A gain of 1 leaves the queue empty, at all of the line; 5/4 fills it.
+    gentle, eager = (simulate(with_module(RATE, gain=gain).with_(**{"traces.rtt": True})) for gain in (256, 320))
+    queue = [np.median(result.traces["rtt"].query("time_s > 3")["srtt_s"]) - 0.0918 for result in (gentle, eager)]
+    assert queue[0] < 0.004 < 0.05 < queue[1]
+    assert eager.efficiency > 0.75
+
+
+def test_a_module_that_moves_the_window_in_recovery_needs_rack() -> None:
+    with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
+        simulate(with_module(RATE, PATH.with_(**{"tcp.recovery": "sack"})))
+    assert simulate(with_module(AIMD, PATH.with_(**{"tcp.recovery": "sack"}))).efficiency > 0.8
+
+
+# Identity
+
+
+def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(tmp_path: Path) -> None:
+    first = with_module(AIMD)
+    copied = Path(shutil.copy(AIMD, tmp_path))
+    built = tmp_path / "other.so"
+    built.write_bytes(build([AIMD]).content)
+    assert with_module(copied).digest() == with_module(built).digest() == first.digest()
+    assert len({first.digest(), with_module(AIMD, beta=600).digest(), with_module(AIMD, hz=100).digest()}) == 3
+    copied.write_text(copied.read_text().replace("beta __read_mostly = 512", "beta __read_mostly = 513"))
+    changed = with_module(copied)
+    assert changed.digest() != first.digest()
+    # A scenario that is written down says which source it is of.
+    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the file as it was, or no digest"):
+        Scenario.from_toml(first.to_toml().replace(str(AIMD), str(copied)))
+    assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
+
+
+def test_a_stored_run_is_found_and_read_when_its_module_is_gone(tmp_path: Path) -> None:
+    file = Path(shutil.copy(AIMD, tmp_path))
+    scenario = with_module(file, beta=700)
+    with closing(Store(tmp_path / "runs.db")) as store:
+        result = simulate(scenario)
+        store.keep(result, 1.0)
+        file.unlink()
+        again = Scenario.from_toml(scenario.to_toml())
+        stored = store.load(again, 1)
+        assert stored is not None
+        assert stored.state_hash == result.state_hash
+
+
+def test_another_machine_gets_the_object_with_the_job(tmp_path: Path) -> None:
+    file = Path(shutil.copy(AIMD, tmp_path))
+    # The text differs, so that no other test has built it.
+    file.write_text(file.read_text() + "/* another machine */\n")
+    sent = pickle.dumps(with_module(file))
+    here = simulate(pickle.loads(sent)).state_hash
+    file.unlink()
+    there = (
+        "import pickle, sys; from longpipe import simulate\nprint(simulate(pickle.load(sys.stdin.buffer)).state_hash)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", there], input=sent, capture_output=True, check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.decode().strip() == here
+
+
+@pytest.fixture(scope="module")
+def one_worker(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - a generator
+    with cluster(tmp_path_factory.mktemp("dask"), 1) as started:
+        yield started
+
+
+def test_a_dask_cluster_runs_it_and_names_what_crashes(one_worker: Cluster) -> None:
+    scenario = with_module(AIMD).with_(duration="2 s")
+    assert outcomes(one_worker.address, [(scenario, 1)]) == expected(scenario, [1])
+    (failed,) = outcomes(one_worker.address, [(with_module(AIMD, misbehaves=3), 1)]).values()
+    assert isinstance(failed, Failure)
+    assert failed.reason == f"{AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+
+
+# Modules that misbehave
+
+
+def test_a_crash_loses_one_run_and_names_the_module() -> None:
+    crash = f"{AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    with pytest.raises(RunError) as error:
+        simulate(with_module(AIMD, misbehaves=3))
+    assert str(error.value) == crash
+    fine, fatal = with_module(AIMD).with_(duration="2 s"), with_module(AIMD, misbehaves=3)
+    found = outcomes(Processes(2), [(fine, 1), (fatal, 2), (fine, 3), (fine, 4)])
+    assert found.pop(2) == Failure(crash)
+    assert found == expected(fine, [1, 3, 4])
+
+
+def test_a_call_that_never_returns_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "CALL_CPU_S", 0.5)
+    with pytest.raises(RunError) as error:
+        simulate(with_module(AIMD, misbehaves=4))
+    told = (
+        f"{AIMD}: a call of the module did not return within 0.5 s of processor time; the run is lost, and not repeated"
+    )
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize(
+    ("file", "misbehaves", "told"),
+    [
+        (AIMD, 1, "sets a window of 0 bytes at 1.2"),
+        # 2³² - 1 segments of 1448 bytes.
+        (AIMD, 2, "sets a window of 6219112643160 bytes at 1.2"),
+        (RATE, 1, "sets a pacing rate of 0 bit/s at 0.18"),
+    ],
+)
+def test_nonsense_is_replaced_and_reported(file: Path, misbehaves: int, told: str, tmp_path: Path) -> None:
+    scenario = with_module(file, misbehaves=misbehaves)
+    result = simulate(scenario)
+    (warning,) = result.replaced
+    assert warning.startswith(f"{file}: {told}")
+    assert warning in result.warnings
+    assert np.isfinite(result.traces["cwnd"]["cwnd_bytes"]).all()
+    assert result.traces["cwnd"]["cwnd_bytes"].between(1448, 2**30).all()
+    with closing(Store(tmp_path / "runs.db")) as store:
+        store.keep(result, 1.0)
+        stored = store.load(scenario, 1)
+        assert stored is not None
+        assert stored.replaced == result.replaced
+
+
+def test_a_plain_run_reports_nothing() -> None:
+    result = simulate(with_module(AIMD))
+    assert result.replaced == ()
+    assert "modules" not in result.summary()
+
+
+# Bad input
+
+
+def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - values of every type
+    with pytest.raises(ScenarioError) as error:
+        simulate(with_module(file, **parameters))
+    (line,) = error.value.problems
+    assert "\n" not in line
+    return line
+
+
+def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> None:
+    assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: can't be read, no such file")
+    text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
+    text.write_text("no object")
+    assert refusal(text) == (f"{text}: no shared object; needs one that `longpipe cc build` made, or a C source (.c)")
+    other.write_bytes(b"\x7fELF" + bytes(100))
+    assert refusal(other).startswith(f"{other}: no congestion controller; needs an object that")
+    other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))
+    assert refusal(other) == (f"{other}: interface version 9; needs 1: build it again by `longpipe cc build`")
+    # One that says of itself what it is not.
+    other.write_bytes(build([AIMD]).content[:8000])
+    assert "needs" in refusal(other)
+    source.write_text(AIMD.read_text().replace("tcp_slow_start(tp, acked)", "tcp_sprint(tp, acked)"))
+    lacks = "needs what longpipe's header for modules lacks: tcp_sprint (function)"
+    assert refusal(source) == f"{source}: {lacks}"
+    source.write_text(AIMD.read_text().replace(".undo_cwnd\t= tcp_reno_undo_cwnd,", ""))
+    assert refusal(source).startswith(
+        f"tcp.congestion.file: {source}; its module_init() fails: struct tcp_congestion_ops"
+    )
+    source.write_text(AIMD.read_text().replace("ca->losses++;", "ca->losses + ;"))
+    assert f"{source}:" in refusal(source)
+    assert "does not compile" in refusal(source)
+
+
+def test_parameters_are_refused_by_name() -> None:
+    known = "beta, beta_is_hz, crashes_at, initial_ssthresh, misbehaves"
+    assert refusal(AIMD, bata=3) == f"tcp.congestion: parameters.bata: unknown; did you mean 'beta'? accepts {known}"
+    assert refusal(AIMD, beta=0.7) == "tcp.congestion.parameters.beta: 0.7; needs a whole number"
+    assert refusal(AIMD, misbehaves=-1) == "tcp.congestion.parameters.misbehaves: -1; the module does not accept it"
+    with pytest.raises(ScenarioError, match=r"tcp\.congestion\.hz: 10; needs at least 24"):
+        with_module(AIMD, hz=10)
+
+
+# The interface for other languages
+
+C_EXAMPLE, RUST_EXAMPLE = MODULES / "control.c", MODULES / "control.rs"
+
+
+def compiled(file: Path, target: Path) -> Path:
+    """Builds an example as docs/modules.md says."""
+    command: list[object] = ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I", INCLUDE, file, "-o", target]
+    if file == RUST_EXAMPLE:
+        if shutil.which("rustc") is None:
+            pytest.skip("needs rustc")
+        command = ["rustc", "--edition", "2021", "-O", "--crate-type", "cdylib", file, "-o", target]
+    subprocess.run([*map(str, command)], check=True, capture_output=True, timeout=120)
+    return target
+
+
+def test_a_controller_in_c_and_the_same_one_in_rust_give_the_same_bits(tmp_path: Path) -> None:
+    objects_ = [compiled(file, tmp_path / f"{file.suffix[1:]}.so") for file in (C_EXAMPLE, RUST_EXAMPLE)]
+    in_c, in_rust = (simulate(with_module(one, beta=0.8, gain=2)) for one in objects_)
+    assert in_c.state_hash == in_rust.state_hash
+    # By the bytes that are acknowledged, not in whole segments: 80 % of any window.
+    assert cuts(in_c)[0] == pytest.approx(0.8)
+    assert {one: facts(one.read_bytes()).parameters for one in objects_} == {
+        one: {"beta": "real", "gain": "integer"} for one in objects_
+    }
+    assert refusal(objects_[0], beta=1.5) == "tcp.congestion.parameters.beta: 1.5; the module does not accept it"
+    assert refusal(objects_[0], beta="much") == "tcp.congestion.parameters.beta: much; needs a number"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("return calloc(1, sizeof(struct flow));", "return 0;"), "out of memory for a connection"),
+        ((".on_ack = on_ack,", ""), "needs the operation on_ack in its longpipe_control"),
+        (("grant->window = flight->cwnd + (double)ack->acked;", "grant->window = 0.0 / 0.0;"), "NaN"),
+    ],
+)
+def test_an_object_that_breaks_its_contract_is_refused_or_reported(
+    change: tuple[str, str], told: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "control.c"
+    source.write_text(C_EXAMPLE.read_text().replace(*change))
+    assert source.read_text() != C_EXAMPLE.read_text()
+    command = ["cc", "-w", "-shared", "-fPIC", "-I", INCLUDE, source, "-o", tmp_path / "control.so"]
+    subprocess.run([*map(str, command)], check=True)
+    try:
+        found = simulate(with_module(tmp_path / "control.so").with_(duration="1 s")).replaced
+        line = found[0]
+    except (ScenarioError, RunError) as error:
+        line = str(error)
+    assert told in line
+    assert "\n" not in line
+
+
+# The commands
+
+
+def longpipe(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [*LONGPIPE, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_build_writes_an_object_and_says_what_it_is(tmp_path: Path) -> None:
+    target = tmp_path / "mine.so"
+    done = longpipe("cc", "build", AIMD, "-o", target)
+    assert done.returncode == 0
+    identity = facts(target.read_bytes()).source
+    assert done.stdout.splitlines() == [
+        f"{target}: for the interface of Linux 6.1, identity {identity[:12]}",
+        "parameters: beta, beta_is_hz, crashes_at, initial_ssthresh, misbehaves",
+    ]
+    assert objects.find(str(target)).digest == identity
+    assert longpipe("cc", "check", target).stdout.splitlines()[0] == (
+        f"{target}: aimd, for the interface of longpipe_control.h, version 1"
+    )
+    missing = longpipe("cc", "build", AIMD, "-o", target, PATH=str(tmp_path), CC="")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("error: no C compiler: needs cc, gcc or clang")
+
+
+def test_check_names_what_a_module_uses_and_what_is_missing(tmp_path: Path) -> None:
+    found = usage(str(RATE))
+    assert (found.name, found.linux) == ("rate", "6.10")
+    assert found.operations == ("cong_control", "init", "ssthresh", "undo_cwnd")
+    assert found.fields["rate_sample"] == ("acked_sacked", "delivered", "interval_us", "prior_delivered", "rtt_us")
+    assert found.fields["sock"] == ("sk_pacing_rate", "sk_pacing_status")
+    assert {"minmax_running_max", "tcp_snd_cwnd_set"} <= set(found.helpers)
+    assert found.parameters == {"gain": "uint", "misbehaves": "uint"}
+    file = tmp_path / "tcp_new.c"
+    more = "tp->snd_ssthresh = tp->plb_rehash + frobnicate(MAX_TCP_FROBS);"
+    text = AIMD.read_text().replace("u32 number;", "u32 number; struct_of_tomorrow *next;")
+    file.write_text(text.replace("ca->losses = 0;", f"struct tcp_sock *tp = tcp_sk(sk); {more}"))
+    done = longpipe("cc", "check", file)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == (
+        "missing: MAX_TCP_FROBS (name), frobnicate (function), plb_rehash (field), struct_of_tomorrow (type)"
+    )
+
+
+def test_run_warns_and_names(tmp_path: Path) -> None:
+    file = tmp_path / "path.toml"
+    file.write_text(with_module(AIMD, misbehaves=1).to_toml())
+    done = longpipe("run", file, "--no-store")
+    assert done.returncode == 0
+    assert f"warning: {AIMD}: sets a window of 0 bytes" in done.stderr
+    done = longpipe("run", file, "--no-store", "--set", "tcp.congestion.parameters.misbehaves=3")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == (
+        f"error: {AIMD}: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    )
