@@ -1,44 +1,46 @@
-//! More accurate feedback of marks: every ACK counts marked packets, in three bits of its header, and bytes, in an option (RFC 9768).
+//! Accurate ECN (RFC 9768): every ACK carries a counter of CE-marked packets, three bits wide, and optionally counters
+//! of bytes.
 
 use crate::flight::Flight;
 use crate::segment::{AckSegment, ByteCounts, Ecn};
 
-/// Where both ends begin to count packets, and bytes that were not marked (section 3.2.1); marked ones count from 0.
+/// Initial value of the packet counter and of the counter of unmarked bytes (section 3.2.1). The counter of marked
+/// bytes starts at 0.
 const FIRST: u64 = 5;
 const FIRST_UNMARKED: u64 = 1;
-/// The field holds the remainder by this.
+/// The three-bit ACE field holds the packet counter modulo this value.
 const CYCLE: u64 = 8;
-/// An ACK leaves at once with so many marks of which none has told (section 3.2.2.5.1).
+/// Number of marked packets not yet reported at which the receiver sends an ACK at once (section 3.2.2.5.1).
 const UNTOLD: u32 = 2;
-/// Weight of an ACK in the mean of the packets that each tells of, and the mean up to which the counter may have gone round unseen
-/// (Linux's tcp_accecn_process; appendix A.2.1 asks for such a mean, "well below 8").
+/// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the
+/// ACE counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 asks for such an average, "well below 8").
 const WEIGHT: f64 = 1.0 / 64.0;
 const THINNED: f64 = 4.0;
-/// Bits of a counter of bytes.
+/// Width of a byte counter [bit].
 const BYTES_BITS: u32 = 24;
-/// Marked packets are taken to be this much smaller than full segments at the most (SAFETY_FACTOR of appendix A.2.2).
+/// Marked packets are assumed to have at least 1/LEAST_SHARE of the bytes of a full segment (SAFETY_FACTOR of appendix A.2.2).
 const LEAST_SHARE: u64 = 2;
 
-/// What a receiver counts.
+/// The receiver's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
-    /// r.cep: marked packets.
+    /// r.cep: CE-marked packets received.
     packets: u64,
-    /// r.ceb, and r.e0b or r.e1b: bytes of payload.
+    /// r.ceb, and r.e0b or r.e1b: payload bytes received in marked and in unmarked packets.
     marked: u64,
     unmarked: u64,
-    /// Those of which no ACK has told.
+    /// Marked packets received since the last ACK left.
     untold: u32,
     /// Whether the latest packet was marked.
     latest: bool,
-    /// Whether an ACK is to leave at once.
+    /// True when the next ACK must not be delayed.
     is_due: bool,
-    /// Whether ACKs tell of bytes.
+    /// Whether ACKs carry the AccECN option with byte counters.
     tells_bytes: bool,
 }
 
 impl Counter {
-    /// Of a connection on which nothing has arrived.
+    /// Returns the counters of a new connection.
     pub fn new(tells_bytes: bool) -> Counter {
         Counter {
             packets: FIRST,
@@ -51,7 +53,7 @@ impl Counter {
         }
     }
 
-    /// A packet with so many bytes of data arrived.
+    /// Counts an arriving packet with `bytes` of payload.
     pub fn take(&mut self, ecn: Ecn, bytes: u32) {
         let Ecn { marked, capable, .. } = ecn;
         if marked {
@@ -59,7 +61,7 @@ impl Counter {
         } else if capable {
             self.unmarked += u64::from(bytes);
         }
-        // Another counter of bytes moves (section 3.2.3.3).
+        // From here on the other byte counter increments: report that at once (section 3.2.3.3).
         let ends = self.tells_bytes && capable && !marked && self.latest;
         let begins = marked && !self.latest;
         self.latest = marked;
@@ -68,33 +70,33 @@ impl Counter {
         self.is_due |= begins || ends || self.untold >= UNTOLD;
     }
 
-    /// Whether an ACK is to leave at once: marks begin, or there are enough of which none has told.
+    /// True when an ACK must leave at once: the marking state changed, or UNTOLD marked packets are unreported.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
 
-    /// What the option of an ACK says.
+    /// Returns the byte counters for the AccECN option of an ACK.
     pub fn counts(&self) -> ByteCounts {
         ByteCounts::new(self.unmarked, self.marked)
     }
 
-    /// An ACK leaves; its field.
+    /// Records that an ACK leaves; returns its ACE field.
     pub fn tell(&mut self) -> u8 {
         (self.untold, self.is_due) = (0, false);
         (self.packets % CYCLE) as u8
     }
 }
 
-/// What a sender makes of it.
+/// The sender's view of the receiver's counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
-    /// s.cep.
+    /// s.cep: marked packets known to the sender.
     packets: u64,
-    /// s.ceb.
+    /// s.ceb: marked bytes known to the sender.
     marked: u64,
-    /// Bytes that ACKs told of.
+    /// Highest byte that ACKs have covered [byte].
     told: u64,
-    /// Packets of which an ACK tells, in the mean; none has come before the first.
+    /// Moving average of packets per ACK; none before the first ACK.
     each: Option<f64>,
 }
 
@@ -110,12 +112,12 @@ impl Default for Feedback {
 }
 
 impl Feedback {
-    /// An ACK came that is not older than SND.UNA, which does not show it yet; how many bytes arrived marked, full segments where
-    /// packets alone are counted.
+    /// Processes an ACK that is not older than SND.UNA, before `flight` advances. Returns the number of bytes newly
+    /// reported as marked; without byte counters, each marked packet counts as a full segment.
     pub fn take(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let bytes = if ack.counts.is_some() {
-            // One that was overtaken tells of fewer than are known.
+            // A reordered ACK carries a smaller counter than the sender knows.
             let Ok(bytes) = u64::try_from(newly_marked(ack.counts, self.marked)) else {
                 return 0;
             };
@@ -139,33 +141,34 @@ impl Feedback {
         bytes.unwrap_or(marked * mss)
     }
 
-    /// Marked packets of which ACKs have told.
+    /// Number of marked packets that ACKs have reported.
     #[cfg(test)]
     pub fn counted(&self) -> u64 {
         self.packets - FIRST
     }
 
-    /// Marked bytes of which options have told.
+    /// Number of marked bytes that AccECN options have reported.
     #[cfg(test)]
     pub fn counted_bytes(&self) -> u64 {
         self.marked
     }
 
-    /// Packets that arrived since the ACK before, if all were of full size.
+    /// Number of packets that this ACK newly covers, assuming full-sized segments.
     fn newly_told(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let beyond: u64 = ack.sack_blocks().map(|(start, end)| end - start).sum();
         let before = self.told;
         self.told = before.max(ack.acknowledgement + beyond);
         if ack.acknowledgement == flight.una {
-            // A duplicate tells of a packet, wherever that is.
+            // A duplicate ACK reports one more packet, at an unknown place.
             self.told = self.told.max(before + mss).min(flight.max);
         }
         (self.told - before).div_ceil(mss)
     }
 }
 
-/// The largest number of marked packets that fits the field, of so many (dSafer.cep of appendix A.2.1).
+/// Returns the largest number of marked packets, out of `newly` packets, that agrees with the ACE field (dSafer.cep of
+/// appendix A.2.1).
 fn safest(newly: u64, least: u64) -> u64 {
     match newly.checked_sub(least) {
         Some(more) => newly - more % CYCLE,
@@ -173,15 +176,15 @@ fn safest(newly: u64, least: u64) -> u64 {
     }
 }
 
-/// Bytes marked since s.ceb, fewer than none where the option is older (appendix A.1).
+/// Returns the increase of the marked-byte counter since s.ceb (appendix A.1); negative when the option is older.
 fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     let shift = i64::BITS - BYTES_BITS;
     let apart = i64::from(counts.marked()) - before as i64;
-    // The remainder by 2^24 that is nearest to zero.
+    // The difference modulo 2^24 of smallest magnitude (sign extension of 24 bits).
     apart << shift >> shift
 }
 
-/// Which of two numbers of marked packets their bytes speak for (appendix A.2.2).
+/// Chooses between the two candidate numbers of marked packets by the number of marked bytes (appendix A.2.2).
 fn likely(bytes: u64, mss: u64, least: u64, safest: u64) -> u64 {
     let fits = bytes <= mss * least && LEAST_SHARE * bytes < mss * safest;
     if fits {

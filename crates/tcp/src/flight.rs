@@ -23,7 +23,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Nothing sent yet.
+    /// Returns the state before the first segment.
     pub fn new(limits: Limits, rwnd: u64, mss: u32) -> Flight {
         Flight {
             una: 0,
@@ -36,7 +36,7 @@ impl Flight {
         }
     }
 
-    /// Congestion window [byte] -- real, so that congestion avoidance adds exactly MSS²/cwnd.
+    /// Congestion window [byte]. A real number, so that congestion avoidance can add exactly MSS²/cwnd.
     #[inline(always)]
     pub fn cwnd(&self) -> f64 {
         self.limits.cwnd()
@@ -51,11 +51,11 @@ impl Flight {
     /// min(cwnd, rwnd) [byte].
     #[inline]
     pub fn window(&self) -> u64 {
-        // Never negative, and a signed conversion is one instruction.
+        // cwnd is never negative; the conversion to a signed integer is one instruction.
         (self.cwnd() as i64 as u64).min(self.rwnd)
     }
 
-    /// Bytes sent and not acknowledged, counting from SND.MAX.
+    /// Bytes sent and not acknowledged: SND.MAX − SND.UNA.
     #[inline(always)]
     pub fn outstanding(&self) -> u64 {
         self.max - self.una

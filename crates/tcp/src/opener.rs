@@ -1,8 +1,8 @@
-//! What a sender keeps until its connection is open.
+//! The sender's state during the handshake (SYN, SYN-ACK, ACK).
 
 use longpipe_events::Time;
 
-/// What leaves next.
+/// The handshake packet to be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     Nothing,
@@ -10,21 +10,21 @@ pub enum Due {
     Ack,
 }
 
-/// A connection that is not open yet.
+/// State of a connection that is not established yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Opener {
-    /// Bytes of options that a SYN alone has.
+    /// Bytes of options that only the SYN carries.
     pub bytes: u8,
-    /// When the first SYN left, and how often it was sent again.
+    /// Time at which the first SYN left, and the number of its retransmissions.
     pub first: Option<Time>,
     pub again: u32,
     pub due: Due,
-    /// Whether somebody has to hear of each ACK afterwards.
+    /// Whether other rare features must see each ACK once the connection is established.
     pub heeded: bool,
 }
 
 impl Opener {
-    /// One that has sent nothing.
+    /// Returns the state before the SYN is sent.
     pub fn new(bytes: u8) -> Opener {
         Opener {
             bytes,

@@ -1,43 +1,44 @@
-//! Pacing: segments leave at a rate, a few at one instant, instead of as ACKs come (Linux's tcp_output.c).
+//! Pacing as in Linux's tcp_output.c: segments leave at a rate instead of when ACKs arrive. The segments that leave at
+//! one instant are a quantum; the next quantum waits until the rate has caught up.
 
 use crate::congestion::control::Pacing;
 use crate::flight::Flight;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// Holds segments back.
+/// Delays segments to keep the pacing rate.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// When the next quantum may leave.
+    /// Earliest departure of the next quantum.
     next: Time,
-    /// When the latest one began to, and what of it may still leave then [byte].
+    /// Departure time of the latest quantum, and the part of it not yet sent [byte].
     began: Time,
     left: u64,
-    /// Most that leaves at one instant [byte].
+    /// Upper limit of a quantum [byte].
     most: u64,
-    /// How late it began, which shortens the wait after it.
+    /// Delay of the latest quantum past `next` [ps]; the following waits are shortened by it.
     late: f64,
-    /// Segments at the start that nothing holds back.
+    /// Remaining segments at the start of the connection that are not paced.
     free: u32,
-    /// When a segment that waits may leave.
+    /// Time at which the waiting segment may leave; none while no segment waits.
     resume: MaybeTime,
 }
 
-/// So many segments leave before the rate holds (Linux).
+/// Number of segments at the start of a connection that are not paced (Linux).
 const FREE_SEGMENTS: u32 = 10;
-/// What the window allows in a round trip, times this, is the rate: in the first half of slow start, and later (Linux).
+/// The rate is cwnd/srtt times one of these factors: FAST while cwnd < ssthresh/2, the other one above (Linux).
 const FAST: f64 = 2.0;
 const SLOW: f64 = 1.2;
-/// A quantum lasts a 1024th of a second (sk_pacing_shift), and on short paths more of the largest burst leaves at once, which
-/// halves with each 512 µs of the round trip (tcp_tso_rtt_log).
+/// A quantum is what the rate sends in 1/1024 s (sk_pacing_shift). On short paths a share of the largest burst is added
+/// to it; the share halves with each 512 µs of the round-trip time (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
 const HALVES_EACH: Span = Span::micros(512);
 /// Largest burst of segments [byte].
 const MOST_BYTES: u64 = 65_536;
-/// Bits and picoseconds in what is counted by bytes and seconds.
+/// Bits per byte times picoseconds per second.
 const PS_TIMES_BITS: f64 = 8e12;
 
 impl Pacer {
-    /// One that held nothing back so far, and lets so many bytes leave at one instant at most.
+    /// Returns a pacer for a new connection whose quantum is at most `most` bytes.
     pub fn new(most: u64) -> Pacer {
         Pacer {
             next: Time::ZERO,
@@ -50,7 +51,7 @@ impl Pacer {
         }
     }
 
-    /// Whether a segment of that length has to wait, which `resume` then tells the end of.
+    /// Returns true if a segment of `length` bytes has to wait; `resume` then holds the time at which the wait ends.
     #[inline]
     pub fn holds(&mut self, now: Time, length: u64) -> bool {
         let goes = now >= self.next || (now == self.began && length <= self.left);
@@ -60,19 +61,19 @@ impl Pacer {
         !goes
     }
 
-    /// How long it is until the next quantum may leave.
+    /// Returns the time from `now` to the departure of the next quantum.
     #[inline]
     pub fn held(&self, now: Time) -> Span {
         Span(self.next.0.saturating_sub(now.0))
     }
 
-    /// Whether a segment waits already, and no shorter one may go before.
+    /// Returns true while a segment waits; a shorter segment must not overtake it.
     #[inline]
     pub fn waits(&self, now: Time) -> bool {
         self.resume != MaybeTime::NONE && now < self.next && now != self.began
     }
 
-    /// A segment leaves at that rate.
+    /// Records that a segment of `length` bytes leaves.
     #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, pacing: Option<Pacing>) {
         self.resume = MaybeTime::NONE;
@@ -95,13 +96,13 @@ impl Pacer {
         self.left = self.left.saturating_sub(length);
     }
 
-    /// When a segment that waits may leave.
+    /// Returns the time at which the waiting segment may leave.
     #[inline]
     pub fn resume(&self) -> MaybeTime {
         self.resume
     }
 
-    /// What waited may leave, if it is time.
+    /// Ends the wait of a segment if its time has come.
     pub fn on_timeout(&mut self, now: Time) {
         if self.resume <= now.into() {
             self.resume = MaybeTime::NONE;
@@ -109,7 +110,7 @@ impl Pacer {
     }
 }
 
-/// The rate of a control that has none: what the window allows in a round trip, and some more.
+/// Returns the pacing rate for a congestion control without a rate of its own: cwnd/srtt times a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
         FAST
@@ -121,7 +122,7 @@ pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -
     Some(at_rate(rate, 2, least_rtt, flight))
 }
 
-/// That rate [bit/s], at which a quantum has so many segments at least.
+/// Returns the pacing at `rate_bps` [bit/s] with a quantum of at least `least_segments` segments.
 pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flight: &Flight) -> Pacing {
     let rate_bps = rate_bps as u64;
     let halved = least_rtt
@@ -134,7 +135,7 @@ pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flig
     }
 }
 
-/// Whole segments.
+/// Rounds a quantum of `bytes` to whole segments, at least `least_segments`; returns bytes.
 fn quantum(bytes: u64, least_segments: u64, flight: &Flight) -> u32 {
     let mss = u64::from(flight.mss);
     ((bytes.min(MOST_BYTES) / mss).max(least_segments) * mss) as u32
@@ -158,7 +159,7 @@ mod tests {
         pacer
     }
 
-    /// Instants [ms] at which segments of 1000 bytes leave that all wait from the start.
+    /// Returns the departure times [ms] of `count` segments of 1000 bytes that are all ready at time 0.
     fn instants(mut pacer: Pacer, count: usize) -> Vec<u64> {
         let mut now = Time::ZERO;
         let mut left = vec![];

@@ -1,18 +1,18 @@
-//! What is wrong with a configuration.
+//! Description of an invalid configuration value.
 
-/// A field, what it holds, and what would be accepted.
+/// An invalid field, its value, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Path of the field, as a scenario names it.
     pub field: String,
-    /// What it holds.
+    /// Its value.
     pub value: String,
-    /// What would be accepted.
+    /// Accepted values.
     pub accepted: String,
 }
 
 impl Problem {
-    /// A field that holds what is not accepted.
+    /// Returns the problem of a field with an invalid value.
     pub fn new(field: impl Into<String>, value: impl ToString, accepted: impl Into<String>) -> Problem {
         Problem {
             field: field.into(),
@@ -21,7 +21,7 @@ impl Problem {
         }
     }
 
-    /// The same, seen from what holds the part `part`.
+    /// Returns the same problem with the field path prefixed by `part`.
     pub fn within(self, part: &str) -> Problem {
         Problem {
             field: format!("{part}.{}", self.field),

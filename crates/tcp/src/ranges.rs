@@ -3,15 +3,15 @@
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Half-open ranges that neither overlap nor touch: most come and go at the ends.
+/// Half-open ranges that neither overlap nor touch. A deque, since most are added and removed at the ends.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `start..end`; true if any of it was not there yet.
+    /// Adds `start..end`; returns true if any of it was not covered before.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let ranges = &mut self.0;
-        // Mostly it concerns the last range, for what arrives beyond a hole comes in order.
+        // The last range is the usual case: data beyond a hole arrive in order.
         match ranges.back_mut() {
             Some(last) if last.0 <= start && start <= last.1 => {
                 let news = end > last.1;
@@ -26,7 +26,7 @@ impl Ranges {
         }
         let first = ranges.partition_point(|range| range.1 < start);
         match ranges.get_mut(first) {
-            // Mostly it was there already.
+            // Usual case: already covered.
             Some(range) if range.0 <= start && end <= range.1 => return false,
             Some(range) if range.0 <= end => {
                 range.0 = range.0.min(start);
@@ -46,7 +46,7 @@ impl Ranges {
         true
     }
 
-    /// Removes all ranges that begin up to `limit`; returns where the last of them ends.
+    /// Removes all ranges that start at or before `limit`; returns the end of the last of them.
     #[inline(always)]
     pub fn absorb(&mut self, limit: u64) -> Option<u64> {
         if self.0.front().is_none_or(|first| first.0 > limit) {
@@ -62,7 +62,7 @@ impl Ranges {
         Some(end)
     }
 
-    /// The range that holds `sequence`.
+    /// Returns the range that contains `sequence`.
     pub fn containing(&self, sequence: u64) -> Option<(u64, u64)> {
         let last = self.0.back()?;
         if last.0 <= sequence {
@@ -72,12 +72,12 @@ impl Ranges {
         self.0.get(index).copied().filter(|range| range.0 <= sequence)
     }
 
-    /// The only range.
+    /// Returns the range if there is exactly one.
     pub fn only(&self) -> Option<(u64, u64)> {
         (self.0.len() == 1).then(|| self.0[0])
     }
 
-    /// The first gap from `sequence` on that has a range behind it.
+    /// Returns the first gap at or after `sequence` that is followed by a range.
     pub fn gap_from(&self, sequence: u64) -> Option<(u64, u64)> {
         let mut index = self.0.partition_point(|range| range.1 <= sequence);
         let mut start = sequence;
@@ -88,7 +88,7 @@ impl Ranges {
         self.0.get(index).map(|range| (start, range.0))
     }
 
-    /// The first part of `from..end` that no range holds.
+    /// Returns the first part of `from..end` that no range covers.
     pub fn missing(&self, from: u64, end: u64) -> Option<(u64, u64)> {
         let last = self.0.back().filter(|last| last.0 <= from);
         let index = match last {
@@ -104,25 +104,25 @@ impl Ranges {
         (start < until).then_some((start, until))
     }
 
-    /// All of them, the last one first.
+    /// Iterates over the ranges in descending order.
     pub fn from_the_last(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.iter().rev().copied()
     }
 
-    /// How much of `from..end` they hold.
+    /// Returns the number of bytes of `from..end` that the ranges cover.
     pub fn covered(&self, from: u64, end: u64) -> u64 {
         let first = self.0.partition_point(|range| range.1 <= from);
         let within = self.0.range(first..).take_while(|range| range.0 < end);
         within.map(|range| range.1.min(end) - range.0.max(from)).sum()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no range.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Forgets all.
+    /// Removes all ranges.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,4 +1,5 @@
-//! What few senders do: open with a handshake, estimate ssthresh from the first ACKs, close the window after an idle time, or heed marks.
+//! Sender features that few connections use: the handshake, the ssthresh estimate from the first ACKs, the window
+//! restart after an idle period, and ECN. A sender that uses none of them holds one null pointer instead of this state.
 
 use crate::config::TcpConfig;
 use crate::marks::Marks;
@@ -6,20 +7,21 @@ use crate::opener::Opener;
 use crate::startup::Startup;
 use longpipe_events::Time;
 
-/// The state of each.
+/// The state of these features; none for each that is off.
 #[derive(Clone, Debug)]
 pub struct Rare {
     startup: Option<Startup>,
-    /// Window to restart from after an idle time [byte], and when the latest segment left; none: it stays.
+    /// Restart window after an idle period [byte], and the time at which the latest segment left. None: idle periods
+    /// change nothing.
     idle_restart: Option<(f64, Time)>,
-    /// What marks have done.
+    /// ECN state.
     pub marks: Option<Marks>,
-    /// While the connection is not open.
+    /// Handshake state, until the connection is established.
     pub opener: Option<Opener>,
 }
 
 impl Rare {
-    /// None if the configuration asks for none of them.
+    /// Returns none if the configuration uses none of these features.
     pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
         (config.estimate_ssthresh || config.idle_restart || config.handshake || !config.ecn.is_off()).then(|| {
             Box::new(Rare {
@@ -31,24 +33,24 @@ impl Rare {
         })
     }
 
-    /// Whether nothing but an idle time concerns it.
+    /// Returns true if the idle restart is the only feature in use.
     #[inline]
     pub fn restarts_only(&self) -> bool {
         self.startup.is_none() && self.marks.is_none() && self.opener.is_none()
     }
 
-    /// Whether nothing does.
+    /// Returns true if no feature is in use any longer.
     pub fn is_nothing(&self) -> bool {
         self.restarts_only() && self.idle_restart.is_none()
     }
 
-    /// An ACK came; the segments that the path holds, where it shows them.
+    /// Processes an ACK; returns the estimated bandwidth-delay product [segment] once the first ACKs give one.
     #[cold]
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         self.startup.as_mut().and_then(|startup| startup.on_ack(now))
     }
 
-    /// A segment leaves, where nothing but an idle time concerns it.
+    /// Records the departure of a segment, for senders whose only feature is the idle restart.
     #[inline]
     pub fn leave(&mut self, now: Time) {
         if let Some((_, latest)) = &mut self.idle_restart {
@@ -56,7 +58,7 @@ impl Rare {
         }
     }
 
-    /// The same otherwise.
+    /// Records the departure of a segment, for all other senders.
     #[cold]
     pub fn on_sent(&mut self, now: Time) {
         self.leave(now);
@@ -65,7 +67,7 @@ impl Rare {
         }
     }
 
-    /// The window to restart from after an idle time [byte], and when the latest segment left.
+    /// Returns the restart window after an idle period [byte] and the time at which the latest segment left.
     pub fn idle_restart(&self) -> Option<(f64, Time)> {
         self.idle_restart
     }
@@ -80,7 +82,7 @@ mod tests {
 
     const MSS: u64 = 512;
 
-    /// Segments that leave at once when 100 are written `idle` after the ACK of the first 64.
+    /// Returns the number of segments that leave at once when 100 are written `idle` after the ACK of the first 64.
     fn burst_after(idle: Span, idle_restart: bool) -> usize {
         let config = TcpConfig {
             idle_restart,

@@ -1,17 +1,18 @@
-//! What a sender knows of the data beyond SND.UNA (RFC 2018 section 5; ATM Forum/98-0876 section 3.2).
+//! The sender's SACK scoreboard: which bytes beyond SND.UNA the receiver holds (RFC 2018 section 5; ATM Forum/98-0876
+//! section 3.2).
 
 use crate::ranges::Ranges;
 
-/// Bytes that SACK blocks covered, and how far the holes between them have been resent.
+/// Ranges reported by SACK blocks, and the byte up to which the holes between them have been retransmitted.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     sacked: Ranges,
-    /// Holes below this byte have been resent.
+    /// All holes below this byte have been retransmitted.
     resent: u64,
 }
 
 impl Scoreboard {
-    /// An ACK of all below `una` with SACK blocks came; true if the blocks tell anything new.
+    /// Processes an ACK of all bytes below `una` with SACK blocks; returns true if a block covers bytes not reported before.
     #[inline(always)]
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         self.sacked.absorb(una);
@@ -22,28 +23,28 @@ impl Scoreboard {
         news
     }
 
-    /// Whether nothing beyond SND.UNA is known.
+    /// Returns true if no block beyond SND.UNA is known.
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
 
-    /// A recovery begins by resending all below `end`.
+    /// Starts a recovery whose first retransmission covers all bytes below `end`.
     pub fn begin(&mut self, end: u64) {
         self.resent = end;
     }
 
-    /// The first hole not yet resent, cut to `mss` bytes: its first byte and its length.
+    /// Returns the first byte and the length, at most `mss`, of the first hole not yet retransmitted.
     pub fn next_hole(&self, una: u64, mss: u32) -> Option<(u64, u32)> {
         let (start, end) = self.sacked.gap_from(self.resent.max(una))?;
         Some((start, (end - start).min(u64::from(mss)) as u32))
     }
 
-    /// The holes below `end` have been resent.
+    /// Records that the holes below `end` have been retransmitted.
     pub fn on_resent(&mut self, end: u64) {
         self.resent = end;
     }
 
-    /// A timeout: what the receiver holds is no longer relied on (RFC 2018 section 8).
+    /// Discards the SACK information after a timeout, because the receiver may have discarded the data (RFC 2018 section 8).
     pub fn clear(&mut self) {
         self.sacked.clear();
         self.resent = 0;

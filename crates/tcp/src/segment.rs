@@ -1,4 +1,4 @@
-//! What the two end points send each other.
+//! The segments that a sender and a receiver exchange.
 
 use longpipe_events::{MaybeTime, Span, Time};
 
@@ -6,12 +6,12 @@ use longpipe_events::{MaybeTime, Span, Time};
 pub const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of an IPv4 header without options.
 pub const IP_HEADER_BYTES: u32 = 20;
-/// Most bytes of options.
+/// Upper limit of the TCP options [byte].
 const MOST_OPTION_BYTES: u32 = 40;
-/// Bytes that an AccECN option of three counters adds, padding included, and one of two (RFC 9768 section 3.2.3).
+/// Lengths of an AccECN option with three and with two counters, padding included [byte] (RFC 9768 section 3.2.3).
 const COUNTS_OPTION_BYTES: u32 = 12;
 const SHORT_COUNTS_OPTION_BYTES: u32 = 8;
-/// Bytes that a timestamp option adds, padding included (RFC 7323 appendix A).
+/// Length of a timestamp option, padding included [byte] (RFC 7323 appendix A).
 pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
 
 /// A segment with payload. Sequence numbers are 64-bit byte offsets and never wrap.
@@ -19,32 +19,32 @@ pub const TIMESTAMP_OPTION_BYTES: u32 = 12;
 pub struct DataSegment {
     /// First byte of the payload.
     pub sequence: u64,
-    /// Bytes of payload.
+    /// Payload [byte].
     pub length: u32,
-    /// Whether these bytes had been sent before.
+    /// True if these bytes have been sent before.
     pub retransmission: bool,
-    /// Sender's clock, where timestamps are on.
+    /// The sender's clock (TSval), if timestamps are on.
     pub timestamp: MaybeTime,
-    /// What it says of congestion (RFC 3168).
+    /// ECN bits (RFC 3168).
     pub ecn: Ecn,
-    /// Its part in a handshake.
+    /// Role in the handshake.
     pub opening: Opening,
 }
 
-/// What a packet does to open a connection.
+/// Role of a packet in the handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
-    /// Nothing: the connection is open.
+    /// The connection is established.
     #[default]
     Over,
-    /// SYN, or its answer, with so many bytes of options that no other packet has.
+    /// SYN or SYN-ACK, with the number of option bytes that only these packets carry.
     Syn(u8),
-    /// The ACK of the answer, without data.
+    /// The ACK of the SYN-ACK, without data.
     Ack,
 }
 
 impl Opening {
-    /// Bytes of options that no other packet has.
+    /// Option bytes that only a SYN or SYN-ACK carries.
     #[inline(always)]
     pub fn bytes(self) -> u32 {
         match self {
@@ -53,20 +53,20 @@ impl Opening {
         }
     }
 
-    /// Whether it is a SYN, or its answer.
+    /// Returns true for a SYN or a SYN-ACK.
     pub fn is_syn(self) -> bool {
         matches!(self, Opening::Syn(_))
     }
 }
 
-/// What a segment with payload says of congestion: bits of its IP header, and a flag of TCP's.
+/// ECN bits of a data segment: two of its IP header and the CWR flag of its TCP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ecn {
-    /// ECT(0): who sent it understands marks.
+    /// ECT(0): the sender supports ECN.
     pub capable: bool,
-    /// CE: it met congestion.
+    /// CE: a queue marked the packet.
     pub marked: bool,
-    /// CWR: the window has been reduced.
+    /// CWR: the sender has reduced its window.
     pub reduced: bool,
 }
 
@@ -75,44 +75,46 @@ pub struct Ecn {
 pub struct AckSegment {
     /// Next byte expected.
     pub acknowledgement: u64,
-    /// Timestamp sent back, where timestamps are on.
+    /// Echoed timestamp (TSecr), if timestamps are on.
     pub echo: MaybeTime,
-    /// Data received beyond a hole, the most recent block first; empty blocks at the end.
+    /// SACK blocks, most recent first; unused blocks at the end are empty.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
-    /// AE, CWR and ECE as a number: ECE alone, 1, where data arrived marked (RFC 3168 section 6.1.3), or a count (RFC 9768).
+    /// The flags AE, CWR and ECE as one number. 1 is ECE alone: data arrived marked (RFC 3168 section 6.1.3). With
+    /// Accurate ECN, the counter of marked packets modulo 8 (RFC 9768).
     pub ace: u8,
-    /// Receiver's clock when it left (TSval), where its sender measures one-way delays.
+    /// The receiver's clock at departure (TSval), if the sender measures one-way delays.
     pub clock: MaybeTime,
-    /// Its part in a handshake.
+    /// Role in the handshake.
     pub opening: Opening,
-    /// What an AccECN option says, where both ends use it.
+    /// Byte counters of the AccECN option, if both ends use it.
     pub counts: ByteCounts,
 }
 
-/// Two of the counters of an AccECN option (RFC 9768 section 3.2.3): bytes of payload that arrived marked, and unmarked of those
-/// that could be. All that can be marked says the same, ECT(0) or ECT(1), so that the third stays at its first value. One word.
+/// Two counters of an AccECN option (RFC 9768 section 3.2.3): payload bytes that arrived marked, and ECN-capable
+/// payload bytes that arrived unmarked. A sender uses one codepoint, ECT(0) or ECT(1), so the third counter keeps its
+/// initial value. Packed in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ByteCounts(u64);
 
 impl ByteCounts {
-    /// No option.
+    /// The ACK carries no AccECN option.
     pub const NONE: ByteCounts = ByteCounts(0);
     const BITS: u32 = 24;
     const MASK: u64 = (1 << ByteCounts::BITS) - 1;
 
-    /// Of so many bytes, initial values included; each field holds the remainder by 2^24.
+    /// Returns the fields for the two counters [byte], initial values included. Each field holds its counter modulo 2^24.
     pub fn new(unmarked: u64, marked: u64) -> ByteCounts {
         let field = |bytes: u64| bytes & ByteCounts::MASK;
         ByteCounts(1 << 63 | field(marked) << ByteCounts::BITS | field(unmarked))
     }
 
-    /// Whether there is an option.
+    /// Returns true if the ACK carries the option.
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self.0 != 0
     }
 
-    /// The field of unmarked bytes: EE0B, or EE1B.
+    /// The field of unmarked bytes: EE0B or EE1B.
     pub fn unmarked(self) -> u32 {
         (self.0 & ByteCounts::MASK) as u32
     }
@@ -123,37 +125,38 @@ impl ByteCounts {
     }
 }
 
-/// Most SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
+/// Largest number of SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-/// A block of a SACK option, relative to its ACK: no window is wider than 32 bits, and ACKs stay small. One word, for a processor
-/// waits when it reads two halves at once that were written one by one.
+/// A SACK block, stored relative to the acknowledgement number: offsets of 32 bits suffice for every window and keep
+/// ACKs small. Both offsets share one word, because a processor stalls when it loads as one word two halves that were
+/// stored separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock(u64);
 
 impl SackBlock {
-    /// None: what follows the last block of an ACK.
+    /// The empty block, which follows the last block of an ACK.
     pub const NONE: SackBlock = SackBlock(0);
 
-    /// From this byte up to that one, which is not in it, both counted from the acknowledgement.
+    /// Returns the half-open block `start..end`, both relative to the acknowledgement number.
     #[inline(always)]
     pub fn new(start: u32, end: u32) -> SackBlock {
         SackBlock(u64::from(end) << 32 | u64::from(start))
     }
 
-    /// First byte, counted from the acknowledgement.
+    /// First byte of the block, relative to the acknowledgement number.
     #[inline(always)]
     pub fn start(self) -> u32 {
         self.0 as u32
     }
 
-    /// First byte after it, likewise.
+    /// First byte after the block, relative to the acknowledgement number.
     #[inline(always)]
     pub fn end(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Whether there is a block.
+    /// Returns false for the empty block.
     #[inline(always)]
     pub fn is_some(self) -> bool {
         self.0 != 0
@@ -175,13 +178,14 @@ impl DataSegment {
 }
 
 impl AckSegment {
-    /// Whether it says that data arrived marked, where it does not count (RFC 3168).
+    /// Returns true if the ECE flag reports marked data (RFC 3168). Not meaningful with Accurate ECN.
     #[inline(always)]
     pub fn echoes_mark(&self) -> bool {
         self.ace != 0
     }
 
-    /// One-way delay of the segment whose timestamp it echoes, the wait for the ACK with it; none where nobody measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. None if
+    /// not measured.
     #[inline]
     pub fn one_way_delay(&self) -> Option<Span> {
         Some(self.clock.get()?.since(self.echo.get()?))
@@ -208,7 +212,7 @@ impl AckSegment {
         }
     }
 
-    /// Bytes of an AccECN option with its padding: of two counters where there is no room for three.
+    /// Length of the AccECN option with its padding [byte]: three counters, or two if there is no room for three.
     #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();
@@ -219,9 +223,10 @@ impl AckSegment {
         }
     }
 
-    /// The SACK blocks as ranges of sequence numbers, the most recent first; before it may stand one of what came twice.
+    /// Returns the SACK blocks as ranges of sequence numbers, most recent first. The first may be a DSACK block (see
+    /// `duplicate`).
     pub fn sack_blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        // What came twice may lie before the acknowledgement, as far as half of what 32 bits count.
+        // A DSACK block may lie up to 2^31 bytes before the acknowledgement number.
         let sequence = |offset: u32| self.acknowledgement.wrapping_add_signed(i64::from(offset as i32));
         self.blocks
             .iter()
@@ -229,12 +234,13 @@ impl AckSegment {
             .map(move |block| (sequence(block.start()), sequence(block.end())))
     }
 
-    /// Those of data beyond a hole.
+    /// Returns the SACK blocks of data beyond the acknowledgement number, without a DSACK block.
     pub fn blocks_beyond(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sack_blocks().filter(|&(start, _)| start >= self.acknowledgement)
     }
 
-    /// What came twice: the first block, if it is of what is acknowledged, or part of the second one (RFC 2883 section 4).
+    /// Returns the DSACK block: the first block if it lies below the acknowledgement number or within the second block
+    /// (RFC 2883 section 4).
     pub fn duplicate(&self) -> Option<(u64, u64)> {
         let mut blocks = self.sack_blocks();
         let (start, end) = blocks.next()?;
@@ -243,7 +249,7 @@ impl AckSegment {
     }
 }
 
-/// Bytes of a packet before its payload, SACK blocks aside.
+/// Returns the length of the IP and TCP headers, without SACK blocks [byte].
 #[inline(always)]
 pub fn header_bytes(timestamp: Option<Time>) -> u32 {
     TCP_HEADER_BYTES + IP_HEADER_BYTES + if timestamp.is_some() { TIMESTAMP_OPTION_BYTES } else { 0 }
@@ -264,7 +270,7 @@ mod tests {
         ack.echo = Time(0).into();
         bytes.push(ack.packet_bytes());
         assert_eq!(bytes, [40, 52, 60, 68, 80]);
-        // 8 bytes of LLC/SNAP and 8 of AAL5 trailer fill two cells to the last byte.
+        // With 8 bytes of LLC/SNAP and 8 bytes of AAL5 trailer, the packet fills two cells exactly.
         assert_eq!(bytes[4] + 16, 2 * 48);
     }
 }

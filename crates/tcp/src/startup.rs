@@ -1,40 +1,41 @@
-//! The threshold that a connection's first three ACKs suggest (Hoe 1996, section 3.1).
+//! Estimate of the initial ssthresh from the first three ACKs of a connection (Hoe 1996, section 3.1).
 
 use longpipe_events::Time;
 
-/// Times the first round trip, then the spacing of the second and third ACK.
+/// Measures the first round-trip time, then the interval between the second and the third ACK.
 #[derive(Clone, Copy, Debug)]
 pub enum Startup {
-    /// No ACK yet.
+    /// Before the first ACK.
     First {
         /// When the first segment left.
         sent: Option<Time>,
     },
-    /// One ACK.
+    /// After the first ACK.
     Second {
         /// First round-trip time [ps].
         rtt: u64,
     },
-    /// Two ACKs.
+    /// After the second ACK.
     Third {
         /// First round-trip time [ps].
         rtt: u64,
-        /// When the second ACK came.
+        /// Arrival of the second ACK.
         second: Time,
     },
-    /// Nothing more to learn.
+    /// The estimate has been made.
     Done,
 }
 
 impl Startup {
-    /// A segment leaves.
+    /// Records the departure of a segment.
     pub fn on_sent(&mut self, now: Time) {
         if let Startup::First { sent: sent @ None } = self {
             *sent = Some(now);
         }
     }
 
-    /// An ACK came; the third one gives the bandwidth-delay product in whole segments, if they are spaced at all.
+    /// Processes an ACK. The third one returns the bandwidth-delay product in whole segments; none if it arrived
+    /// together with the second.
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         let (next, segments) = match *self {
             Startup::First { sent } => {

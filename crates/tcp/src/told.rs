@@ -1,4 +1,4 @@
-//! What there is beside a congestion control that asks for more than how much an ACK acknowledged.
+//! State for congestion controls that need more input than the number of bytes an ACK acknowledges, or that set a pacing rate.
 
 use crate::config::TcpConfig;
 use crate::congestion::control::{Pacing, Usage, Wants};
@@ -7,27 +7,27 @@ use crate::ledger::Ledger;
 use crate::pacer::{self, Pacer};
 use longpipe_events::{Span, Time};
 
-/// What it is told from, and the rate that it answered.
+/// The inputs of such a control, and the pacing rate that it has set.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// A record of what is under way, if it wants one, or the recovery does.
+    /// Per-segment records of data in flight, if the control or the recovery needs them.
     pub ledger: Option<Ledger>,
-    /// The shortest round trip that the timer measured.
+    /// Smallest round-trip time measured by the retransmission timer.
     pub least_rtt: Option<Span>,
-    /// How far the latest window was used.
+    /// Whether the sender has used its full window (cwnd-limited).
     pub usage: Usage,
-    /// At which rate it would have segments leave.
+    /// Pacing rate that the control asks for.
     pub pacing: Option<Pacing>,
-    /// Holds segments back to that rate, where pacing is asked for.
+    /// Delays segments to that rate, if pacing is on.
     pub pacer: Option<Pacer>,
-    /// Whether the rate goes by the window.
+    /// True if the pacing rate is derived from cwnd and srtt instead of set by the control.
     by_window: bool,
-    /// Whether the control hears of transmissions.
+    /// Whether the control is called for each transmission.
     pub hears_sending: bool,
 }
 
 impl Told {
-    /// Nothing so far, of a connection so configured.
+    /// Returns the state of a new connection.
     pub fn new(wants: Wants, config: &TcpConfig) -> Told {
         let most = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
         Told {
@@ -42,7 +42,7 @@ impl Told {
         }
     }
 
-    /// Bytes under way: not acknowledged, nor reported by SACK blocks where records are kept.
+    /// Bytes in flight: not acknowledged and, if records are kept, not reported by SACK blocks.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         match &self.ledger {
@@ -51,12 +51,12 @@ impl Told {
         }
     }
 
-    /// At which rate it would have segments leave, for a recovery that calls for reductions.
+    /// Gives the recovery write access to the pacing rate, for reductions.
     pub fn pacing(&mut self) -> &mut Option<Pacing> {
         &mut self.pacing
     }
 
-    /// It answered an ACK or a reduction.
+    /// Stores the pacing rate that the control returned.
     #[inline]
     pub fn pace(&mut self, pacing: Option<Pacing>) {
         if pacing.is_some() {
@@ -64,7 +64,7 @@ impl Told {
         }
     }
 
-    /// An ACK moved the window, and with it a rate that goes by it.
+    /// Updates a window-derived pacing rate after an ACK changed cwnd.
     #[inline]
     pub fn pace_by_window(&mut self, flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) {
         if self.by_window {
@@ -72,13 +72,13 @@ impl Told {
         }
     }
 
-    /// For how long the next segment is held back.
+    /// Returns the time from `now` until the next segment may leave.
     #[inline]
     pub fn held(&self, now: Time) -> Span {
         self.pacer.as_ref().map_or(Span(0), |pacer| pacer.held(now))
     }
 
-    /// Whether a segment of that length has to wait for its time.
+    /// Returns true if a segment of `length` bytes has to wait for the pacer.
     #[inline]
     pub fn holds(&mut self, now: Time, length: u32) -> bool {
         self.pacer

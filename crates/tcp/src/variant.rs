@@ -1,10 +1,11 @@
-//! Parts of which a sender has one of several kinds, each with parameters of its own.
+//! Exchangeable parts of a sender, such as recovery and congestion control: each part is one of several kinds with
+//! their own parameters.
 
 use crate::problem::Problem;
 
-/// Parameters of one kind, which know what they accept.
+/// Parameters of one kind, with their validation.
 pub trait Parameters {
-    /// What is wrong with them, if anything is.
+    /// Returns the first invalid parameter, if any.
     fn problem(&self) -> Option<Problem> {
         None
     }
@@ -12,14 +13,14 @@ pub trait Parameters {
 
 /// One kind of a part.
 pub trait Variant {
-    /// What a scenario says of it.
+    /// Its parameters in a scenario.
     type Config: Parameters;
 
-    /// The state that it begins with.
+    /// Returns the initial state.
     fn new(config: &Self::Config) -> Self;
 }
 
-/// State that few senders need stays out of the way of the others.
+/// A boxed kind: large state that few senders need does not enlarge the others.
 impl<V: Variant> Variant for Box<V> {
     type Config = V::Config;
 
@@ -28,10 +29,10 @@ impl<V: Variant> Variant for Box<V> {
     }
 }
 
-/// The kinds of a part, a line each: its name, its state, and what it is. A scenario spells the name in lower case.
+/// Declares the kinds of a part, one per line: name, state type, description. A scenario spells the name in lower case.
 ///
-/// Gives the enums of states, configurations and names, what makes the first of the second, and a macro that has a state
-/// of any kind do something: `each!(self, one => one.does_it())`.
+/// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
+/// macro that evaluates an expression for a state of any kind: `each!(self, one => one.method())`.
 macro_rules! variants {
     (
         $(#[$about:meta])*
@@ -44,7 +45,7 @@ macro_rules! variants {
             $(#[doc = $words] $name($state),)+
         }
 
-        /// Which kind, and its parameters.
+        /// The kind and its parameters.
         #[derive(Clone, Debug, PartialEq, ::longpipe_reading::Read, ::serde::Deserialize, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum $config {
@@ -59,7 +60,7 @@ macro_rules! variants {
         }
 
         impl $part {
-            /// As the configuration has it.
+            /// Returns the initial state for a configuration.
             pub fn new(config: &$config) -> $part {
                 match config {
                     $($config::$name(config) => $part::$name($crate::variant::Variant::new(config)),)+
@@ -68,14 +69,14 @@ macro_rules! variants {
         }
 
         impl $config {
-            /// Its name.
+            /// Returns the name of the kind.
             pub fn kind(&self) -> $kind {
                 match self {
                     $($config::$name(_) => $kind::$name,)+
                 }
             }
 
-            /// What is wrong with the parameters, if anything is.
+            /// Returns the first invalid parameter, if any.
             pub fn problem(&self) -> Option<$crate::problem::Problem> {
                 match self {
                     $($config::$name(config) => $crate::variant::Parameters::problem(config),)+

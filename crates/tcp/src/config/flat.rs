@@ -1,8 +1,9 @@
-//! How resolved scenarios spell a connection.
+//! Serialized form of a connection in resolved scenarios.
 //!
-//! The kinds that there were first have tables of their own, all of them, beside the names of those in use, and stored
-//! runs are found by a digest of that form. A kind that came later is a table with its parameters where its name would be,
-//! `{"kind": "scalable", ...}`, and so may the first ones be.
+//! The kinds of the first release each have a parameter table that is always written, beside the names of the kinds in
+//! use. Stored runs are found by a digest of this form, so it must not change. A kind added later is written as a table
+//! in place of its name,
+//! `{"kind": "scalable", ...}`; this form is accepted for the first kinds too.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A connection as it is written.
+/// A connection as it is serialized.
 #[derive(Deserialize, Read)]
 #[serde(deny_unknown_fields)]
 struct Flat {
@@ -31,7 +32,7 @@ struct Flat {
     fast_retransmit_interval_ps: u64,
     silly_window_avoidance: bool,
     idle_restart: bool,
-    /// These only where they are not the default.
+    /// This field and the following ones are written only if they differ from the default.
     #[serde(default)]
     initial_rtt_ps: u64,
     #[serde(default)]
@@ -48,7 +49,7 @@ struct Flat {
     ecn: EcnConfig,
     byte_counting: Option<bool>,
     vegas: Option<VegasConfig>,
-    /// Only where it is not the default.
+    /// Written only if it differs from the default.
     #[serde(default)]
     tahoe: TahoeConfig,
     reno: Option<RenoConfig>,
@@ -56,7 +57,7 @@ struct Flat {
     sack: Option<SackConfig>,
 }
 
-// Not by serde's `try_from`, which has an error of its own, and everything is compiled once for each type of error.
+// Not by serde's `try_from`: it adds an error type, and all deserialization code would be compiled once more for it.
 impl<'de> Deserialize<'de> for TcpConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
         Flat::deserialize(deserializer)?.connection(D::Error::missing_field, alone, alone)
@@ -71,7 +72,7 @@ impl Read for TcpConfig {
 }
 
 impl Flat {
-    /// As the sender has it; `recovery` and `congestion` make a kind that has no table here.
+    /// Converts to the sender's configuration; `recovery` and `congestion` construct a kind that has no table in this form.
     fn connection<E>(
         self,
         missing: fn(&'static str) -> E,
@@ -123,12 +124,12 @@ impl Flat {
     }
 }
 
-/// A kind without parameters.
+/// Deserializes a kind without parameters.
 fn alone<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
     T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
 }
 
-/// A kind by its name, or with its parameters.
+/// A kind given by its name or by a table with its parameters.
 enum Choice<T> {
     Name(String),
     Table(T),

@@ -1,4 +1,4 @@
-//! Parameters of a TCP connection, fully resolved.
+//! Parameters of a TCP connection, with all defaults filled in.
 
 mod flat;
 mod timer;
@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
 
-/// Everything that shapes one connection's two end points.
+/// Parameters of one connection's sender and receiver.
 #[derive(Clone, Debug, Serialize)]
 pub struct TcpConfig {
-    /// What is resent after a loss.
+    /// Loss recovery: what is retransmitted, and when.
     pub recovery: RecoveryConfig,
-    /// How much may be in flight.
+    /// Congestion control: how much may be in flight.
     pub congestion: CongestionConfig,
     /// Payload of a full segment [byte].
     pub mss_bytes: u32,
@@ -31,30 +31,31 @@ pub struct TcpConfig {
     pub window_scale: u32,
     /// cwnd at the start and after idle restart [segment].
     pub initial_window_segments: u32,
-    /// ssthresh at the start [byte]; none: unbounded.
+    /// Initial ssthresh [byte]. None: unlimited.
     pub initial_ssthresh_bytes: Option<u64>,
-    /// Lower ssthresh to the bandwidth-delay product that the first three ACKs show (Hoe 1996).
+    /// Lower ssthresh to the bandwidth-delay product estimated from the first three ACKs (Hoe 1996).
     pub estimate_ssthresh: bool,
     /// Number of duplicate ACKs that triggers a fast retransmit.
     pub duplicate_ack_threshold: u32,
-    /// A fast retransmit restarts the retransmission timer (4.4BSD), else ACKs of new data alone do (RFC 6298 section 5).
+    /// True: a fast retransmit restarts the retransmission timer (4.4BSD). False: only ACKs of new data do (RFC 6298
+    /// section 5).
     pub fast_retransmit_restarts_timer: bool,
-    /// Least time from one fast retransmit to the next [ps]; duplicates that come earlier trigger none.
+    /// Minimum interval between fast retransmits [ps]; duplicate ACKs that arrive earlier trigger none.
     pub fast_retransmit_interval_ps: u64,
-    /// Hold back a short segment while more data waits (RFC 1122 4.2.3.4).
+    /// Silly window avoidance: delay a short segment while more data waits (RFC 1122 section 4.2.3.4).
     pub silly_window_avoidance: bool,
-    /// Back to the initial window after an RTO without sending (RFC 5681 4.1).
+    /// Reset cwnd to the initial window after an idle period of one RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
-    /// Round trip known before the first segment, from a handshake say [ps]; 0: none.
+    /// Round-trip time known before the first segment, for example from an earlier handshake [ps]. 0: unknown.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
-    /// A SYN is answered before data leave; then none of a round trip is known before.
+    /// Simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
     #[serde(skip_serializing_if = "is_none")]
     pub handshake: bool,
-    /// Segments leave at a rate by the window, instead of as ACKs come; a control with a rate of its own paces without it.
+    /// Pace segments at a rate derived from cwnd. A congestion control with a rate of its own paces regardless of this field.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
-    /// Most that leaves at one instant where segments leave at a rate [segment]; none: by the rate.
+    /// Upper limit of the segments that a paced sender sends at one instant [segment]. None: derived from the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_burst_segments: Option<u32>,
     /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
@@ -64,7 +65,7 @@ pub struct TcpConfig {
     pub timer: TimerConfig,
     /// When the receiver acknowledges.
     pub ack: AckConfig,
-    /// Whether and how marks count.
+    /// ECN mode.
     #[serde(skip_serializing_if = "EcnConfig::is_off")]
     pub ecn: EcnConfig,
 }
@@ -80,20 +81,20 @@ fn is_default_hz(hz: &u32) -> bool {
 pub enum EcnConfig {
     /// No packet can be marked.
     Off {},
-    /// The receiver echoes a mark until the sender has said that it reduced its window.
+    /// The receiver sets ECE on all ACKs after a mark until the sender signals CWR.
     Classic {
-        /// A mark costs less of the window than a loss (RFC 8511).
+        /// ABE: a mark reduces the window less than a loss does (RFC 8511).
         #[serde(default)]
         abe: bool,
     },
-    /// The receiver says of all data whether it was marked (RFC 8257 section 3.2).
+    /// The receiver reports for all data whether it was marked (DCTCP, RFC 8257 section 3.2).
     Dctcp {},
-    /// Every ACK counts the marked packets in three bits (RFC 9768).
+    /// Every ACK carries a three-bit counter of marked packets (Accurate ECN, RFC 9768).
     Accurate {
-        /// As above.
+        /// ABE, as in `Classic`.
         #[serde(default)]
         abe: bool,
-        /// And the marked bytes in an option (section 3.2.3).
+        /// ACKs also carry byte counters in the AccECN option (section 3.2.3).
         #[serde(default, skip_serializing_if = "is_none")]
         option: bool,
     },
@@ -106,36 +107,37 @@ impl Default for EcnConfig {
 }
 
 impl EcnConfig {
-    /// Whether ACKs count bytes in an option.
+    /// Returns true if ACKs carry byte counters in an option.
     pub fn counts_bytes(&self) -> bool {
         matches!(self, EcnConfig::Accurate { option: true, .. })
     }
 
-    /// Whether no packet can be marked.
+    /// Returns true if ECN is off.
     pub fn is_off(&self) -> bool {
         matches!(self, EcnConfig::Off {})
     }
 }
 
 impl TcpConfig {
-    /// The least shift with which the receiver's window fits its field; 1 GiB misses by one unit, which is let pass.
+    /// Returns the smallest window scale with which the receiver's window fits the 16-bit field. A window of 1 GiB
+    /// exceeds the largest value by one unit and is accepted.
     pub fn least_window_scale(receiver_window_bytes: u64) -> u32 {
         (0..MAX_WINDOW_SCALE)
             .find(|scale| receiver_window_bytes >> scale <= MAX_WINDOW_FIELD)
             .unwrap_or(MAX_WINDOW_SCALE)
     }
 
-    /// Whether every segment carries a timestamp option.
+    /// Returns true if every segment carries a timestamp option.
     pub fn timestamps(&self) -> bool {
         matches!(self.timer, TimerConfig::Fine { timestamps: true, .. })
     }
 
-    /// Whether segments leave at a rate, not as ACKs come.
+    /// Returns true if the sender is paced.
     pub fn paces(&self) -> bool {
         self.pacing || self.congestion.is_model()
     }
 
-    /// Longest IP packets with data and with an ACK [byte].
+    /// Returns the lengths of the longest IP packets with data and with an ACK [byte].
     pub fn largest_packets_bytes(&self) -> (u32, u32) {
         let timestamp = self.timestamps().then_some(Time::ZERO);
         let data = DataSegment {
@@ -161,7 +163,7 @@ impl TcpConfig {
         (data.packet_bytes().max(opening), ack.packet_bytes().max(opening))
     }
 
-    /// Most SACK blocks for which an ACK has room: a third one leaves none for counts of bytes beside timestamps.
+    /// Returns the number of SACK blocks for which an ACK has room. With timestamps and byte counters, only two blocks fit.
     pub(crate) fn room_for_blocks(&self) -> usize {
         if self.ecn.counts_bytes() && self.timestamps() {
             2
@@ -170,13 +172,14 @@ impl TcpConfig {
         }
     }
 
-    /// Bytes of options that a SYN alone has: MSS and window scale, and SACK where timestamps leave no room for it beside them.
+    /// Returns the option bytes that only a SYN carries: MSS, window scale, and SACK-permitted if it does not fit into
+    /// the padding of the timestamp option.
     pub(crate) fn syn_bytes(&self) -> u8 {
         let alone = self.recovery.sack_blocks() > 0 && !self.timestamps();
         8 + if alone { 4 } else { 0 }
     }
 
-    /// Window that the sender sees [byte]: a field of 16 bits, shifted.
+    /// Returns the receiver window as the sender sees it [byte]: the 16-bit field times 2^window_scale.
     pub fn advertised_window(&self) -> u64 {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
@@ -255,13 +258,13 @@ impl TcpConfig {
     }
 }
 
-/// Ticks per second for which Linux's arithmetic is meant.
+/// Values of CONFIG_HZ for which Linux's arithmetic is valid.
 const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
 /// Largest value of the window field.
 pub const MAX_WINDOW_FIELD: u64 = 65_535;
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const MAX_WINDOW_SCALE: u32 = 14;
-/// Longest delay of an ACK [ps].
+/// Upper limit of a delayed ACK's timeout [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 
 /// When a receiver acknowledges.
@@ -271,7 +274,7 @@ pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 pub enum AckConfig {
     /// At once, for each segment.
     Immediate {},
-    /// Every so many segments, or after a delay (RFC 1122 4.2.3.2).
+    /// For every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
     Delayed {
         /// Segments that force an ACK.
         segments: u32,
@@ -294,8 +297,8 @@ pub enum AckConfig {
         /// The receiver's round trip falls at once to one that is shorter, as in Linux 6.1.176; only where it does.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
-        /// The application writes so often all that the sender's buffer has room for [ps], and what ends a write (PSH) is acknowledged
-        /// at once; 0: nothing is known of writes; only where it is.
+        /// The application writes so often all that the sender's buffer has room for [ps], and what ends a write (PSH)
+        /// is acknowledged at once; 0: nothing is known of writes; only where it is.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
     },

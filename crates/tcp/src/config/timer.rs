@@ -14,11 +14,11 @@ pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerConfig {
-    /// BSD's slow timer: whole ticks, one segment timed at a time, scaled integers.
+    /// BSD's slow timer: counts whole ticks, times one segment at a time, computes in scaled integers.
     Coarse {
         /// Length of a tick [ps].
         tick_ps: u64,
-        /// When the ticks fall.
+        /// Phase of the ticks.
         phase: PhaseConfig,
         /// Smallest RTO [tick].
         min_rto_ticks: u32,
@@ -26,12 +26,12 @@ pub enum TimerConfig {
         max_rto_ticks: u32,
         /// RTO before the first measurement [tick].
         initial_rto_ticks: u32,
-        /// The first measurement counts a tick more (BSD), else each counts at least one.
+        /// True: the first measurement is increased by one tick (BSD). False: each measurement counts at least one tick.
         count_from_one: bool,
-        /// Expires on a tick (BSD), else whole ticks after it was armed.
+        /// True: the timer expires on a tick (BSD). False: it expires whole tick lengths after it was armed.
         expires_on_tick: bool,
     },
-    /// RFC 6298 with a fine clock.
+    /// RFC 6298 with a fine-grained clock.
     Fine {
         /// Clock granularity G [ps].
         granularity_ps: u64,
@@ -41,29 +41,29 @@ pub enum TimerConfig {
         max_rto_ps: u64,
         /// RTO before the first measurement [ps].
         initial_rto_ps: u64,
-        /// Time every segment by the timestamp option (RFC 7323), else one at a time.
+        /// True: every segment is timed by the timestamp option (RFC 7323). False: one segment at a time.
         timestamps: bool,
     },
 }
 
-/// When the ticks of a coarse clock fall.
+/// Phase of the ticks of a coarse clock.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PhaseConfig {
-    /// First tick at a given instant, the same for all hosts.
+    /// The first tick is at a given time, the same for all hosts.
     Fixed {
-        /// Below one tick [ps].
+        /// Time of the first tick [ps], less than one tick.
         at_ps: u64,
     },
-    /// Uniform in a tick, one draw for all hosts of a run.
+    /// Uniformly distributed over one tick; one draw per run, shared by all hosts.
     Common {},
-    /// Uniform in a tick, one draw for each flow.
+    /// Uniformly distributed over one tick; one draw per flow.
     PerFlow {},
 }
 
 impl TimerConfig {
-    /// What is wrong with it, if anything is.
+    /// Returns the first invalid parameter, if any.
     pub fn problem(&self) -> Option<Problem> {
         match *self {
             TimerConfig::Coarse {
