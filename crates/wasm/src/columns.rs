@@ -1,4 +1,4 @@
-//! Columns of a run as objects of typed arrays.
+//! Converts the columns of a run to JavaScript objects of typed arrays.
 
 use js_sys::{Array, Float64Array, Object, Reflect, Uint32Array, Uint8Array};
 use longpipe_events::Time;
@@ -8,12 +8,12 @@ use longpipe_network::scenario::{Framing, LinkConfig};
 use longpipe_network::{Recorder, Scenario};
 use wasm_bindgen::JsValue;
 
-/// Sets a field of a plain object, which can't fail.
+/// Sets a field of a plain object; this cannot fail.
 pub fn put(object: &Object, name: &str, value: &JsValue) {
     let _ = Reflect::set(object, &JsValue::from_str(name), value);
 }
 
-/// Numbers as a typed array; counts are whole up to 2^53.
+/// Converts numbers to a Float64Array; counts are exact up to 2^53.
 pub fn floats(values: impl Iterator<Item = f64>) -> JsValue {
     Float64Array::from(&values.collect::<Vec<f64>>()[..]).into()
 }
@@ -30,7 +30,7 @@ fn seconds(time: Option<Time>) -> f64 {
     time.map_or(f64::NAN, Time::as_seconds)
 }
 
-/// What every run counts.
+/// Returns the counters of a run.
 pub fn of_report(scenario: &Scenario, report: &Report) -> Object {
     let result = Object::new();
     put(&result, "flows", &of_flows(scenario, &report.flows));
@@ -157,7 +157,7 @@ fn of_web(scenario: &Scenario, rows: &[WebReport]) -> Object {
     columns
 }
 
-/// The rows of the traces that the scenario asks for, as `longpipe run --csv` has them.
+/// Returns the rows of the traces that the scenario requests, as `longpipe run --csv` writes them.
 pub fn of_traces(scenario: &Scenario, recorder: Recorder) -> Object {
     let (traces, wanted) = (Object::new(), scenario.traces);
     let times = |times: &[u64]| floats(times.iter().map(|&time| Time(time).as_seconds()));

@@ -1,4 +1,4 @@
-//! The boundary of the browser page: a resolved scenario and a seed in, columns as typed arrays out. No model lives here.
+//! Interface of the browser page to the engine: takes a resolved scenario and a seed, returns columns as typed arrays.
 
 mod columns;
 mod picture;
@@ -14,10 +14,10 @@ use std::sync::Once;
 use wasm_bindgen::prelude::*;
 use watched::Watched;
 
-/// None for a run that only counts, by the same engine: each type of probe is an engine more in the page.
+/// None for a run without a picture. Both cases share one type, since the engine is compiled once per type of probe.
 type Watching = Option<Watched>;
 
-/// A run in progress; drop it to cancel.
+/// A run in progress. Dropping it cancels the run.
 #[wasm_bindgen]
 pub struct Run {
     scenario: Scenario,
@@ -26,20 +26,20 @@ pub struct Run {
 
 #[wasm_bindgen]
 impl Run {
-    /// A run at time zero that only counts.
+    /// Returns a run at time zero that computes counters only.
     ///
     /// # Errors
-    /// What is wrong with the scenario, in one line.
+    /// The first problem of the scenario, in one line.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario_json: &str, seed: u64) -> Result<Run, JsError> {
         begin(read(scenario_json)?, seed, None)
     }
 
-    /// A run at time zero of which a picture is drawn: `bins` intervals from `from_s` to `to_s` [s], the first `flows` flows,
-    /// the segments of flow `sequence`.
+    /// Returns a run at time zero that also collects a picture: `bins` intervals from `from_s` to `to_s` [s], windows
+    /// of the first `flows` flows, segments of flow `sequence`.
     ///
     /// # Errors
-    /// What is wrong with the scenario, in one line.
+    /// The first problem of the scenario, in one line.
     pub fn watched(
         scenario_json: &str,
         seed: u64,
@@ -57,17 +57,17 @@ impl Run {
         begin(scenario, seed, Some(Watched { picture, recorder }))
     }
 
-    /// Handles up to `events` events; false once the run is over.
+    /// Processes up to `events` events; returns false at the end of the run.
     pub fn advance(&mut self, events: u32) -> bool {
         self.simulation.advance(u64::from(events))
     }
 
-    /// Fraction of the simulated time that is over [0, 1].
+    /// Returns the elapsed fraction of the simulated time [0, 1].
     pub fn progress(&self) -> f64 {
         self.simulation.progress()
     }
 
-    /// The picture of a watched run as far as it has gone.
+    /// Returns the picture so far; none for a run without a picture.
     pub fn picture(&self) -> Option<Object> {
         self.simulation
             .probe()
@@ -75,10 +75,11 @@ impl Run {
             .map(|watched| watched.picture.columns())
     }
 
-    /// Counters of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`; of a watched one `picture` and `traces`.
+    /// Returns the results of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`, and `picture` and
+    /// `traces` if collected.
     ///
     /// # Errors
-    /// What does not add up, a defect of longpipe.
+    /// An inconsistency of the counters, which is a defect of longpipe.
     pub fn finish(self) -> Result<Object, JsError> {
         let Run {
             scenario,
@@ -104,13 +105,13 @@ fn read(scenario_json: &str) -> Result<Scenario, JsError> {
     let read = longpipe_reading::from_json::<Scenario>(scenario_json);
     let mut scenario = read.map_err(|refused| JsError::new(&format!("scenario: {refused}")))?;
     if scenario.framing == Framing::Ip {
-        // The reference engine, of the same bits, is not in the page.
+        // The page does not contain the reference engine, whose results are identical.
         scenario.engine = Engine::Trains;
     }
     Ok(scenario)
 }
 
-/// The engine's number.
+/// Returns the number of the engine (see docs/simulation.md).
 #[wasm_bindgen]
 pub fn engine() -> u32 {
     longpipe_network::ENGINE
@@ -122,7 +123,7 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Keeps what a panic says, for `last_panic`; to be called once, before the first run.
+/// Stores panic messages for `last_panic`. To be called once, before the first run.
 #[wasm_bindgen]
 pub fn keep_panics() {
     HOOK.call_once(|| {
@@ -130,7 +131,7 @@ pub fn keep_panics() {
     });
 }
 
-/// What the panic said that ended a run; empty where none did.
+/// Returns the message of the panic that ended a run; empty if there was none.
 #[wasm_bindgen]
 pub fn last_panic() -> String {
     PANIC.take()

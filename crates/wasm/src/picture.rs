@@ -1,4 +1,4 @@
-//! What a page draws of a run: by intervals of time, so that its size is the picture's and not the run's.
+//! Data of a run's picture, aggregated over intervals of time, so that their size depends on the picture and not on the run.
 
 use crate::columns::{floats, put};
 use js_sys::Object;
@@ -7,10 +7,10 @@ use longpipe_network::{Arrived, Datagram, Flow, Link, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
-/// Marks of one kind that a picture holds; more of them are one blot.
+/// Upper limit of the marks of one kind in a picture; more would not be distinguishable.
 const MOST_MARKS: usize = 50_000;
 
-/// The intervals: `bins` of equal length from one instant to another.
+/// The intervals of a picture, of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     from_ps: u64,
@@ -20,7 +20,7 @@ pub struct View {
 }
 
 impl View {
-    /// `bins` intervals from `from_s` to `to_s` [s], of a picosecond at least.
+    /// Returns `bins` intervals from `from_s` to `to_s` [s], each at least a picosecond long.
     pub fn new(from_s: f64, to_s: f64, bins: usize) -> View {
         let from_ps = (from_s * 1e12) as u64;
         let to_ps = ((to_s * 1e12) as u64).max(from_ps + bins as u64);
@@ -33,7 +33,7 @@ impl View {
         }
     }
 
-    /// The interval of an instant, the last one's end included; none outside.
+    /// Returns the interval of a time; the end of the last interval is included. None outside.
     fn bin(&self, now: Time) -> Option<usize> {
         if now.0 < self.from_ps || now.0 > self.to_ps {
             return None;
@@ -42,13 +42,13 @@ impl View {
     }
 }
 
-/// Least, most and latest value of something in each interval; nan where nothing was said.
+/// Minimum, maximum and latest value of a quantity in each interval; NaN for intervals without a value.
 #[derive(Clone, Debug)]
 struct Course {
     low: Vec<f64>,
     high: Vec<f64>,
     last: Vec<f64>,
-    /// The latest value before the first interval.
+    /// Latest value before the first interval.
     before: f64,
 }
 
@@ -63,7 +63,7 @@ impl Course {
     }
 
     fn say(&mut self, bin: usize, value: f64) {
-        // Of nan and a number, `min` and `max` are the number.
+        // `min` and `max` of NaN and a number return the number.
         self.low[bin] = self.low[bin].min(value);
         self.high[bin] = self.high[bin].max(value);
         self.last[bin] = value;
@@ -79,7 +79,7 @@ impl Course {
     }
 }
 
-/// Points of a picture: instants [s], and sequence numbers [byte].
+/// Points of a picture: times [s] and sequence numbers [byte].
 #[derive(Clone, Debug, Default)]
 struct Marks {
     time_s: Vec<f64>,
@@ -102,7 +102,7 @@ impl Marks {
     }
 }
 
-/// A flow's windows and what arrived.
+/// Windows and arrived bytes of a flow.
 #[derive(Clone, Debug)]
 struct FlowPicture {
     cwnd: Course,
@@ -111,14 +111,14 @@ struct FlowPicture {
     arrived: Vec<f64>,
 }
 
-/// Watches a run for a picture.
+/// A probe that collects the data of a picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
     view: View,
     flows: Vec<FlowPicture>,
-    /// Of each link, once its port holds something.
+    /// Queue of each link's port; none until something is queued.
     ports: Vec<Option<Box<Course>>>,
-    /// Bytes that arrived of all flows, those without a picture too.
+    /// Bytes that arrived, summed over all flows, including those without a curve of their own.
     arrived: Vec<f64>,
     had: Vec<Arrived>,
     sequence: Flow,
@@ -126,16 +126,16 @@ pub struct Picture {
     acknowledged: Course,
     resent: Marks,
     lost: Marks,
-    /// What ACKs have told of that flow; of datagrams, which have none, what came.
+    /// Acknowledged bytes of flow `sequence`; for datagrams, which are not acknowledged, the bytes that arrived.
     reached: u64,
-    /// Bytes of its datagrams, if it has them, that were sent.
+    /// Bytes sent in datagrams by flow `sequence`.
     gone: u64,
-    /// Segments of that flow on their way: packet number, instant and sequence number.
+    /// Segments of flow `sequence` in flight: packet number, departure time and sequence number.
     on_the_way: VecDeque<(u32, Time, u64)>,
 }
 
 impl Picture {
-    /// Of the first `flows` flows, and of the segments of flow `sequence`.
+    /// Returns a probe for the windows of the first `flows` flows and the segments of flow `sequence`.
     pub fn new(view: View, flows: usize, sequence: usize, links: usize) -> Picture {
         let bins = view.bins;
         let flow = FlowPicture {
@@ -160,7 +160,8 @@ impl Picture {
         }
     }
 
-    /// `flows`, `ports` by link (null where nothing ever waited), `arrived_bytes` of all, and of one flow `sequence`.
+    /// Returns `flows`, `ports` by link (null if nothing was ever queued), `arrived_bytes` of all flows, and `sequence`
+    /// of one flow.
     pub fn columns(&self) -> Object {
         let picture = Object::new();
         let flows = self.flows.iter().map(|flow| {
@@ -195,7 +196,8 @@ impl Picture {
         }
     }
 
-    /// Links keep order, so what was sent before `frame` and has not come is lost; jitter at a host may still bring it.
+    /// Removes `frame` and earlier packets from the segments in flight. Links keep the order, so an earlier packet that
+    /// has not arrived is lost, except that jitter at a host may reorder packets.
     fn take_off_the_way(&mut self, frame: u32) {
         while let Some(&(sent, at, sequence)) = self.on_the_way.front() {
             if sent > frame {

@@ -1,12 +1,12 @@
-//! What watches a run that is looked at.
+//! The probe of a run with a picture.
 
 use crate::picture::Picture;
 use longpipe_events::Time;
 use longpipe_network::{Datagram, Flow, Link, Probe, Recorder};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// The picture, and the rows of the traces that a page writes, where the scenario asks for them. Never inlined: the engine
-/// calls each of these from many places.
+/// Collects the picture, and the traces that the scenario requests. Its methods are not inlined, since the engine calls
+/// each of them from many places.
 pub struct Watched {
     pub picture: Picture,
     pub recorder: Recorder,

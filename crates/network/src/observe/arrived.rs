@@ -1,18 +1,18 @@
-//! What reached a receiver for the first time.
+//! Counts the payload bytes that reach a receiver for the first time.
 
 use longpipe_tcp::ranges::Ranges;
 
-/// Bytes of a flow that its receiver has had, in whatever order they came.
+/// Bytes of a flow that its receiver has received, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Arrived {
-    /// All before this one have come.
+    /// All bytes below this one have arrived.
     reached: u64,
-    /// What came beyond a gap.
+    /// Ranges that arrived beyond a gap.
     beyond: Ranges,
 }
 
 impl Arrived {
-    /// Of the segment at `sequence`, the bytes that had not come before.
+    /// Records a segment; returns the number of its bytes that had not arrived before.
     pub fn take(&mut self, sequence: u64, length: u32) -> u32 {
         let end = sequence + u64::from(length);
         let (mut from, mut fresh) = (sequence.max(self.reached), 0);
@@ -41,17 +41,17 @@ mod tests {
     fn each_byte_counts_once_and_when_it_comes() {
         let mut arrived = Arrived::default();
         assert_eq!(arrived.take(0, 100), 100);
-        // Again, in part, and not at all.
+        // A duplicate, a partial duplicate, and an empty segment.
         assert_eq!(arrived.take(0, 100), 0);
         assert_eq!(arrived.take(50, 100), 50);
         assert_eq!(arrived.take(150, 0), 0);
-        // Beyond a gap, within it, and over its end into what was there.
+        // Beyond a gap, inside the gap, and overlapping data beyond the gap.
         assert_eq!(arrived.take(300, 100), 100);
         assert_eq!(arrived.take(500, 100), 100);
         assert_eq!(arrived.take(200, 50), 50);
         assert_eq!(arrived.take(350, 200), 100);
         assert_eq!(arrived.take(300, 300), 0);
-        // The gaps close: nothing jumps.
+        // The gaps close; bytes beyond them are not counted again.
         assert_eq!(arrived.take(150, 250), 100);
         assert_eq!(arrived.take(550, 100), 50);
         assert_eq!(arrived.take(0, 650), 0);

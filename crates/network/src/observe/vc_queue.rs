@@ -1,4 +1,4 @@
-//! Cells, or packets, of each VC held by each switch port, sampled at regular instants.
+//! Number of cells or packets of each VC in the queue of each switch port, sampled at regular intervals.
 
 use crate::observe::recorder::{permute, sorted};
 use crate::packets::ring::Ring;
@@ -6,35 +6,35 @@ use crate::packets::Link;
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
-/// One port: a copy of its queue, as far as departures go.
+/// A copy of one port's queue that holds departure times only.
 #[derive(Clone, Debug, Default)]
 struct PortQueue {
-    /// Departure and position in `vcs` of the cells held.
+    /// Departure time of each queued cell, and the position of its VC in `vcs`.
     cells: Ring<(Time, u32)>,
-    /// VCs that have had a cell here: number, cells held, cells held at the last sample.
+    /// VCs that have had a cell in this port: VC number, cells queued, cells queued at the last sample.
     vcs: Vec<(u32, u32, u32)>,
     /// Number of the next sample.
     next: u64,
 }
 
-/// Samples of all ports: a row wherever a VC's number of cells differs from that in the sample before.
+/// Samples of all ports. A row is stored only if the number of cells of a VC differs from the previous sample.
 #[derive(Clone, Debug, Default)]
 pub struct VcQueues {
-    /// [ps]
+    /// Sampling interval [ps].
     interval: u64,
     ports: Vec<PortQueue>,
-    /// Instant [ps].
+    /// Time of the sample [ps].
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
     /// Number of the VC.
     pub vc: Vec<u32>,
-    /// Cells of it that are held.
+    /// Cells of the VC in the queue.
     pub held: Vec<u32>,
 }
 
 impl VcQueues {
-    /// Every `interval` picoseconds, from zero on.
+    /// Returns a sampler with the first sample at time 0 and one every `interval` picoseconds.
     pub fn new(interval: u64, links: usize) -> VcQueues {
         VcQueues {
             interval: interval.max(1),
@@ -43,11 +43,11 @@ impl VcQueues {
         }
     }
 
-    /// A cell, or a packet, was admitted to a port.
+    /// Records that a cell or packet was admitted to the queue of a port.
     pub fn admit(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
         self.sample(link, arrival);
         let port = &mut self.ports[link.index()];
-        // Few VCs cross a port that is looked at this closely.
+        // A linear search: few VCs cross a port that is traced per VC.
         let position = port.vcs.iter().position(|known| known.0 == vc).unwrap_or_else(|| {
             port.vcs.push((vc, 0, 0));
             port.vcs.len() - 1
@@ -56,7 +56,7 @@ impl VcQueues {
         port.cells.push((departure, position as u32));
     }
 
-    /// Takes all samples that are due at the end of the run, and puts all into the order of time and port.
+    /// Takes the samples that are due at the end of the run, and sorts all rows by time and port.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sample(Link::new(port), end));
         let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0));
@@ -66,7 +66,7 @@ impl VcQueues {
         permute(&order, &mut self.held);
     }
 
-    /// Takes a port's samples up to `now`.
+    /// Takes the samples of a port up to `now`.
     fn sample(&mut self, link: Link, now: Time) {
         let port = &mut self.ports[link.index()];
         while port.next * self.interval <= now.0 {

@@ -1,4 +1,4 @@
-//! What both hosts of a connection know, as far as it shows in headers.
+//! State of both hosts of a connection that packet headers show but simulated segments do not carry.
 
 use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, Connection};
 use crate::packets::contents::Contents;
@@ -7,18 +7,18 @@ use crate::packets::in_transit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
 use longpipe_events::Time;
 
-/// A host's side of a connection.
+/// State of one host.
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    /// The latest timestamp received [ms].
+    /// Latest timestamp received (TS.Recent) [ms].
     recent: u32,
-    /// First byte never sent.
+    /// First byte never sent (SND.MAX).
     next: u64,
-    /// The latest acknowledgement sent.
+    /// Latest acknowledgement number sent.
     acknowledged: u32,
 }
 
-/// One direction of data and the ACKs that answer it: what the packets under way carry.
+/// Header fields of the packets in flight: data in one direction, and the ACKs of these data.
 #[derive(Debug, Default)]
 struct Way {
     data: InTransit<Carried>,
@@ -28,23 +28,23 @@ struct Way {
 /// One connection.
 #[derive(Debug)]
 pub struct FlowState {
-    /// What all its headers have in common.
+    /// Header fields that are constant over the connection.
     pub connection: Connection,
     /// Sending and receiving host.
     pub nodes: [usize; 2],
     sides: [Side; 2],
-    /// Of the flow's data and of requests, if headers hold more than the segment tells.
+    /// State for the flow's data and for its requests; none if the segments carry all header fields.
     ways: Option<[Way; 2]>,
 }
 
-/// A packet with what its headers need.
+/// A packet with the header fields that its segment does not carry.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Its number on its circuit; with the mark `REQUEST` it is a request or the ACK of one.
+    /// Packet number on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
     pub frame: u32,
     /// Its segment.
     pub contents: Contents,
-    /// What its sender adds.
+    /// Header fields that its sender adds.
     pub carried: Carried,
 }
 
@@ -53,24 +53,24 @@ impl Packet {
         matches!(self.contents, Contents::Data(_) | Contents::Datagram(_))
     }
 
-    /// Whether it is of UDP.
+    /// Returns true for a UDP datagram.
     pub fn is_datagram(&self) -> bool {
         matches!(self.contents, Contents::Datagram(_))
     }
 
-    /// 0: the flow's data and its ACKs; 1: requests and theirs.
+    /// Index into `ways`. 0: the flow's data and their ACKs. 1: requests and their ACKs.
     fn way(&self) -> usize {
         usize::from(self.frame & REQUEST != 0)
     }
 
-    /// The side that sends it: 0 is the flow's sender.
+    /// The host that sends the packet; 0 is the flow's sender.
     pub fn from(&self) -> usize {
         usize::from(self.is_data() == (self.frame & REQUEST != 0))
     }
 }
 
 impl FlowState {
-    /// Nothing sent.
+    /// Returns the state before the first packet.
     pub fn new(scenario: &Scenario, flow: usize) -> FlowState {
         let connection = Connection::new(scenario, flow);
         let tcp = !scenario.flows[flow].traffic.is_datagrams();
@@ -88,7 +88,7 @@ impl FlowState {
         }
     }
 
-    /// A packet leaves its host.
+    /// Records that a packet leaves its host; returns it with its header fields.
     pub fn send(&mut self, now: Time, frame: u32, contents: Contents) -> Packet {
         let mut packet = Packet {
             frame,
@@ -116,7 +116,7 @@ impl FlowState {
         packet
     }
 
-    /// A packet reaches its host.
+    /// Records that a packet reaches its host; returns it with its header fields.
     pub fn receive(&mut self, frame: u32, contents: Contents) -> Packet {
         let packet = self.packet(frame, contents);
         if let Some(ways) = &mut self.ways {
@@ -128,7 +128,7 @@ impl FlowState {
         packet
     }
 
-    /// A packet under way.
+    /// Returns a packet in flight with its header fields.
     pub fn packet(&self, frame: u32, contents: Contents) -> Packet {
         let mut packet = Packet {
             frame,

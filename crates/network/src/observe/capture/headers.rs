@@ -1,7 +1,7 @@
 //! IPv4 and TCP headers of simulated segments (RFC 791, RFC 9293, options of RFC 2018, RFC 7323 and RFC 9768).
 //!
-//! Node n has the address 10.0.0.0 + n + 1. Sequence numbers begin at 0, which is the SYN's. Payload is all zero, so
-//! that it adds nothing to a checksum but its length.
+//! Node n has the address 10.0.0.0 + n + 1. The initial sequence number (of the SYN) is 0. The payload is all zeros, so
+//! only its length affects the checksum.
 
 use crate::packets::in_transit::REQUEST;
 use crate::scenario::{Scenario, TrafficConfig};
@@ -10,19 +10,19 @@ use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// The receiver's port for the first 64 000 flows: discard (RFC 863), as nothing reads the payload.
+/// The receiver's port for the first 64 000 flows: discard (RFC 863), since the payload has no meaning.
 const DISCARD: u32 = 9;
 /// The sender's port of flow 0.
 const FIRST_PORT: u32 = 1_024;
-/// Flows told apart by the sender's port before the receiver's moves on.
+/// Number of flows that differ in the sender's port only; the receiver's port increases by one after each group.
 const PORTS: u32 = 64_000;
 const ACK: u16 = 0x10;
-/// Explicit congestion notification (RFC 3168 sections 5 and 6.1).
+/// TCP flags of ECN (RFC 3168 sections 5 and 6.1).
 const ECE: u16 = 0x40;
 const CWR: u16 = 0x80;
-/// Beside the other flags, in the byte before (RFC 9768).
+/// TCP flag AE, the lowest bit of the byte before the other flags (RFC 9768).
 const AE: u16 = 0x100;
-/// ECT(0), and ECT(1) of scalable flows (RFC 9331).
+/// Codepoints of the IP header: ECT(0), and ECT(1) for scalable flows (RFC 9331).
 const CAPABLE: u8 = 0b10;
 const SCALABLE: u8 = 0b01;
 const MARKED: u8 = 0b11;
@@ -31,22 +31,23 @@ pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 pub(super) const TTL: u8 = 64;
 const TCP: u8 = 6;
 const NOP: u8 = 1;
-/// The kinds of AccECN's option, by which of ECT(0) and ECT(1) it counts first, and where the other counter stays (RFC 9768).
+/// Option kinds of AccECN, which differ in the order of the ECT(0) and ECT(1) counters, and the constant value of the unused
+/// counter (RFC 9768).
 const COUNTS: u8 = 172;
 const SCALABLE_COUNTS: u8 = 174;
 const NONE_COUNTED: u32 = 1;
 const COUNTER_BYTES: usize = 3;
-/// Picoseconds of a tick of the timestamp clock: 1 ms, the finest that RFC 7323 section 5.4 allows.
+/// Tick of the timestamp clock [ps]: 1 ms, the shortest that RFC 7323 section 5.4 allows.
 const TIMESTAMP_TICK: u64 = 1_000_000_000;
 
-/// What a packet's headers hold beside its segment: the state of the host that sent it.
+/// Header fields from the state of the sending host, which the simulated segment does not carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// TSval [ms].
     pub stamp: u32,
     /// TSecr [ms].
     pub echo: u32,
-    /// The acknowledgement in a segment of data, the sequence number in an ACK.
+    /// Acknowledgement number of a data segment, or sequence number of an ACK.
     pub other: u32,
 }
 
@@ -60,7 +61,7 @@ impl Default for Carried {
     }
 }
 
-/// A time on the timestamp clock.
+/// Converts a time to the timestamp clock [ms].
 pub fn timestamp(time: Time) -> u32 {
     (time.0 / TIMESTAMP_TICK) as u32
 }
@@ -71,50 +72,50 @@ pub(super) struct End {
     pub port: u16,
 }
 
-/// What every header of a connection has in common.
+/// Header fields that are constant over a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The flow's sending and its receiving host.
+    /// The flow's sending and receiving host.
     pub(super) ends: [End; 2],
-    /// Which of them sends the SYN: the one with something to send or to ask for.
+    /// Index of the host that sends the SYN: the first to send data or a request.
     pub opener: usize,
-    /// MSS option: a segment's payload and the options in it (RFC 6691).
+    /// Value of the MSS option: payload plus options of a full segment (RFC 6691).
     mss: u16,
-    /// The window field of the handshake's first two packets, which is never scaled.
+    /// Window field of SYN and SYN-ACK, which is never scaled.
     unscaled: u16,
-    /// The window field of all others.
+    /// Window field of all other packets.
     window: u16,
     scale: u8,
     sack: bool,
     /// Whether segments carry timestamps.
     pub timestamps: bool,
-    /// Whether and how both ends understand marks.
+    /// ECN mode of both hosts.
     marks: EcnConfig,
-    /// Whether data say ECT(1).
+    /// Whether data packets carry ECT(1).
     scalable: bool,
     /// Whether its handshake is simulated.
     pub opens: bool,
 }
 
-/// One packet of the handshake that a capture puts before a connection.
+/// A packet of the handshake that a capture inserts before a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
     /// The opener's SYN.
     Syn,
-    /// The answer.
+    /// The SYN-ACK.
     SynAck,
     /// The opener's ACK.
     Ack,
 }
 
-/// What differs from segment to segment.
+/// Header fields that vary from segment to segment.
 struct Fields<'a> {
     from: End,
     to: End,
     identification: u16,
     sequence: u32,
     acknowledgement: u32,
-    /// Of the IP header.
+    /// ECN bits of the IP header.
     ecn: u8,
     flags: u16,
     window: u16,
@@ -122,13 +123,13 @@ struct Fields<'a> {
     payload: u32,
 }
 
-/// The address of a node.
+/// Returns the IPv4 address of a node.
 pub fn address(node: usize) -> u32 {
     (10 << 24) + node as u32 + 1
 }
 
 impl Connection {
-    /// Of flow number `flow`.
+    /// Returns the constant header fields of flow number `flow`.
     pub fn new(scenario: &Scenario, flow: usize) -> Connection {
         let config: &TcpConfig = &scenario.flows[flow].tcp;
         let nodes = ends(scenario, flow);
@@ -177,7 +178,7 @@ impl Connection {
                 Ecn { .. } => 0,
             },
             flags: match self.marks {
-                // No packet that came to its sender was marked: of data alone there are marks.
+                // Only data packets can be marked, so the counter that a data packet carries keeps its initial value.
                 EcnConfig::Accurate { .. } => ACK | ace(5),
                 _ if segment.ecn.reduced => ACK | CWR,
                 _ => ACK,
@@ -189,7 +190,7 @@ impl Connection {
         fields.write(out);
     }
 
-    /// Appends the headers of an ACK that leaves end `from`, which are all of it.
+    /// Appends an ACK that leaves end `from`; it consists of headers only.
     pub fn ack(&self, from: usize, frame: u32, ack: &AckSegment, carried: Carried, out: &mut Vec<u8>) {
         let mut options = Options::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
@@ -217,7 +218,7 @@ impl Connection {
         fields.write(out);
     }
 
-    /// Appends a packet of the handshake with its two timestamps, and its number among those of its circuit.
+    /// Appends a packet of the handshake with its two timestamps and its IP identification.
     pub fn handshake(&self, packet: Handshake, (stamp, echo): (u32, u32), identification: u16, out: &mut Vec<u8>) {
         let mut options = Options::new();
         let begins = packet != Handshake::Ack;
@@ -226,7 +227,7 @@ impl Connection {
             options.push(&[2, 4, mss[0], mss[1], NOP, 3, 3, self.scale]);
         }
         match (begins && self.sack, self.timestamps) {
-            // It takes the place of what would pad the timestamps, as in Linux.
+            // SACK-permitted takes the place of the padding before the timestamps, as in Linux.
             (true, true) => options.push(&[4, 2, 8, 10]),
             (true, false) => options.push(&[NOP, NOP, 4, 2]),
             (false, true) => options.push(&[NOP, NOP, 8, 10]),
@@ -241,7 +242,7 @@ impl Connection {
         } else {
             self.opener
         };
-        // RFC 3168 section 6.1.1; of RFC 9768, tables 2 and 3 for packets that cannot be marked.
+        // RFC 3168 section 6.1.1; RFC 9768, tables 2 and 3, for packets that are not ECN-capable.
         let said = match self.marks {
             EcnConfig::Off {} => (0, 0, 0),
             EcnConfig::Classic { .. } | EcnConfig::Dctcp {} => (ECE | CWR, ECE, 0),
@@ -254,7 +255,7 @@ impl Connection {
             sequence: u32::from(packet == Handshake::Ack),
             acknowledgement: u32::from(packet != Handshake::Syn),
             ecn: 0,
-            // Both ends agree on marks by these.
+            // These flags negotiate ECN.
             flags: match packet {
                 Handshake::Syn => SYN | said.0,
                 Handshake::SynAck => SYN | ACK | said.1,
@@ -271,7 +272,7 @@ impl Connection {
         fields.write(out);
     }
 
-    /// AccECN's option, which leaves its last counter out where there is no room.
+    /// Appends the AccECN option; the last counter is omitted if there is no room.
     fn counts(&self, ack: &AckSegment, options: &mut Options) {
         let length = ack.counts_option_bytes() as usize;
         if length == 0 {
@@ -297,12 +298,12 @@ impl Connection {
     }
 }
 
-/// The flags AE, CWR and ECE that are this number.
+/// Returns the flags AE, CWR and ECE that encode `number`.
 fn ace(number: u8) -> u16 {
     u16::from(number) << 6
 }
 
-/// A flow's sending and receiving node.
+/// Returns a flow's sending and receiving node.
 pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
     let route = &scenario.flows[flow].route;
     let first = route.first().map_or(0, |&link| scenario.links[link].from);
@@ -310,12 +311,12 @@ pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
     [first, last]
 }
 
-/// IP's identification: after those of the handshake, and another one for requests.
+/// Returns the IP identification of a packet. The handshake's packets use the first values; requests have a range of their own.
 pub(super) fn identification(frame: u32) -> u16 {
     (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
 }
 
-/// A byte's sequence number, the SYN's being 0.
+/// Returns the sequence number of a byte on the wire; the SYN has sequence number 0.
 pub fn on_wire(sequence: u64) -> u32 {
     (sequence + 1) as u32
 }
@@ -367,14 +368,14 @@ impl Fields<'_> {
         out.extend_from_slice(self.options);
         let ip_sum = checksum(sum(&out[begin..tcp]));
         out[begin + 10..begin + 12].copy_from_slice(&ip_sum.to_be_bytes());
-        // The pseudo-header: both addresses, the protocol, the length of the segment.
+        // The pseudo-header: both addresses, the protocol, and the length of the segment.
         let pseudo = sum(&out[begin + 12..tcp]) + u32::from(TCP) + tcp_header + self.payload;
         let tcp_sum = checksum(pseudo + sum(&out[tcp..]));
         out[tcp + 16..tcp + 18].copy_from_slice(&tcp_sum.to_be_bytes());
     }
 }
 
-/// Sum of 16-bit words.
+/// Returns the sum of 16-bit words.
 pub(super) fn sum(bytes: &[u8]) -> u32 {
     bytes
         .chunks_exact(2)
@@ -382,7 +383,7 @@ pub(super) fn sum(bytes: &[u8]) -> u32 {
         .sum()
 }
 
-/// The Internet checksum (RFC 1071).
+/// Returns the Internet checksum of a sum of 16-bit words (RFC 1071).
 pub(super) fn checksum(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16

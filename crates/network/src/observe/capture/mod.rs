@@ -1,7 +1,8 @@
-//! Packet captures: what a host or a link sees, as pcapng files with true IP and TCP headers.
+//! Packet captures at a host or a link, as pcapng files with complete IP and TCP headers.
 //!
-//! Connections of longpipe begin open. A capture puts a handshake before the first packet of each, marked by a
-//! comment, because readers learn the window's scale, SACK and timestamps from no other packet.
+//! Connections are established at the start unless the handshake is simulated. A capture then inserts a handshake,
+//! marked by a comment, before the first packet of each connection, because readers of captures learn the window scale
+//! and the use of SACK and timestamps from the handshake only.
 
 mod connection;
 mod headers;
@@ -26,27 +27,27 @@ use std::path::PathBuf;
 /// Where to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At a host, by node: packets as its TCP hands them to the interface, and as they reach it.
+    /// At a host (node number): packets when TCP hands them to the interface, and when they arrive.
     Host(usize),
-    /// On a link: packets as their last bit leaves for the wire.
+    /// On a link (link number): packets when their last bit leaves.
     Link(usize),
 }
 
-/// A capture that is asked for.
+/// A requested capture.
 #[derive(Clone, Debug)]
 pub struct CaptureConfig {
-    /// Where.
+    /// Where to capture.
     pub place: Place,
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
 }
 
-/// What became of a capture.
+/// Result of a capture.
 #[derive(Debug)]
 pub struct CaptureReport {
     /// Packets captured.
     pub packets: u64,
-    /// Why the file does not hold them all.
+    /// The error after which packets are missing from the file, if any.
     pub error: Option<io::Error>,
 }
 
@@ -54,7 +55,7 @@ pub struct CaptureReport {
 #[derive(Debug, Default)]
 pub struct Captures {
     points: Vec<Point>,
-    /// Position in `points` by node and by link.
+    /// Index into `points` by node, and by link.
     hosts: Vec<Option<usize>>,
     links: Vec<Option<usize>>,
     flows: Vec<FlowState>,
@@ -65,7 +66,7 @@ impl Captures {
     /// Opens the files.
     ///
     /// # Errors
-    /// The first capture whose file can't be made, by its position in `wanted`.
+    /// The position in `wanted` of the first capture whose file cannot be created, and the error.
     pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
         let mut captures = Captures {
             hosts: vec![None; scenario.nodes.len()],
@@ -90,7 +91,7 @@ impl Captures {
         Ok(captures)
     }
 
-    /// Closes the files; what became of each, in the order in which they were asked for.
+    /// Closes the files; returns the result of each, in the order of the request.
     pub fn finish(self) -> Vec<CaptureReport> {
         let reports = self.points.into_iter().map(|point| {
             let (packets, error) = point.finish();
@@ -99,7 +100,7 @@ impl Captures {
         reports.collect()
     }
 
-    /// A packet leaves its host.
+    /// Captures a packet that leaves its host.
     fn leaves(&mut self, now: Time, flow: Flow, frame: u32, contents: Contents) {
         let Some(state) = self.flows.get_mut(flow.index()) else {
             return;
@@ -108,7 +109,7 @@ impl Captures {
         self.at_host(now, Direction::Outbound, flow, packet);
     }
 
-    /// A packet reaches its host.
+    /// Captures a packet that reaches its host.
     fn arrives(&mut self, now: Time, flow: Flow, frame: u32, contents: Contents) {
         let Some(state) = self.flows.get_mut(flow.index()) else {
             return;
@@ -134,7 +135,7 @@ impl Captures {
                 (Handshake::SynAck, opener.reversed()),
                 (Handshake::Ack, opener),
             ];
-            // Datagrams need none.
+            // Datagrams have no handshake.
             let packets: &[(Handshake, Direction)] = if packet.is_datagram() { &[] } else { &handshake };
             let point = &mut self.points[index];
             point.begin(flow.0, (now, packet.carried.stamp), &state.connection, packets, None);

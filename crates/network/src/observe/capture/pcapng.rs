@@ -1,4 +1,4 @@
-//! The pcapng file format, as far as one interface of captured packets needs it (draft-ietf-opsawg-pcapng).
+//! Writer of pcapng files with one interface (draft-ietf-opsawg-pcapng).
 
 use longpipe_events::Time;
 use std::fs::File;
@@ -20,10 +20,10 @@ const IF_TIME_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 const NANOSECONDS: u8 = 9;
 const PS_PER_NS: u64 = 1_000;
-/// What is gathered before a write [byte].
+/// Size of the write buffer [byte].
 const BUFFER: usize = 1 << 18;
 
-/// What a packet begins with.
+/// Format of the start of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
     /// An IP header (LINKTYPE_RAW).
@@ -32,7 +32,7 @@ pub enum LinkType {
     SunAtm = 123,
 }
 
-/// Which way a packet passed the interface.
+/// Direction of a packet at the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Received.
@@ -42,7 +42,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other one.
+    /// Returns the opposite direction.
     pub fn reversed(self) -> Direction {
         match self {
             Direction::Inbound => Direction::Outbound,
@@ -54,21 +54,21 @@ impl Direction {
 /// The interface that a file describes.
 #[derive(Clone, Debug)]
 pub struct Interface<'a> {
-    /// As readers show it in a list.
+    /// Name, as readers list it.
     pub name: &'a str,
-    /// In words.
+    /// Description.
     pub description: &'a str,
-    /// What is to be known of the whole file.
+    /// Comment on the whole file.
     pub comment: &'a str,
-    /// What its packets begin with.
+    /// Format of the start of each packet.
     pub link_type: LinkType,
-    /// Most bytes captured of a packet.
+    /// Upper limit of the captured part of a packet [byte].
     pub snap_length: u32,
-    /// Bit rate [bit/s], where it has one.
+    /// Bit rate [bit/s], if it has one.
     pub speed: Option<u64>,
 }
 
-/// A file being written. The first failure ends the writing, not the run.
+/// A file being written. After the first error nothing more is written; the run continues.
 #[derive(Debug)]
 pub struct Writer {
     file: BufWriter<File>,
@@ -78,10 +78,10 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A new file at `path`, in place of one that may be there.
+    /// Creates the file at `path`, replacing an existing file.
     ///
     /// # Errors
-    /// The file can't be made.
+    /// The file cannot be created.
     pub fn create(path: &Path, interface: &Interface) -> io::Result<Writer> {
         let mut writer = Writer {
             file: BufWriter::with_capacity(BUFFER, File::create(path)?),
@@ -91,7 +91,7 @@ impl Writer {
         };
         writer.block(SECTION_HEADER, |out| {
             put(out, BYTE_ORDER_MAGIC);
-            // Version 1.0; a section of unknown length.
+            // Version 1.0; the length of the section is unknown.
             out.extend_from_slice(&1u16.to_le_bytes());
             out.extend_from_slice(&0u16.to_le_bytes());
             out.extend_from_slice(&u64::MAX.to_le_bytes());
@@ -117,20 +117,20 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Writes what IPv4 addresses are called.
+    /// Writes a name resolution block for IPv4 addresses.
     pub fn names<'a>(&mut self, named: impl Iterator<Item = (u32, &'a str)>) {
         self.block(NAME_RESOLUTION, |out| {
             for (address, name) in named {
-                // A record ends with its name's zero byte; its length has 16 bits, as an option's.
+                // A record ends with the zero byte of its name; its length field has 16 bits, like that of an option.
                 let record = [&address.to_be_bytes(), name.as_bytes(), &[0]].concat();
                 option(out, IPV4_NAMES, &record);
             }
-            // The end of the records; there are no options.
+            // End of the records; no options follow.
             put(out, 0);
         });
     }
 
-    /// Writes a packet of `length` bytes of which `append` gives the first ones.
+    /// Writes a packet of `length` bytes; `append` writes its captured first bytes.
     pub fn packet(
         &mut self,
         at: Time,
@@ -164,12 +164,12 @@ impl Writer {
         self.packets += 1;
     }
 
-    /// Writes what is left; the number of packets, and what went wrong if anything did.
+    /// Writes the rest of the buffer; returns the number of packets and the first error, if any.
     pub fn finish(mut self) -> (u64, Option<io::Error>) {
         if self.error.is_none() {
             self.error = self.file.flush().err();
         }
-        // A buffer that could not be written is not tried again.
+        // A buffer that could not be written is discarded.
         let _ = self.file.into_parts();
         (self.packets, self.error)
     }
@@ -191,7 +191,7 @@ fn put(out: &mut Vec<u8>, word: u32) {
     out.extend_from_slice(&word.to_le_bytes());
 }
 
-/// Blocks and options begin at multiples of 4.
+/// Pads to a multiple of 4 bytes, as blocks and options require.
 fn pad(out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 0);
 }

@@ -1,4 +1,4 @@
-//! One place where packets are captured, and its file.
+//! One capture point and its file.
 
 use crate::atm::aal5::{Cell, Reassembler};
 use crate::observe::capture::connection::Packet;
@@ -14,29 +14,29 @@ use std::io;
 
 const ADDED: &str = "not simulated: tells the window scale, SACK and timestamps of a connection that begins open";
 const LLC_SNAP_IP: [u8; 8] = [0xaa, 0xaa, 0x03, 0, 0, 0, 0x08, 0x00];
-/// Of a host's names (RFC 1035 section 2.3.4) [byte].
+/// Upper limit of a host name [byte] (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
 const SUN_ATM_BYTES: u32 = 4;
-/// Low bits of a SunATM header's flags for LLC encapsulation; the highest bit is for packets sent.
+/// Flags of a SunATM header: LLC encapsulation (low bits), packet sent (highest bit).
 const SUN_ATM_SENT_LLC: u8 = 0x82;
-/// VCIs below are reserved (ITU-T I.361).
+/// Smaller VCIs are reserved (ITU-T I.361).
 const FIRST_VCI: u32 = 32;
 const VCIS: u32 = 65_536 - FIRST_VCI;
-/// SunATM and LLC/SNAP, an IP header, the longest TCP header.
+/// SunATM and LLC/SNAP headers, an IP header, and the longest TCP header [byte].
 const SNAP_LENGTH: u32 = SUN_ATM_BYTES + LLC_SNAP_IP.len() as u32 + 20 + 60;
 
-/// One file.
+/// A capture point.
 #[derive(Debug)]
 pub struct Point {
     writer: Writer,
-    /// Flows by host, circuits by link, whose handshake is written.
+    /// Whether the handshake has been written, by flow (capture at a host) or by circuit (capture on a link).
     begun: Vec<bool>,
-    /// By circuit; empty where whole packets travel.
+    /// By circuit; empty if whole packets travel instead of cells.
     reassemblers: Vec<Reassembler>,
 }
 
 impl Point {
-    /// Opens its file.
+    /// Creates the file.
     pub fn new(scenario: &Scenario, config: &CaptureConfig) -> io::Result<Point> {
         let circuits = Circuit::of_flows(scenario.flows.len());
         let name = |node: usize| scenario.nodes[node].name.as_str();
@@ -83,17 +83,18 @@ impl Point {
         })
     }
 
-    /// Whether the frames here are of cells.
+    /// Returns true if the packets captured here travel as cells.
     pub fn of_cells(&self) -> bool {
         !self.reassemblers.is_empty()
     }
 
-    /// A cell passes; the number of cells of the frame that it completes whole.
+    /// Records a cell; if it completes a frame without loss, returns the number of cells of the frame.
     pub fn reassembled(&mut self, cell: Cell) -> Option<u16> {
         self.reassemblers[cell.vc.index()].on_cell(cell)
     }
 
-    /// Writes the handshake, where none is simulated, of connection or circuit `number` if this is its first packet, which came `at` and has `stamp`.
+    /// Writes the inserted handshake of connection or circuit `number` if this is its first packet, unless the
+    /// handshake is simulated. The packet was captured `at` and carries the timestamp `stamp`.
     pub fn begin(
         &mut self,
         number: u32,
@@ -109,12 +110,12 @@ impl Point {
         }
     }
 
-    /// Closes the file; the number of packets, and what went wrong if anything did.
+    /// Closes the file; returns the number of packets and the first error, if any.
     pub fn finish(self) -> (u64, Option<io::Error>) {
         self.writer.finish()
     }
 
-    /// Writes a packet, which `circuit` leads on a link of cells.
+    /// Writes a packet; `circuit` is its circuit on a link that carries cells.
     pub fn packet(
         &mut self,
         at: Time,
@@ -161,7 +162,7 @@ impl Point {
             Handshake::SynAck => (stamp, 0),
             Handshake::Ack => (stamp, 1),
         };
-        // The timestamp of the first packet after it: no clock runs backwards.
+        // The timestamp of the first real packet: timestamps must not decrease.
         connection.handshake(packet, (stamp, echo), number, &mut bytes);
         let length = bytes.len() as u32;
         self.writer

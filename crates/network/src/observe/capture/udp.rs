@@ -8,7 +8,8 @@ const UDP: u8 = 17;
 const UDP_HEADER_BYTES: u32 = 8;
 
 impl Connection {
-    /// Appends the headers of a datagram that leaves end `from`; `frame` numbers its circuit's packets. Its payload is all zero.
+    /// Appends the headers of a datagram that leaves end `from`; `frame` is its packet number on the circuit. The
+    /// payload is all zeros.
     pub fn datagram(&self, from: usize, frame: u32, datagram: &Datagram, out: &mut Vec<u8>) {
         let begin = out.len();
         let [from, to] = [self.ends[from], self.ends[1 - from]];
@@ -27,9 +28,9 @@ impl Connection {
         out.extend_from_slice(&[0; 2]);
         let ip_sum = checksum(sum(&out[begin..udp]));
         out[begin + 10..begin + 12].copy_from_slice(&ip_sum.to_be_bytes());
-        // The pseudo-header: both addresses, the protocol, the length.
+        // The pseudo-header: both addresses, the protocol, and the length.
         let pseudo = sum(&out[begin + 12..udp]) + u32::from(UDP) + u32::from(length);
-        // A sum of zero would say that there is none.
+        // A checksum of zero means "no checksum" and is sent as 0xffff.
         let udp_sum = match checksum(pseudo + sum(&out[udp..])) {
             0 => u16::MAX,
             sum => sum,
