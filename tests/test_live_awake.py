@@ -45,7 +45,7 @@ def test_what_is_not_permitted_or_not_heeded_is_said(tmp_path: Path, driver: Pat
     driver.write_text("none\n")
     for unheeded in (driver, nowhere):
         with Awake(wanted=True, device=device, driver=unheeded) as awake:
-            assert awake.said == f"idle processors may halt: no cpuidle driver heeds {device}"
+            assert awake.said == f"idle processors may halt: no cpuidle driver honours {device}"
     device.write_bytes(b"")
     with Awake(wanted=False, device=device, driver=driver) as awake:
         assert (awake.said, device.read_bytes()) == ("idle processors may halt, as asked", b"")

@@ -45,7 +45,7 @@ def _is_ours(file: int) -> bool:
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # On a file system without locks nobody waits.
+        # On a file system without locks, no process waits.
         return error.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES, errno.EDEADLK)
     return True
 

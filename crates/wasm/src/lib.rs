@@ -111,7 +111,7 @@ fn read(scenario_json: &str) -> Result<Scenario, JsError> {
     Ok(scenario)
 }
 
-/// Returns the number of the engine (see docs/simulation.md).
+/// Returns the number of the engine (see docs/studies.md).
 #[wasm_bindgen]
 pub fn engine() -> u32 {
     longpipe_network::ENGINE

@@ -63,13 +63,15 @@ def satellites(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Round trips: .csv, .parquet or .json.")
     ] = None,
     routes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Routes, a row for each change, likewise.")
+        Path | None, typer.Option(metavar="FILE", help="Routes, one row per change: .csv, .parquet or .json.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Round trips and links over time: .svg, .pdf or .png.")
     ] = None,
-    chart: Annotated[Path | None, typer.Option("--map", metavar="FILE", help="A map of an instant, likewise.")] = None,
-    at: Annotated[float, typer.Option("--at", metavar="S", help="The map's instant \\[s].")] = 0.0,
+    chart: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="A map at one time: .svg, .pdf or .png.")
+    ] = None,
+    at: Annotated[float, typer.Option("--at", metavar="S", help="Time of the map \\[s].")] = 0.0,
 ) -> None:
     """Compute round trips and routes between ground stations over a constellation of satellites.
 

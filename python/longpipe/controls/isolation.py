@@ -75,7 +75,7 @@ class _Child:
         call: Callable[..., Any],
         arguments: tuple[object, ...],
         progress: Callable[[float], None] | None,
-    ) -> Any:  # noqa: ANN401 - likewise
+    ) -> Any:  # noqa: ANN401 - as above
         assert self._process.stdin is not None  # noqa: S101 - a pipe
         assert self._process.stdout is not None  # noqa: S101 - a pipe
         try:

@@ -70,7 +70,7 @@ def _ethernet(interface: str, addresses: Sequence[str]) -> bytes:
                     if link := found.get_attr("NDA_LLADDR"):
                         return bytes.fromhex(link.replace(":", ""))
             time.sleep(_LOOK_S)
-    raise RunError(f"live: {interface}: nobody has {' or '.join(addresses)} after {LONGEST_S:g} s; needs a host there")
+    raise RunError(f"live: {interface}: no host answers for {' or '.join(addresses)} after {LONGEST_S:g} s")
 
 
 def _datagram(address: str) -> socket.socket:

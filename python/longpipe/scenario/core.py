@@ -49,7 +49,7 @@ def _becomes(annotation: Any, metadata: Collection[Any] = ()) -> tuple[str, Conv
     return suffix, convert
 
 
-def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - likewise
+def _of_parts(annotation: Any) -> tuple[str, Convert]:  # noqa: ANN401 - as above
     origin, parts = get_origin(annotation), [part for part in get_args(annotation) if part not in (NoneType, ...)]
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return "", core_fields

@@ -25,7 +25,7 @@ _SECOND: Final = "2"
 _FIRST: Final = "1"
 _SOUND: Final = "0.1.0+62b773d38c8e"
 _HASTY: Final = "0.1.0+62a7d65541e4"
-# Marks that a sender heeds.
+# Scenarios with ECN.
 _MARKS: Final = re.compile(r'"ecn": (\{[^}]*"kind": )?"(?!off")')
 # The recovery and the congestion controls that engine 3 changed.
 _CHANGED_BY_3: Final = (

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from longpipe.suites.suite import Suite
 
 _READING: Final = (
-    "Means of the seeds; ± is half of the interval that holds the mean with 95 %, which few seeds leave wide. "
-    f"{NOTHING} is where a run has no value: a 95 % quantile, say, of pages of which more than 5 % were still "
-    "under way at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that its rows "
+    "Means over the seeds; ± is half of the 95 % confidence interval, which is wide with few seeds. "
+    f"{NOTHING} means that a run has no value: for example, a 95 % quantile of page load times if more than 5 % of the pages "
+    "were incomplete at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that its rows "
     "change."
 )
 

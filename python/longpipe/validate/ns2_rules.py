@@ -29,7 +29,7 @@ class Rule(Enum):
     SENDS_TWICE = "a partial ACK beyond SND.NXT sends the next hole twice", ""
     PIPE_BEYOND_WINDOW = "PIPE starts from a window larger than the receiver's", "--pipe outstanding"
     PIPE_WAITS = "PIPE lets nothing out before the ACK after a fast retransmit", ""
-    SACK_DEAF = "SACK hears no duplicates from a timeout to the next new ACK", "--guard"
+    SACK_DEAF = "SACK ignores duplicate ACKs from a timeout to the next new ACK", "--guard"
     TAHOE_COUNTS_ON = "Tahoe goes on counting duplicates after a timeout", "--guard"
     BACKOFF = "the RTO goes on doubling past 64 times", ""
     FORGETS_SRTT = "the fourth timeout in a row makes srtt forgotten", ""

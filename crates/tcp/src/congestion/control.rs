@@ -1,20 +1,21 @@
-//! What a congestion control hears, and what it answers.
+//! Interface between the sender and a congestion control: the events that it receives and the grants that it returns.
 
 use super::stage::Model;
 use crate::flight::Flight;
 use longpipe_events::{Span, Stream, Time};
 
-/// A congestion control: it says how much may be in flight, and never reaches into the sender.
+/// A congestion control. It determines how much data may be in flight and has no access to the sender's state other
+/// than `Flight`.
 pub trait Control {
-    /// What it needs besides ACKs and reductions.
+    /// Returns the inputs that it needs besides ACKs and reductions.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// What it draws at random comes from there.
+    /// Sets the source of its random numbers.
     fn draw_from(&mut self, _draws: Stream) {}
 
-    /// What it knows of the path, if it has a model of it.
+    /// Returns its model of the path, if it has one.
     fn model(&self) -> Option<Model> {
         None
     }
@@ -25,12 +26,13 @@ pub trait Control {
     /// Sets whether packets of the connection can be ECN-marked.
     fn set_ecn(&mut self, _on: bool) {}
 
-    /// A round trip is known before the first segment.
+    /// Invoked before the first segment if a round-trip time is known from the handshake.
     fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
         Grant::as_it_is(flight)
     }
 
-    /// A segment leaves, the first time or again; only where `wants` asks for it. The rate of those after it, if it changes.
+    /// Invoked for each transmission and retransmission if `wants` requests `sending`. Returns the new pacing rate if
+    /// it changes.
     fn on_sent(&mut self, _sent: &Sent, _flight: &Flight) -> Option<Pacing> {
         None
     }
@@ -43,37 +45,39 @@ pub trait Control {
     /// new SND.UNA.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
 
-    /// A transmission is taken to be lost; only where `wants` asks for it. If a recovery begins by it, `on_reduction` came before.
+    /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a recovery,
+    /// `on_reduction` has been invoked before.
     fn on_lost(&mut self, _lost: &Lost, _now: Time, _flight: &Flight) {}
 
-    /// The window has to fall, once for each recovery, timeout or round of marks.
+    /// Invoked once for each recovery, each timeout and each round-trip time with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant;
 
-    /// A recovery ended; `spurious` if nothing had been lost. The ACK that ended it follows.
+    /// Invoked at the end of a recovery; `spurious` if nothing had been lost. `on_ack` follows for the ACK that ended
+    /// the recovery.
     fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> Grant {
         Grant::as_it_is(flight)
     }
 }
 
-/// What only some controls or recoveries need.
+/// Inputs that only some congestion controls or loss recoveries need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// A record of every transmission, from which round trips and what was delivered are told.
+    /// Per-transmission records, from which RTT samples and delivered bytes are computed.
     pub records: bool,
-    /// At which rate, too.
+    /// Delivery rate samples, which need records.
     pub rates: bool,
-    /// To hear of every transmission.
+    /// Invocation of `on_sent` for each transmission.
     pub sending: bool,
-    /// To know of each record whether it is lost, which only a recovery wants.
+    /// Loss marks in the records, which only a loss recovery needs.
     pub losses: bool,
-    /// Segments to leave at the rate of its grants.
+    /// Pacing at the rate of its grants.
     pub pacing: bool,
-    /// To hear of each loss.
+    /// Invocation of `on_lost` for each lost transmission.
     pub each_loss: bool,
 }
 
 impl Wants {
-    /// A record of every transmission.
+    /// Per-transmission records only.
     pub const RECORDS: Wants = Wants {
         records: true,
         rates: false,
@@ -83,7 +87,7 @@ impl Wants {
         each_loss: false,
     };
 
-    /// What either wants.
+    /// Returns the union of two sets of inputs.
     pub fn or(self, other: Wants) -> Wants {
         Wants {
             records: self.records | other.records,
@@ -95,7 +99,7 @@ impl Wants {
         }
     }
 
-    /// Whether that is nothing.
+    /// Returns true if nothing is requested.
     pub fn is_nothing(self) -> bool {
         self == Wants::default()
     }
@@ -104,29 +108,29 @@ impl Wants {
 /// A transmission.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    /// When it leaves.
+    /// Departure time.
     pub now: Time,
     /// First byte.
     pub sequence: u64,
-    /// First byte after it.
+    /// First byte after the segment.
     pub end: u64,
-    /// Whether any of it was sent before.
+    /// Whether any byte of it has been sent before.
     pub again: bool,
-    /// Bytes under way, itself included.
+    /// Bytes in flight, including this segment.
     pub in_flight: u64,
-    /// Whether the application, not the window, says how much is under way; where records are kept.
+    /// Whether the application, not the window, limits the data in flight. Valid only with records.
     pub app_limited: bool,
 }
 
-/// Where a sender is between losses.
+/// State of the loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is lost.
+    /// No loss is being repaired.
     #[default]
     Open,
-    /// Repairs losses.
+    /// Fast recovery.
     Recovery,
-    /// Likewise after the retransmission timer expired.
+    /// Recovery after a retransmission timeout.
     Loss,
 }
 
@@ -145,73 +149,74 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// Whether the ACK carries SACK blocks.
     pub has_sack_blocks: bool,
-    /// One-way delay of the segment whose timestamp the ACK echoes, where the controller measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes. Only if the controller measures it.
     pub delay: Option<Span>,
-    /// Bytes delivered since the latest acknowledged segment left, where rates are requested.
+    /// Bytes delivered since the latest acknowledged segment left. Only with `rates`.
     pub delivered_since_sent: Option<u64>,
 }
 
-/// What one ACK tells.
+/// What one ACK reports, after loss recovery has processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it came.
+    /// Arrival time of the ACK.
     pub now: Time,
-    /// Bytes that it acknowledged; none: a duplicate.
+    /// Bytes by which SND.UNA advanced; 0 for a duplicate.
     pub acked: u64,
-    /// Whether the window may grow by it; within a recovery it may not.
+    /// Whether the window may grow on this ACK; false during a recovery.
     pub grows: bool,
-    /// Whether nothing is known to be lost or out of order.
+    /// True if no data are known to be lost or reordered.
     pub open: bool,
-    /// Where the sender is after it, as far as its recovery goes by records.
+    /// State of a record-based loss recovery after this ACK.
     pub phase: Phase,
-    /// Bytes newly known to have arrived, by SACK blocks too where records are kept.
+    /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
     pub delivered: u64,
-    /// Bytes that were sent again since the ACK before; 0 without records.
+    /// Bytes retransmitted since the previous ACK; 0 without records.
     pub lost: u64,
-    /// Bytes that arrived marked, as far as the receiver says.
+    /// Bytes that arrived with an ECN mark, as far as the receiver reports.
     pub marked: u64,
-    /// Bytes under way before it.
+    /// Bytes in flight before this ACK.
     pub in_flight_before: u64,
-    /// Bytes under way after it.
+    /// Bytes in flight after this ACK.
     pub in_flight: u64,
-    /// Window as it stood when it came [byte], before recovery moved it.
+    /// cwnd when the ACK arrived, before loss recovery changed it [byte].
     pub cwnd: f64,
-    /// Whether that had left no room for a segment more.
+    /// True if that window had no room for one more segment.
     pub window_limited: bool,
-    /// How far the latest window was used.
+    /// How much of the window has been used in the latest round.
     pub usage: Usage,
-    /// RTT sample: where records are kept, of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also on duplicate
-    /// ACKs; else of the one segment that is timed.
+    /// RTT sample: where records are kept, of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also
+    /// on duplicate ACKs; else of the one segment that is timed.
     pub rtt: Option<Span>,
-    /// Smoothed round trip of the retransmission timer.
+    /// Smoothed round-trip time of the retransmission timer.
     pub srtt: Option<Span>,
-    /// Shortest of all that were measured.
+    /// Smallest RTT sample of the connection.
     pub least_rtt: Option<Span>,
-    /// One-way delay of the segment whose timestamp it echoes, up to when the ACK left, where the control measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. Only if
+    /// the control measures it.
     pub delay: Option<Span>,
-    /// At which rate data arrives, where that is asked for.
+    /// Delivery rate sample. Only with `rates`.
     pub rate: Option<RateSample>,
-    /// For how long the pacing rate holds the next segment back.
+    /// Time until the pacer lets the next segment leave.
     pub held: Span,
-    /// Whether segments leave at a pacing rate (Linux: `sk_pacing_status`).
+    /// Whether the sender is paced (Linux: `sk_pacing_status`).
     pub paced: bool,
 }
 
-/// How far a window was used, by the most that was under way in it (tcp_cwnd_validate).
+/// Use of the window during one round: largest number of bytes in flight (Linux: tcp_cwnd_validate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Whether it was used up at any time.
+    /// Whether the window was full at any time.
     pub full: bool,
-    /// Most bytes under way, if not.
+    /// Largest number of bytes in flight, if the window was never full.
     pub most: u64,
-    /// First byte after it.
+    /// End of the round: SND.MAX when it began.
     end: u64,
-    /// First byte never sent when this was told last.
+    /// SND.MAX at the latest update.
     sent: u64,
 }
 
 impl Usage {
-    /// That of a window in tests.
+    /// Returns a given use of the window, for tests.
     #[cfg(test)]
     pub fn of(full: bool, most: u64) -> Usage {
         Usage {
@@ -221,7 +226,8 @@ impl Usage {
         }
     }
 
-    /// An ACK came, before which so much was under way and `sent` bytes were sent in all, and after which `una` are acknowledged.
+    /// Updates the use of the window on an ACK. `under_way` is the number of bytes in flight before the ACK, `sent` is
+    /// SND.MAX, `una` the new SND.UNA, `full` whether the window had no room for another segment.
     #[inline]
     pub fn on_ack(&mut self, una: u64, sent: u64, under_way: u64, full: bool) {
         if sent == self.sent && !full {
@@ -234,85 +240,85 @@ impl Usage {
     }
 }
 
-/// Data delivered over a time, from the transmission of the latest segment that the ACK tells of (Cheng et al.,
+/// Delivery rate sample: data delivered since the transmission of the latest segment that the ACK acknowledges (Cheng et al.,
 /// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
-    /// Bytes delivered meanwhile.
+    /// Bytes delivered in `interval`.
     pub delivered: u64,
-    /// The longer of the times in which they were sent and were acknowledged.
+    /// The longer of the intervals in which these bytes were sent and were acknowledged.
     pub interval: Span,
-    /// Bytes delivered in all before the segment left.
+    /// Total bytes delivered before the segment left.
     pub prior_delivered: u64,
-    /// Bytes under way when it left, itself included.
+    /// Bytes in flight when the segment left, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes taken to be lost since it left.
+    /// Bytes declared lost since it left.
     pub lost: u64,
-    /// Whether the application said then how much was under way.
+    /// Whether the application, not the window, limited the data in flight at that time.
     pub app_limited: bool,
 }
 
-/// A transmission that is taken to be lost, and how things stood when it left.
+/// A transmission that is declared lost, and the sender's state when it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// First byte.
     pub sequence: u64,
-    /// First byte after it.
+    /// First byte after the segment.
     pub end: u64,
-    /// Bytes under way when it left, itself included.
+    /// Bytes in flight when the segment left, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes taken to be lost since it left, itself included.
+    /// Bytes declared lost since it left, including the segment.
     pub lost: u64,
-    /// Bytes delivered in all before it left.
+    /// Total bytes delivered before it left.
     pub prior_delivered: u64,
-    /// Whether the application said then how much was under way.
+    /// Whether the application, not the window, limited the data in flight at that time.
     pub app_limited: bool,
-    /// Bytes delivered in all by now.
+    /// Total bytes delivered up to now.
     pub delivered: u64,
 }
 
-/// Why the window falls.
+/// Cause of a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Duplicate ACKs told of a loss.
+    /// A loss was detected by duplicate ACKs, SACK or RACK.
     FastRetransmit,
     /// The retransmission timer expired.
     Timeout,
-    /// Data arrived marked.
+    /// The receiver reported ECN marks.
     Mark {
-        /// It costs less of the window than a loss (RFC 8511).
+        /// ABE: a mark reduces the window less than a loss does (RFC 8511).
         abe: bool,
     },
 }
 
-/// How much may be in flight.
+/// Output of a congestion control: how much may be in flight, and how fast segments leave.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// Congestion window [byte].
     pub window: f64,
     /// Slow start threshold [byte].
     pub threshold: f64,
-    /// At which rate segments leave; none: as it was, at the start as ACKs come.
+    /// New pacing rate. None: unchanged; before the first rate, segments leave as ACKs arrive.
     pub pacing: Option<Pacing>,
 }
 
-/// A rate at which segments leave.
+/// Pacing parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
-    /// Payload [bit/s].
+    /// Rate of the payload [bit/s].
     pub rate_bps: u64,
-    /// What leaves at once [byte].
+    /// Largest burst that leaves at one instant [byte].
     pub quantum_bytes: u32,
 }
 
 impl Grant {
-    /// What holds already.
+    /// Returns a grant that changes nothing.
     #[inline(always)]
     pub fn as_it_is(flight: &Flight) -> Grant {
         Grant::window(flight.cwnd(), flight)
     }
 
-    /// Another window, within the receiver's.
+    /// Returns a grant with a new window and an unchanged threshold.
     #[inline(always)]
     pub fn window(window: f64, flight: &Flight) -> Grant {
         Grant {
@@ -322,7 +328,8 @@ impl Grant {
         }
     }
 
-    /// After a reduction to `threshold`: that window, or a segment after a timeout (RFC 5681 section 3.1).
+    /// Returns the grant after a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment
+    /// (RFC 5681 section 3.1).
     pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> Grant {
         Grant {
             window: if cause == Cause::Timeout {

@@ -1,4 +1,5 @@
-//! Congestion control: how much may be in flight. It alone writes the window; it never reaches into the sender.
+//! Congestion control: how much data may be in flight. It is the only writer of cwnd and ssthresh and has no access to
+//! the sender.
 
 mod aimd;
 mod bbr;
@@ -59,26 +60,26 @@ variants! {
     /// The congestion control of one sender.
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
-    Bbr(Box<bbr::Bbr>): "By the bandwidth and the round trip that it measures (Cardwell et al. 2016).";
-    Bbr3(Box<bbr3::Bbr3>): "BBR, version 3: losses bound its model of the path, too (draft-ietf-ccwg-bbr).";
-    Bic(Box<bic::Bic>): "A search for the old maximum by halves (Xu, Harfoush and Rhee 2004).";
-    Cubic(Box<cubic::Cubic>): "By a cubic of the time since the last reduction (RFC 9438).";
-    Dctcp(Box<dctcp::Dctcp>): "By the share of marked data (RFC 8257).";
-    Highspeed(Box<highspeed::Highspeed>): "Growth and cut by a table of windows (RFC 3649).";
-    Htcp(Box<htcp::Htcp>): "The faster the longer no loss came (Leith and Shorten 2004).";
-    Hybla(Box<hybla::Hybla>): "As a connection of 25 ms would grow (Caini and Firrincieli 2004).";
-    Illinois(Box<illinois::Illinois>): "Growth and cut by the queueing delay (Liu, Başar and Srikant 2008).";
-    Ledbat(Box<ledbat::Ledbat>): "The queueing delay of the way there held at a target (RFC 6817).";
-    LinuxReno(Box<linux_reno::LinuxReno>): "Reno by the segments that arrive (tcp_cong.c).";
+    Bbr(Box<bbr::Bbr>): "Model-based: sends at the measured bandwidth, with a window from the minimum RTT (Cardwell et al. 2016).";
+    Bbr3(Box<bbr3::Bbr3>): "BBR version 3: losses bound the model of the path, too (draft-ietf-ccwg-bbr).";
+    Bic(Box<bic::Bic>): "Binary search for the window of the last loss (Xu, Harfoush and Rhee 2004).";
+    Cubic(Box<cubic::Cubic>): "Window as a cubic function of the time since the last reduction (RFC 9438).";
+    Dctcp(Box<dctcp::Dctcp>): "Reduction in proportion to the fraction of marked data (RFC 8257).";
+    Highspeed(Box<highspeed::Highspeed>): "Increase and decrease depend on the window (RFC 3649).";
+    Htcp(Box<htcp::Htcp>): "Growth accelerates with the time since the last loss (Leith and Shorten 2004).";
+    Hybla(Box<hybla::Hybla>): "Growth independent of the RTT, as with an RTT of 25 ms (Caini and Firrincieli 2004).";
+    Illinois(Box<illinois::Illinois>): "Increase and decrease depend on the queueing delay (Liu, Başar and Srikant 2008).";
+    Ledbat(Box<ledbat::Ledbat>): "Keeps the one-way queueing delay at a target (RFC 6817).";
+    LinuxReno(Box<linux_reno::LinuxReno>): "Reno as in Linux, by segments acknowledged (tcp_cong.c).";
     Module(Box<loaded::Loaded>): "A controller from a file: a module of Linux, or a shared object of the user's own.";
-    Scalable(Box<scalable::Scalable>): "Growth and cut in proportion to the window (Kelly 2003).";
-    Vegas(Box<vegas::Vegas>): "By the queueing that round trips show (Brakmo and Peterson 1995).";
-    Veno(Box<veno::Veno>): "Losses without queues cost less (Fu and Liew 2003).";
-    Westwood(Box<westwood::Westwood>): "After a loss what the path took (Mascolo et al. 2004).";
+    Scalable(Box<scalable::Scalable>): "Increase and decrease in proportion to the window (Kelly 2003).";
+    Vegas(Box<vegas::Vegas>): "Keeps the queued data estimated from RTTs in a range (Brakmo and Peterson 1995).";
+    Veno(Box<veno::Veno>): "Smaller reduction if a loss occurs without queueing (Fu and Liew 2003).";
+    Westwood(Box<westwood::Westwood>): "After a loss, the window from the measured delivery rate (Mascolo et al. 2004).";
 }
 
 impl CongestionConfig {
-    /// Whether it uses one-way delays, which need timestamps.
+    /// Returns true if it uses one-way delays, which need timestamps.
     pub fn measures_delay(&self) -> bool {
         match self {
             CongestionConfig::Ledbat(_) => true,
@@ -87,7 +88,8 @@ impl CongestionConfig {
         }
     }
 
-    /// Whether it has a rate of its own and moves the window during recovery, which needs a recovery that knows each loss.
+    /// Returns true if it sets a pacing rate and controls the window during recovery; this needs a recovery that
+    /// detects each loss.
     pub fn is_model(&self) -> bool {
         match self {
             CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_) => true,
@@ -98,12 +100,12 @@ impl CongestionConfig {
 }
 
 impl Congestion {
-    /// What it needs besides ACKs and reductions.
+    /// Returns the inputs that it needs besides ACKs and reductions.
     pub fn wants(&self) -> Wants {
         each!(self, one => one.wants())
     }
 
-    /// What it draws at random comes from there.
+    /// Sets the source of its random numbers.
     pub fn draw_from(&mut self, draws: Stream) {
         each!(self, one => one.draw_from(draws));
     }
@@ -118,17 +120,18 @@ impl Congestion {
         each!(self, one => one.set_ecn(on));
     }
 
-    /// What it knows of the path, of one that has a model of it.
+    /// Returns its model of the path, if it has one.
     pub fn model(&self) -> Option<Model> {
         each!(self, one => one.model())
     }
 
-    /// A round trip is known before the first segment.
+    /// Invoked before the first segment if a round-trip time is known. Returns the new pacing rate if it changes, as do
+    /// all handlers.
     pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
-    /// Whether it moves the window during recovery, too.
+    /// Returns true if it controls the window also during recovery.
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
@@ -138,19 +141,19 @@ impl Congestion {
         }
     }
 
-    /// A segment leaves; the rate of those after it, if it changes.
+    /// Reports a transmission.
     pub fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         each!(self, one => one.on_sent(sent, flight))
     }
 
-    /// Whether it asks nothing of an ACK but how much it acknowledged, as what most senders have does; for that one is
-    /// faster.
+    /// Returns true if it needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs use and
+    /// for which the sender has a faster path.
     #[inline(always)]
     pub fn asks_little(&self) -> bool {
         matches!(self, Congestion::Aimd(_))
     }
 
-    /// One that asks little lets the window grow by an ACK of `acked` bytes.
+    /// Grows the window by an ACK of `acked` bytes, for a control with `asks_little`.
     #[inline(always)]
     pub fn on_plain_ack(&mut self, acked: u64, flight: &mut Flight) {
         if let Congestion::Aimd(aimd) = self {
@@ -163,28 +166,28 @@ impl Congestion {
         each!(self, one => one.on_sample(sample, flight));
     }
 
-    /// One ACK moves the window.
+    /// Reports an ACK after loss recovery has processed it.
     pub fn on_ack(&mut self, ack: &Ack, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_ack(ack, flight)), flight)
     }
 
-    /// A transmission is taken to be lost.
+    /// Reports a transmission that is declared lost.
     pub fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
         each!(self, one => one.on_lost(lost, now, flight));
     }
 
-    /// The window has to fall.
+    /// Requests a reduction of the window.
     pub fn on_reduction(&mut self, cause: Cause, now: Time, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_reduction(cause, now, flight)), flight)
     }
 
-    /// A recovery ended.
+    /// Reports the end of a recovery.
     pub fn on_recovered(&mut self, spurious: bool, now: Time, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_recovered(spurious, now, flight)), flight)
     }
 }
 
-/// Makes a grant hold; returns the rate that it may bring.
+/// Applies a grant to the window; returns its pacing rate, if any.
 #[inline(always)]
 fn take(grant: Grant, flight: &mut Flight) -> Option<Pacing> {
     flight.limits.set(grant.window, grant.threshold);

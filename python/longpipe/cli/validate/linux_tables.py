@@ -1,4 +1,4 @@
-"""`longpipe validate linux-tables`: the tables of what Linux does, anew."""
+"""`longpipe validate linux-tables`: regenerates the tables of Linux's behaviour."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,11 +15,11 @@ def linux_tables(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="One table alone: controls, modules, losses, transfers, phases, queues, paths, shared-paths.",
+            help="Only this table: controls, modules, losses, transfers, phases, queues, paths, shared-paths.",
         ),
     ] = None,
 ) -> None:
-    """Run what the tables of tests/data/linux hold in Linux, and write them; the same command writes the same bytes.
+    """Regenerate the tables of tests/data/linux by runs of Linux itself. Repeated runs write identical files.
 
     Takes two minutes for controls, an hour for all. Needs Debian's package user-mode-linux.
     """

@@ -105,7 +105,7 @@ def _show(comparison: Comparison, console: Console) -> None:
     for order, row in shown.iterrows():
         table.add_row(str(order), *row)
     show_table(console, table)
-    console.print("[dim]* sent again[/]")
+    console.print("[dim]* retransmitted[/]")
     first = comparison.first_difference
     if first is None:
         console.print(f"[bold]same order[/]: {len(comparison.sent)} segments", end="")

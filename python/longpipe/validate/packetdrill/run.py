@@ -17,7 +17,7 @@ from longpipe.validate.packetdrill.grammar import Call, Code, Command, Flag, Pac
 from longpipe.validate.packetdrill.outcome import DiffersError, NotUnderstoodError, Outcome
 from longpipe.validate.packetdrill.settings import Settings
 
-# Calls that say nothing that a sender hears of.
+# System calls without effect on the sender.
 _UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv"))
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))

@@ -311,7 +311,8 @@ pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
     [first, last]
 }
 
-/// Returns the IP identification of a packet. The handshake's packets use the first values; requests have a range of their own.
+/// Returns the IP identification: the packet number plus 2, since the handshake uses the first values. Requests have one bit
+/// inverted, which separates them from the flow's data.
 pub(super) fn identification(frame: u32) -> u16 {
     (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
 }
