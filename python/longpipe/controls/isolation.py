@@ -36,6 +36,12 @@ def is_isolated() -> bool:
     return _serves
 
 
+def load_here() -> None:
+    """Lets this process load controllers itself, without a child that a crash would end instead."""
+    global _serves
+    _serves = True
+
+
 def run(
     names: str,
     call: Callable[..., Any],
@@ -118,8 +124,7 @@ def _end_all() -> None:
 
 def serve() -> None:
     """Main loop of a child process."""
-    global _serves
-    _serves = True
+    load_here()
     # Ctrl-C is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = sys.stdin.buffer

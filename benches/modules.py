@@ -1,0 +1,52 @@
+"""Speed of CUBIC as a module of Linux beside longpipe's own: packets per second of processor time.
+
+    python benches/modules.py tcp_cubic.c
+"""
+
+import sys
+import time
+from statistics import median
+from typing import Final
+
+from longpipe import Scenario, simulate
+from longpipe.controls import isolation
+from longpipe.result import Result
+
+PATH: Final = """
+framing = "ip"
+duration = "60 s"
+tcp.profile = "linux-6"
+switch.buffer = "0.5 BDP"
+network = {kind = "dumbbell", sources = 4, trunk_rate = "200 Mbit/s", trunk_delay = "20 ms", access_rate = "1 Gbit/s"}
+"""
+ROUNDS: Final = 9
+
+
+def packets(result: Result) -> int:
+    """Data packets and ACKs that entered a port."""
+    return int(result.ports["packets_in"].sum())
+
+
+def rate(scenario: Scenario, seed: int) -> float:
+    """Packets per second of processor time."""
+    began = time.process_time()
+    result = simulate(scenario, seed)
+    return packets(result) / (time.process_time() - began)
+
+
+def main() -> None:
+    """Prints medians of both rates and of their ratio, over runs that take turns."""
+    file = sys.argv[1]
+    # Modules run in this process, whose processor time is measured.
+    isolation.load_here()
+    path = Scenario.from_toml(PATH)
+    own = path.with_(**{"tcp.congestion": {"kind": "cubic", "rules": "linux"}})
+    module = path.with_(**{"tcp.congestion": {"kind": "module", "file": file}})
+    rates = [(rate(own, seed), rate(module, seed)) for seed in range(ROUNDS)]
+    ours, theirs = (median(of) / 1e6 for of in zip(*rates, strict=True))
+    ratio = median(second / first for first, second in rates)
+    print(f"longpipe's own {ours:.2f} million packets/s, module {theirs:.2f}: ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()
