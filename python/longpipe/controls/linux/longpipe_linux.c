@@ -42,9 +42,13 @@ struct flow {
 	bool started, established;
 	/* Whether nothing is in flight, so that the next segment starts a transmission. */
 	bool idle;
-	/* Whether the module itself asked for the reduction in progress (tcp_enter_cwr), which ends beyond cwr_end. */
+	/*
+	 * Whether the module itself asked for the reduction in progress (tcp_enter_cwr), which ends beyond cwr_end, the end of the
+	 * data sent before; segments delivered since.
+	 */
 	bool own_cwr;
 	u64 cwr_end;
+	u32 prr_delivered;
 	/* Offset of the timestamps of the receiver, which is drawn at random for each connection. */
 	bool has_ts_offset;
 	u32 ts_offset;
@@ -334,6 +338,22 @@ static void end_own_cwr(struct flow *f, const struct longpipe_ack *ack, const st
 	}
 }
 
+/* Moves the window toward the threshold in proportion to what arrives (RFC 6937), while nothing is lost. */
+static void reduce(struct flow *f, const struct longpipe_ack *ack, const struct longpipe_flight *flight)
+{
+	struct tcp_sock *tp = &f->tp;
+	s64 in_flight = segments(ack->in_flight, flight->mss), delivered = segments(ack->delivered, flight->mss);
+	s64 out = flight->max > f->cwr_end ? segments(flight->max - f->cwr_end, flight->mss) : 0;
+	s64 room = (s64)tp->snd_ssthresh - in_flight, more;
+
+	f->prr_delivered += (u32)delivered;
+	if (room < 0)
+		more = (s64)DIV_ROUND_UP((u64)tp->snd_ssthresh * f->prr_delivered, (u64)max(tp->prior_cwnd, 1U)) - out;
+	else
+		more = min(room, max((s64)f->prr_delivered - out, delivered) + 1);
+	tp->snd_cwnd = (u32)(in_flight + max(more, (s64)(out ? 0 : 1)));
+}
+
 static void control(struct flow *f, const struct longpipe_ack *ack, const struct longpipe_flight *flight)
 {
 	struct tcp_sock *tp = &f->tp;
@@ -398,7 +418,9 @@ static void on_ack(void *state, const struct longpipe_ack *ack, const struct lon
 		control(f, ack, flight);
 		answer_rate(f, grant);
 	} else {
-		if (ack->grows && !f->own_cwr)
+		if (f->own_cwr)
+			reduce(f, ack, flight);
+		else if (ack->grows)
 			ops_of(f)->cong_avoid(sk_of(f), tp->snd_una, segments(ack->delivered, flight->mss));
 		update_rate(f, ack->paced);
 	}
@@ -752,7 +774,6 @@ u32 tcp_tso_autosize(const struct sock *sk, unsigned int mss, int least)
 	return max((u32)(bytes / mss), (u32)least);
 }
 
-/* The window falls at once, not in proportion to what arrives, because the sender learns of it with the answer to this ACK. */
 void tcp_enter_cwr(struct sock *sk)
 {
 	struct flow *f = (struct flow *)sk;
@@ -767,5 +788,5 @@ void tcp_enter_cwr(struct sock *sk)
 	set_state(f, TCP_CA_CWR);
 	f->own_cwr = true;
 	f->cwr_end = tp->bytes_acked + (u32)(tp->snd_nxt - tp->snd_una);
-	tp->snd_cwnd = min(tp->snd_cwnd, tp->snd_ssthresh);
+	f->prr_delivered = 0;
 }
