@@ -152,9 +152,11 @@ soak:
 		--cases $(CASES) --from $(FROM) $(if $(LINKS),--links $(LINKS)) --out results/soak
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 
-# Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/.
+# Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/. Then single damaged
+# bytes of a store, each read of which is right or says so.
 fuzz: $(VENV)/.built
 	$(BIN)/python tests/fuzz.py --cases $(FILES)
+	$(BIN)/python tests/flips.py
 
 # The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.
 golden:

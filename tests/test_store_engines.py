@@ -1,7 +1,10 @@
 """Stored runs belong to an engine's number: what builds before it had one stored, and what becomes of another number."""
 
+import json
+import math
 import sqlite3
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from longpipe import Scenario, _core, simulate
+from longpipe.design import Design, Factor
 from longpipe.store import Store, migrations, pack, schema, studies
 from longpipe.store.engines import earlier_names
 from longpipe.study import Study
@@ -253,10 +257,12 @@ GROUP = {"network": {"kind": "dumbbell", "group": [{"name": "new", "tcp": {"reco
         ({"network": {"kind": "dumbbell", "group": [{"name": "voice", "traffic": {"kind": "cbr", "rate": "64 kbit/s"}}]}, **MARKS}, False),
         ({"network.sources": 2, "network.vbr": {"period": "3 ms"}, "switch.scheduler": {"kind": "priority"}}, False),
         ({"framing": "ip", "switch.buffer": "100 packets", "network.path": {"rate": [["0 s", "50 Mbit/s"]]}}, False),
+        ({"traffic": {"kind": "web", "cycle": "5 ms"}}, False),
+        ({"traffic": {"kind": "web", "cycle": "5 ms"}, "framing": "ip", "switch.buffer": "100 packets"}, True),
     ],
     ids=[
         "sack", "timestamps", "unused", "marks", "red", "ledbat", "rack", "rfc6675", "hybla", "groups", "vegas", "group-of-vegas",
-        "bic", "bbr", "bbr3", "pie", "fq-codel", "datagrams", "vbr", "path",
+        "bic", "bbr", "bbr3", "pie", "fq-codel", "datagrams", "vbr", "path", "web-of-cells", "web-of-packets",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("engine", ["2", "6"])
@@ -273,3 +279,41 @@ def test_engine_6_holds_but_for_what_engine_7_changed(
             database.execute(statement)
     with closing(Store(tmp_path / "runs.db")) as store:
         assert store.has(scenario, 1) is stays
+
+
+def test_an_export_says_which_runs_an_upgrade_left_out(tmp_path: Path) -> None:
+    design = Design.full_factorial(SHORT, [Factor.over("tcp.recovery", ["sack", "rack"])])
+    path = tmp_path / "runs.db"
+    with closing(Store(path)) as store:
+        Study(design, store, "both").run(workers=1)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("update runs set engine = '6'")
+        database.execute("update studies set engine = '6'")
+        for statement in downgrade(8):
+            database.execute(statement)
+    told = longpipe("study", "export", "both", "-o", str(tmp_path / "runs.csv"), "--store", str(path)).stdout
+    assert told.startswith("1 runs: ")
+    assert f"Left out: 1 runs of engine 6, whose results engine {_core.__engine__} does not have" in told
+    assert list(pd.read_csv(tmp_path / "runs.csv")["tcp.recovery"]) == ["sack"]
+
+
+@pytest.mark.parametrize("size", ["100 B", "512 B", "2000 B", "100 kB"])
+def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: str) -> None:
+    """Engine 6 did not count short segments, on which the most that cells can carry depends."""
+    scenario = SHORT.with_(traffic={"kind": "transfer", "size": size}, **{"tcp.recovery": "sack"})
+    result = simulate(scenario, 1)
+    assert math.isfinite(result.efficiency)
+    path = tmp_path / "runs.db"
+    with closing(Store(path)) as store:
+        store.save(scenario, 1, pack(result))
+    with closing(sqlite3.connect(path)) as database, database:
+        (packed,) = database.execute("select summary from summaries").fetchone()
+        summary = json.loads(zlib.decompress(packed))
+        del summary["flows"]["short_bytes"]
+        database.execute("update summaries set summary = ?", (zlib.compress(json.dumps(summary).encode()),))
+        database.execute("update runs set engine = '6'")
+        for statement in downgrade(8):
+            database.execute(statement)
+    with closing(Store(path)) as store:
+        assert store.require(scenario, 1).efficiency == result.efficiency
+        assert list(studies.all_runs(store)["efficiency"]) == [result.efficiency]

@@ -2,7 +2,7 @@
 
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -12,9 +12,17 @@ from pyarrow import csv, parquet
 
 from longpipe.files import write_bytes
 
+# What spreadsheets take for the begin of a formula: OWASP, CSV injection.
+FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
-def write_table(frame: pd.DataFrame, path: Path) -> None:
-    """Writes .csv, .parquet or .json (a list of rows) in one step; nan is an empty field, or null."""
+
+def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> None:
+    """Writes .csv, .parquet or .json (a list of rows) in one step; nan is an empty field, or null.
+
+    If `neutral`, texts that a spreadsheet would take for a formula begin with an apostrophe; numbers stay.
+    """
+    if neutral:
+        frame = _neutral(frame)
     if path.suffix == ".json":
         names = list(map(str, frame.columns))
         columns = [_plain(frame[name]) for name in frame]
@@ -38,3 +46,15 @@ def _plain(column: pd.Series) -> list[Any]:
     # pandas takes half a second to format 100 000 of them.
     texts: list[str] = np.datetime_as_string(column.to_numpy(dtype="datetime64[us]"), timezone="UTC").tolist()
     return [None if missing else text for text, missing in zip(texts, column.isna().tolist(), strict=True)]
+
+
+def _neutral(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with an apostrophe before each text, heads included, that begins like a formula."""
+
+    def neutral(value: Any) -> Any:  # noqa: ANN401 - a cell
+        return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
+
+    texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    changed = frame.copy()
+    changed[texts] = frame[texts].map(neutral)
+    return changed.rename(columns=neutral)

@@ -86,10 +86,11 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
         return any(links[k]["from"] == entry and nodes[links[k]["to"]]["kind"] == "switch" for k in flow["route"])
 
     for flow in list(filter(crosses, resolved["flows"])) or resolved["flows"]:
-        sent_bytes, short_bytes = sent[flow["name"]]
+        segments, sent_bytes, counted_bytes = sent[flow["name"]]
         tcp, traffic = flow["tcp"], flow["traffic"]
         if traffic["kind"] in OVER_TCP:
             mss, headers = tcp["mss_bytes"], packet_bytes(0, tcp["timer"].get("timestamps", False))
+            short_bytes = short_of(traffic, mss, segments, sent_bytes) if counted_bytes is None else counted_bytes
             full = wire.share(mss, headers)
             yield Offer(full, math.inf)
             # Only for cells: a shorter segment may fill its last cell better.
@@ -126,13 +127,27 @@ class _Wire:
         return max(shares)
 
 
-def _sent(columns: Columns) -> dict[str, tuple[float, float]]:
-    """Returns the payload sent by each flow and part of a split flow, and its part in short segments [bytes]."""
-    found: dict[str, tuple[float, float]] = {}
+def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
+    """Payload that was sent in segments shorter than the MSS, for runs stored before it was counted [bytes].
+
+    Full segments have no payload missing. Of a file only the last segment is short, as often as it was sent. Otherwise
+    all that was sent may have been in short segments; `store.engines` has runs of such traffic repeated.
+    """
+    missing = mss * segments - sent_bytes
+    last = traffic["size_bytes"] % mss if traffic["kind"] == "transfer" else 0
+    if missing == 0:
+        return 0.0
+    return missing // (mss - last) * last if last and missing % (mss - last) == 0 else sent_bytes
+
+
+def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
+    """Segments of each flow and each part of a split flow, their payload, and that of short segments if it is known."""
+    found: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})
-        sent = np.asarray(rows.get("sent_bytes", ()), dtype=float)
-        # Runs stored by early versions lack this counter: all segments may be short.
-        short = np.asarray(rows.get("short_bytes", sent), dtype=float)
-        found |= zip(rows.get(name, ()), zip(sent.tolist(), short.tolist(), strict=True), strict=True)
+        segments, sent = (
+            np.asarray(rows.get(one, ()), dtype=float).tolist() for one in ("sent_segments", "sent_bytes")
+        )
+        short = np.asarray(rows["short_bytes"], dtype=float).tolist() if "short_bytes" in rows else [None] * len(sent)
+        found |= zip(rows.get(name, ()), zip(segments, sent, short, strict=True), strict=True)
     return found

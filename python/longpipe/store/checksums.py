@@ -60,13 +60,14 @@ def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
         raise DamagedError(what)
 
 
-def check_integrity(connection: sa.Connection) -> None:
-    """DamagedError if SQLite finds its tables or indices inconsistent; PostgreSQL looks after its own."""
+def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) -> None:
+    """DamagedError if SQLite finds tables, by default all, inconsistent with their indices; a server checks its own."""
     if connection.dialect.name != "sqlite":
         return
-    lines = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one().splitlines()
-    if lines != ["ok"]:
-        raise DamagedError(lines[-1])
+    for what in [table.name for table in tables] or ["1"]:
+        lines = str(connection.exec_driver_sql(f"PRAGMA integrity_check({what})").scalars().first()).splitlines()
+        if lines != ["ok"]:
+            raise DamagedError(lines[-1])
 
 
 def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:

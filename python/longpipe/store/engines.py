@@ -40,10 +40,17 @@ _CHANGED_BY_7: Final = (
 )  # fmt: skip
 # One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
+
+
+def _is_web_of_cells(text: str) -> bool:
+    """Whether files of any length go as cells: how much went in short segments, which engine 7 counts, is unknown."""
+    return '"kind": "web"' in text and '"framing": "aal5"' in text
+
+
 # Engines, the latest first, each with whether the next one changed the runs of a scenario, whose fields are JSON here.
 # Parameters of Vegas stand in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None),
+    (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
     (_FIFTH, lambda text: '"bbr"' in text),
     (_FOURTH, lambda text: '"bic"' in text or ('"rack"' in text and _MARKS.search(text) is not None)),
     (_THIRD, lambda text: '"congestion": "vegas"' in text),

@@ -139,3 +139,6 @@ STUDY_RUNS: Final = sa.Table(
     sa.Column("replication", sa.Integer, primary_key=True),
     sa.Column("seed", sa.String(20), nullable=False),
 )
+
+# Tables of which some queries only count the rows.
+COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)

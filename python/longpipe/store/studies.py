@@ -148,10 +148,12 @@ def overview(store: Store) -> list[Overview]:
     )  # fmt: skip
     with store.reading() as connection:
         found = [row._mapping for row in checksums.rows_of(connection, query)]
+        store.check_integrity(connection)
         for row in found:
             checksums.check(row, checksums.STUDY, f"study {row['name']!r}")
             if row["planned"] != row["runs"]:
                 raise DamagedError(f"study {row['name']!r} has {row['planned']} of its {row['runs']} runs")
+            _check_plan(connection, row["name"], row["plan"])
             _check_receipts(row["name"], row["finished"], row["receipts"])
     return [Overview(**{field.name: row[field.name] for field in fields(Overview)}) for row in found]
 
@@ -169,6 +171,8 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
         )
         query = _of_study(sa.select(state, sa.func.count()), record).group_by(state)
         found = {row[0]: row[1] for row in connection.execute(query)}
+        store.check_integrity(connection)
+        _check_plan(connection, record.name, record.plan)
         _check_receipts(record.name, 0, found.get(_GONE, 0))
         if sum(found.values()) != record.runs:
             raise DamagedError(f"study {record.name!r} has {sum(found.values())} of its {record.runs} runs")
@@ -234,6 +238,21 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     }
 
 
+def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
+    """Number of a study's runs that only other engines finished, by engine: an upgrade did not adopt their results."""
+    other = RUNS.alias()
+    same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
+    query = (
+        _of_study(sa.select(other.c.engine, sa.func.count()), record)
+        .join(other, sa.and_(same_run, other.c.engine != record.engine))
+        .where(RUNS.c.id.is_(None))
+        .group_by(other.c.engine)
+        .order_by(other.c.engine)
+    )
+    with store.reading() as connection:
+        return {row[0]: row[1] for row in checksums.rows_of(connection, query)}
+
+
 def all_runs(store: Store) -> pd.DataFrame:
     """A row for every run of a store, the first finished first, whatever its study and engine.
 
@@ -281,6 +300,21 @@ def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
         checksums.check({**row, "engine": engine}, checksums.RUN, f"the run of {where}")
         if row["receipt"] != row["checksum"]:
             raise DamagedError(f"the receipt of {where}")
+
+
+def _check_plan(connection: sa.Connection, name: str, plan: str) -> None:
+    """DamagedError unless the points and runs of a study are those that its row was stored with."""
+    points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
+    runs = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
+    found = checksums.of_plan(
+        checksums.rows_of(connection, points.where(STUDY_POINTS.c.study == name).order_by(STUDY_POINTS.c.point)),
+        checksums.rows_of(
+            connection,
+            runs.where(STUDY_RUNS.c.study == name).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication),
+        ),
+    )
+    if found != plan:
+        raise DamagedError(f"the runs of study {name!r}")
 
 
 def _check_receipts(study: str, finished: int, receipts: int) -> None:

@@ -167,6 +167,10 @@ class Study:
             changed_at=self._record.changed_at,
         )
 
+    def left_behind(self) -> dict[str, int]:
+        """Number of runs that only other engines finished, by engine: their results may differ from this engine's."""
+        return studies.left_behind(self.store, self._record)
+
     def runs(self, *, finished_only: bool = False) -> pd.DataFrame:
         """A row for every run, finished or not, and how it went: see `store.studies.runs`.
 

@@ -105,6 +105,13 @@ def export(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv, .parquet or .json file.")
     ] = None,
     where: _Where = None,
+    neutral: Annotated[
+        bool,
+        typer.Option(
+            "--neutral",
+            help="Put an apostrophe before texts that begin with =, +, - or @, which spreadsheets would calculate.",
+        ),
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Export finished runs as a table with levels, seed, measures, scenario digest, engine and machine."""
@@ -115,4 +122,4 @@ def export(
     check_file("--output", output)
     from longpipe.cli.study import actions
 
-    actions.export(name, store, where or [], output)
+    actions.export(name, store, where or [], output, neutral=neutral)

@@ -122,20 +122,29 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
             console.print("none besides what every run has", style="dim")
 
 
-def export(name: str | None, url: str | None, where: Sequence[str], output: Path) -> None:
+def export(name: str | None, url: str | None, where: Sequence[str], output: Path, *, neutral: bool) -> None:
     """Exports the finished runs of a study or of the whole store."""
     from longpipe.analysis.conditions import matching
     from longpipe.export import write_table
 
     with opened(url, readonly=True) as store:
+        left: dict[str, int] = {}
         if name is None:
             runs = studies.all_runs(store)
         else:
             study = Study.open(name, store)
             runs = study.runs(finished_only=True).drop(columns=["state", "message"]).assign(engine=study.engine)
+            left = study.left_behind()
     chosen = matching(runs, where)
-    write_table(chosen, output)
-    terminal().print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+    write_table(chosen, output, neutral=neutral)
+    console = terminal()
+    console.print(f"{len(chosen)} runs: {output}", markup=False, soft_wrap=True)
+    for engine, count in left.items():
+        console.print(
+            f"Left out: {count} runs of engine {engine}, whose results engine {engine_version()} does not have; "
+            f"`longpipe study run {name}` repeats them",
+            markup=False, soft_wrap=True, style="yellow",
+        )  # fmt: skip
 
 
 def _show_status(study: Study, console: Console) -> None:
