@@ -1,12 +1,25 @@
 """Names with control characters, which a terminal would obey, and with Rich's markup: both are shown as they are."""
 
+import re
+from contextlib import closing
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 
 from live_programs import IDLE, live
-from longpipe.cli.safe import Console
+from longpipe import Scenario, pictures, simulate
+from longpipe.cli.safe import Console, echo
+from longpipe.design import Design, Factor
 from longpipe.errors import plain
+from longpipe.export import write_table
+from longpipe.pictures.saving import save_as, to_svg
+from longpipe.report.page import render
+from longpipe.report.parts import Report
+from longpipe.report.svg import Palette
+from longpipe.store import Store
+from longpipe.study import Study
 from test_store_versions import longpipe
 
 NAME = "\x1b[31mred\x9b2J\u202e"
@@ -40,3 +53,77 @@ def test_a_name_is_no_markup_of_a_live_path(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('name = "[/x]\\u001b[2J"\n' + IDLE)
     done = live(str(tmp_path / "a.toml"), "--", "true")
     assert (done.returncode, done.stderr.partition(", ")[0]) == (0, r"live: [/x]\x1b[2J")
+
+
+# What Matplotlib would take for a formula, and could not read.
+FORMULA = "$\\frac{$ \x1b[31m"
+SCENARIO = Scenario(name=FORMULA, duration="20 ms", network={"kind": "dumbbell", "sources": 2})
+
+
+def test_commands_write_lines_by_one_function_that_shows_controls(capsys: pytest.CaptureFixture[str]) -> None:
+    echo(f"a\tb\n{NAME}")
+    assert capsys.readouterr().out == f"a\tb\n{plain(NAME)}\n"
+    sources = Path(__file__).parent.parent / "python/longpipe/cli"
+    direct = {
+        str(file.relative_to(sources)): re.findall(r"typer\.echo\((.*?)[,)]", file.read_text())
+        for file in sources.rglob("*.py")
+        if file.name != "safe.py" and "typer.echo(" in file.read_text()
+    }
+    # Texts of the package itself.
+    assert direct == {
+        "__init__.py": [
+            'f"longpipe {_core.__version__}\\nengine {_core.__engine__}\\nscenario schema {schema_version('
+        ],
+        "init.py": ["text"],
+        "lab.py": ["found"],
+    }
+
+
+@pytest.mark.parametrize("kind", ["window", "sequence", "queue", "throughput", "rtt", "network"])
+def test_pictures_show_names_as_they_are(tmp_path: Path, kind: str) -> None:
+    shown = f"$\\frac{{$ {plain(chr(27))}[31m"
+    traced = SCENARIO.with_(**{f"traces.{one}": True for one in ("cwnd", "sequence", "vc_queue", "rtt", "arrivals")})
+    figure = pictures.network(traced) if kind == "network" else getattr(pictures, kind)(simulate(traced))
+    svg = to_svg(figure, kind)
+    assert "\x1b" not in svg
+    assert shown in svg
+    save_as(figure, tmp_path / "a.pdf")
+
+
+def test_a_title_in_axes_of_a_caller_is_no_formula() -> None:
+    figure, ax = plt.subplots()
+    pictures.window(simulate(SCENARIO.with_(**{"traces.cwnd": True})), flows=["flow1"], ax=ax)
+    figure.canvas.draw()
+    assert ax.get_title().startswith(f"$\\frac{{$ {plain(chr(27))}[31m")
+    # Numbers of an axis stay formulas where Matplotlib has them so.
+    ax.set_yscale("log")
+    figure.canvas.draw()
+    plt.close(figure)
+
+
+def test_levels_of_a_study_are_no_formulas(tmp_path: Path) -> None:
+    base = Scenario(duration="2 ms")
+    levels = {"$a": "900 cells", "$\\frac{$": "500 cells"}
+    with closing(Store(tmp_path / "runs.db")) as store:
+        study = Study(Design.full_factorial(base, [Factor.over("switch.buffer", levels, "kind")]), store, FORMULA)
+        study.run(workers=1)
+        figure = pictures.sweep(study, "kind", "efficiency")
+    assert r"$\frac{$" in to_svg(figure, "sweep")
+
+
+def test_pages_show_controls_as_escapes() -> None:
+    page = render(Report("t", (f"<b>{NAME}\x00",), ()), Palette())
+    assert not {"\x1b", "\x00"} & set(page)
+    assert f"&lt;b&gt;{plain(NAME)}" in page
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
+def test_cells_that_begin_like_a_formula_are_neutral_on_request(tmp_path: Path, suffix: str) -> None:
+    frame = pd.DataFrame({"=name": ["=1+1", "+1", "-1", "@a", "\ta", "a=1", None], "n": [-1.5, 2, 3, 4, 5, 6, 7]})
+    read = {".csv": pd.read_csv, ".json": pd.read_json, ".parquet": pd.read_parquet}[suffix]
+    write_table(frame, tmp_path / f"a{suffix}")
+    assert list(read(tmp_path / f"a{suffix}")["=name"])[:6] == list(frame["=name"])[:6]
+    write_table(frame, tmp_path / f"a{suffix}", neutral=True)
+    found = read(tmp_path / f"a{suffix}")
+    assert list(found["'=name"])[:6] == ["'=1+1", "'+1", "'-1", "'@a", "'\ta", "a=1"]
+    assert list(found["n"]) == list(frame["n"])

@@ -12,6 +12,7 @@ import pytest
 
 from longpipe import Scenario, ScenarioError
 from longpipe.analysis.asked import NamedMeasure
+from longpipe.inputs.table import Table, read_table
 from longpipe.run import simulate
 from longpipe.scenario import Cbr, Dumbbell, Graph, Group, Switch, Voice
 from longpipe.scenario.network import Flow
@@ -183,3 +184,22 @@ def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
         addresses = b"".join(ipaddress.ip_address(address).packed for address in ends[:2])
         words = [*struct.unpack("!4H", addresses), 17, int(length), *map(int, ends[2:]), int(length), int(checksum, 16)]
         assert sum(words) % 0xFFFF == 0
+
+
+def test_a_file_of_arrivals_is_read_once_however_many_flows_name_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("time,bytes\n0,100\n")
+    own = {"traffic": {"kind": "arrivals", "file": str(tmp_path / "a.csv")}}
+    group = [{"name": "a", "count": 50, **own}, {"name": "b", "count": 50, **own}]
+    reads: list[str] = []
+
+    def counting(file: str, needs: str) -> Table:
+        reads.append(file)
+        return read_table(file, needs)
+
+    monkeypatch.setattr("longpipe.scenario.datagrams.read_table", counting)
+    network = {"kind": "dumbbell", "group": group}
+    scenario = Scenario(framing="ip", duration="10 ms", network=network, switch={"buffer": "100 packets"})
+    assert len(scenario.resolved["flows"]) == 100
+    assert len(reads) == 1

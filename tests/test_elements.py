@@ -202,3 +202,33 @@ def test_the_command_warns_of_old_elements(tmp_path: Path) -> None:
     ]
     done = CliRunner().invoke(app, words)
     assert "satellites have elements of more than 14 days" in done.output
+
+
+def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Path) -> None:
+    second = TLE.replace("25544", "25545").replace("ISS (ZARYA)", "second")
+    # Of 25545 the sum of the digits is one more.
+    lines = [
+        line[:-1] + str((int(line[-1]) + 1) % 10) if line[:2] in ("1 ", "2 ") else line for line in second.splitlines()
+    ]
+    written(tmp_path, "1 2\n" + TLE + "\n".join(lines) + "\n", "tles.txt")
+    assert len(Constellation.of_file(tmp_path).links) == 0
+    written(tmp_path, "0 1\n", "isls.txt")
+    found = Constellation.of_file(tmp_path)
+    assert (found.names, found.links.tolist()) == (["ISS (ZARYA)", "second"], [[0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [
+        (None, ": a folder without tles.txt; needs a file of TLEs or OMMs, or a folder of Hypatia"),
+        ("0 2\n", "/isls.txt:1: '0 2'; needs two of the 1 satellites, from 0"),
+        ("\n0 x\n", "/isls.txt:2: '0 x'; needs a line for each link, two numbers of satellites, as in 0 1"),
+    ],
+)
+def test_another_folder_is_refused_in_one_line(tmp_path: Path, links: str | None, said: str) -> None:
+    if links is not None:
+        written(tmp_path, TLE, "tles.txt")
+        written(tmp_path, links, "isls.txt")
+    with pytest.raises(ScenarioError) as refused:
+        Constellation.of_file(tmp_path)
+    assert str(refused.value) == f"{tmp_path}{said}"

@@ -1,6 +1,7 @@
 """The layer that reads every input file: what is read, and what is refused in one line within bounded time."""
 
 import gzip
+import json
 import os
 import socket
 import tomllib
@@ -77,6 +78,27 @@ def test_gzip_of_several_members_with_zeros_behind_is_unpacked(tmp_path: Path) -
 def test_broken_gzip_is_named(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "file").write_bytes(content)
     assert refusal(tmp_path / "file") == said
+
+
+def outcome(file: Path) -> str:
+    """The line of the error, empty if the file was read."""
+    try:
+        read_bytes(file, "a file")
+    except ScenarioError as error:
+        return str(error)
+    return ""
+
+
+def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
+    content = gzip.compress(json.dumps([{"a": k, "b": k * k} for k in range(40)]).encode(), mtime=0)
+    read = 0
+    for at in range(len(content)):
+        (tmp_path / "file").write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+        line = outcome(tmp_path / "file")
+        read += line == ""
+        assert line == "" or line.startswith(f"{tmp_path / 'file'}: broken gzip (")
+    # Time, system and level of the head, and its first two bytes, without which it is no gzip.
+    assert read < 12
 
 
 def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> None:

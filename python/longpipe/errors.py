@@ -38,11 +38,17 @@ class RunError(RuntimeError):
 
 # C0 and C1 controls, DEL, separators of lines, and marks that turn the direction of text.
 CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
 
 
 def plain(text: str) -> str:
     r"""Returns a text whose control characters are escapes, as in "\x1b[31m"."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def plain_lines(text: str) -> str:
+    """Returns a text whose control characters are escapes, but for tabs and ends of lines."""
+    return _WITHIN_LINES.sub(lambda found: plain(found[0]), text)
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:

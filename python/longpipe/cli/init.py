@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longpipe.cli.completers import among
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.examples import EXAMPLES, example
 from longpipe.files import check_file, write_text
@@ -42,7 +43,7 @@ def init(
         raise ScenarioError(f"FILE: {file} exists; needs the name of a new file")
     check_file("FILE", file)
     write_text(file, text)
-    typer.echo(f"Scenario: {file}")
+    echo(f"Scenario: {file}")
 
 
 def _all_fields() -> str:

@@ -12,6 +12,7 @@ import typer
 from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
 from longpipe.cli.run import scenario_with
+from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
@@ -226,7 +227,7 @@ def _save(figure: Figure, title: str | None, output: Path) -> None:
     if title is not None:
         figure.suptitle(wrapped(title), fontsize=11)
     save_as(figure, output)
-    typer.echo(f"Picture: {output}")
+    echo(f"Picture: {output}")
 
 
 def _existing(source: str) -> Path:
@@ -289,9 +290,9 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
         result = simulate(scenario, seed, bar.update)
     found = result.flow_limits
     for line in told(found):
-        typer.echo(f"{label}: limited by {line}" if label else f"limited by {line}")
+        echo(f"{label}: limited by {line}" if label else f"limited by {line}")
     for line in notes(found):
-        typer.echo(f"{label}: note: {line}" if label else f"note: {line}")
+        echo(f"{label}: note: {line}" if label else f"note: {line}")
     busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
     return Recorded(result.scenario, result.traces, called)
 
@@ -308,7 +309,7 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> N
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
             # A window is full of what queues before a link that is busy.
             queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
-            typer.echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
+            echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
 
 def _of_study(

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import typer
 
 from longpipe.cli import completers
+from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
@@ -61,7 +62,7 @@ def report(
     else:
         text = _papers(names or [name for name in IDS if (results / name / RECORD).is_file()], results)
     write_text(output, text)
-    typer.echo(f"Report: {output}")
+    echo(f"Report: {output}")
 
 
 # Pandas, Matplotlib and the papers take a second to load; other commands need not wait for them.

@@ -1,16 +1,13 @@
 """Output to terminals: control characters in names are shown as escapes, because a terminal would obey them."""
 
-import re
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import rich.console
+import typer
 from rich.segment import Segment
 
-from longpipe.errors import CONTROLS, plain
-
-# A line ends where a line of output ends.
-_WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
+from longpipe.errors import plain_lines
 
 
 class Console(rich.console.Console):
@@ -19,7 +16,12 @@ class Console(rich.console.Console):
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as Rich has it
         """Yields the segments of a renderable; styles and cursor movements are Rich's own and stay."""
         for segment in super().render(renderable, options):
-            if segment.control is None and _WITHIN_LINES.search(segment.text):
-                yield Segment(_WITHIN_LINES.sub(lambda found: plain(found[0]), segment.text), segment.style)
+            if segment.control is None and (shown := plain_lines(segment.text)) != segment.text:
+                yield Segment(shown, segment.style)
             else:
                 yield segment
+
+
+def echo(text: object, *, err: bool = False) -> None:
+    """Writes a line to standard output or, if `err`, to standard error."""
+    typer.echo(plain_lines(str(text)), err=err)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperCommand
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 
@@ -40,7 +41,8 @@ def satellites(
         str,
         typer.Argument(
             metavar="SHELL|FILE",
-            help=f"{BUILT_IN}; your own as ORBITSxSATELLITES:KM:DEGREES:PHASING; a file of TLEs or OMMs.",
+            help=f"{BUILT_IN}; your own as ORBITSxSATELLITES:KM:DEGREES:PHASING; a file of TLEs or OMMs; "
+            "a folder of Hypatia.",
         ),
     ],
     places: Annotated[
@@ -103,20 +105,20 @@ def satellites(
 
         if output is not None:
             write_table(found.table(), output)
-            typer.echo(f"Round trips: {output}")
+            echo(f"Round trips: {output}")
         if routes is not None:
             write_table(found.routes(), routes)
-            typer.echo(f"Routes: {routes}")
+            echo(f"Routes: {routes}")
     if picture is not None or chart is not None:
         from longpipe.pictures.satellites import round_trips_over_time, satellite_map
         from longpipe.pictures.saving import save_as
 
         if picture is not None:
             save_as(round_trips_over_time(found), picture)
-            typer.echo(f"Picture: {picture}")
+            echo(f"Picture: {picture}")
         if chart is not None:
             save_as(satellite_map(found, at), chart)
-            typer.echo(f"Map: {chart}")
+            echo(f"Map: {chart}")
 
 
 def _stations(places: list[str], count: int, elevation: float | None) -> list[Station]:
@@ -156,7 +158,7 @@ def _constellation(source: str, begin: str | None) -> Constellation:
 def _warn(source: str, found: RoundTrips) -> None:
     """Warns on stderr of elements that are old, and of satellites without a position."""
     for line in dict.fromkeys([*found.constellation.doubts, *found.doubts]):
-        typer.echo(f"warning: {source}: {line}", err=True)
+        echo(f"warning: {source}: {line}", err=True)
 
 
 def _tell(found: RoundTrips) -> None:
@@ -171,6 +173,6 @@ def _tell(found: RoundTrips) -> None:
         counted = "1 change" if changes == 1 else f"{changes} changes"
         line = f"{found.label(pair)}: {least:.2f} to {most:.2f} ms, median {middle:.2f} ms, {counted} of route"
         without = 1 - len(reached) / len(rtt)
-        typer.echo(line + (f", no route for {without:.1%} of the time" if without else ""))
+        echo(line + (f", no route for {without:.1%} of the time" if without else ""))
     if (rest := len(found.pairs) - MOST_TOLD) > 0:
-        typer.echo(f"and {rest} other pairs")
+        echo(f"and {rest} other pairs")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import TerminatedError, terminable
 
@@ -86,7 +87,7 @@ def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
     except ScenarioError as error:
         if chosen is not None:
             raise
-        typer.echo(f"note: {error}; nothing is kept", err=True)
+        echo(f"note: {error}; nothing is kept", err=True)
         store = Store()
     try:
         yield store
@@ -101,7 +102,7 @@ def repeatable(store: Store) -> Iterator[None]:
         with terminable():
             yield
     except KeyboardInterrupt as end:
-        typer.echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
+        echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
         _end(end)
 
 
@@ -115,7 +116,7 @@ def resumable(study: Study) -> Iterator[None]:
         finished = study.status().finished
         # Show the typed command, because its outputs are still missing.
         command = shlex.join(["longpipe", *sys.argv[1:]])
-        typer.echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
+        echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
         _end(end)
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import typer
-
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.files import read_from_files
 from longpipe.analysis.paths import most_held_bytes
+from longpipe.cli.safe import echo
 from longpipe.memory import limit_bytes, shown
 from longpipe.scenario import Scenario
 
@@ -23,19 +22,19 @@ MOST: Final = 3
 def warn(scenario: Scenario) -> None:
     """Says on stderr what was read from files, and warns of what `cautions` finds."""
     for line in read_from_files(scenario):
-        typer.echo(f"read: {line}", err=True)
+        echo(f"read: {line}", err=True)
     found = cautions(scenario)
     for line in found[:MOST]:
-        typer.echo(f"warning: {line}", err=True)
+        echo(f"warning: {line}", err=True)
     if len(found) > MOST:
-        typer.echo(f"warning: and {len(found) - MOST} more", err=True)
+        echo(f"warning: and {len(found) - MOST} more", err=True)
 
 
 def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
     """Warns on stderr of windows that exceed the memory limit `memory` or the available memory."""
     needed, limit = most_held_bytes(scenario.resolved), limit_bytes(memory)
     if needed > limit:
-        typer.echo(
+        echo(
             f"warning: memory: full windows take {shown(round(needed))}, {shown(limit)} are there; "
             "the run ends where it would take more",
             err=True,
@@ -51,4 +50,4 @@ def warn_of_replaced(result: Result) -> None:
 def warn_of_design(design: Design) -> None:
     """Prints `Design.warnings` on stderr."""
     for line in design.warnings:
-        typer.echo(f"warning: {line}", err=True)
+        echo(f"warning: {line}", err=True)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
-from longpipe.pictures.figure import Picture
+from longpipe.pictures.figure import Picture, as_written
 from longpipe.pictures.style import BLUE, GREEN
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
@@ -58,6 +58,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         figure.suptitle(title, fontsize=11)
     else:
         panel.set_title(title, fontsize=11)
+        as_written(panel)
     return figure  # type: ignore[return-value]
 
 

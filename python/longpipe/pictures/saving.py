@@ -7,6 +7,8 @@ from typing import Final
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from longpipe.errors import plain
+
 FORMATS: Final = ("png", "svg")
 
 
@@ -63,4 +65,4 @@ def _write(figure: Figure, file: Path | BytesIO, kind: str, name: str) -> None:
 
 
 def _words(text: str) -> str:
-    return " ".join(text.split())
+    return plain(" ".join(text.split()))

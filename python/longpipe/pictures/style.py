@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.figure import Picture
+from longpipe.pictures.figure import Picture, as_written
 
 # Unit of windows and sequence numbers.
 Unit = Literal["bytes", "segments"]
@@ -46,6 +46,7 @@ def panels(
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
         ax.set_title(wrapped(title), fontsize=11)
+        as_written(ax)
         return cast("Figure", ax.figure), [ax]
     if rows > MOST_PANELS:
         raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
@@ -81,6 +82,7 @@ def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
     """Draws one legend below all panels, or within the given axes."""
     if ax is not None:
         ax.legend(frameon=False, fontsize="small")
+        as_written(ax)
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1

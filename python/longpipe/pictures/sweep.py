@@ -19,7 +19,7 @@ from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, column_of, readable
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.figure import Picture
+from longpipe.pictures.figure import Picture, as_written
 from longpipe.pictures.style import BLUE, PALETTE, plain, wrapped
 
 if TYPE_CHECKING:
@@ -287,6 +287,7 @@ def _titled(figure: Figure, ax: Axes | None, title: str) -> None:
         figure.suptitle(wrapped(title), fontsize=11)
     else:
         ax.set_title(wrapped(title), fontsize=11)
+        as_written(ax)
 
 
 def _levels(study: Study, factor: str) -> list[Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from longpipe.errors import ScenarioError
 from longpipe.satellites.checks import doubts_of_epochs, doubts_of_errors, error_codes
 from longpipe.satellites.elements import read_elements
+from longpipe.satellites.hypatia import read_folder
 from longpipe.satellites.shells import Shell
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ECCENTRICITY: Final = 1e-7
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
 # Default minimum elevation: that of Starlink's user terminals.
 LEAST_ELEVATION_DEG: Final = 25.0
+_NO_LINKS: Final = np.empty((0, 2), dtype=np.int64)
 
 
 def sgp4_api() -> ModuleType:
@@ -104,17 +106,16 @@ class Constellation:
     def of_file(
         cls, path: Path, *, epoch: datetime | None = None, least_elevation_deg: float = LEAST_ELEVATION_DEG
     ) -> Constellation:
-        """Returns the satellites of a file of TLEs or OMMs, without links between them.
+        """Returns the satellites of a file of TLEs or OMMs, without links between them, or of a folder of Hypatia.
 
         Times count from `epoch`, by default the last epoch of the elements. `doubts` has warnings about elements that
         are old then, and about satellites without a position. Raises ScenarioError if none has a position.
         """
         sgp4_api()
-        elements = read_elements(path)
+        elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
         begin = max(one.epoch for one in elements) if epoch is None else epoch
         names = [one.name for one in elements]
         satellites = [one.satellite for one in elements]
-        links = np.empty((0, 2), dtype=np.int64)
         found = cls(path.name, names, satellites, begin, links, least_elevation_deg)
         errors, places, _ = found.array.sgp4(*found.julian(np.zeros(1)))
         codes = error_codes(errors[:, 0], places[:, 0])

@@ -1,6 +1,6 @@
 """The resolved scenario, as the core requires it: every field present, every quantity an integer."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,7 @@ from longpipe.scenario.checks import check, check_begin, check_classes, check_vb
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.datagrams import KINDS, core_datagrams
+from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import BESIDE_MOTION
@@ -219,10 +219,7 @@ class _Buffers:
 
 def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
-    # The file of each kind of arrivals is read once.
-    known = {
-        id(one): _traffic(one) for one in (scenario.traffic, *(flow.traffic for flow in topology.graph.flows)) if one
-    }
+    known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     starts = _Starts(scenario)
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         route, return_route = topology.routes[i]
@@ -241,8 +238,19 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Spl
         yield resolved
 
 
-def _traffic(traffic: Traffic) -> dict[str, Any]:
-    return core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
+def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[str, Any]]:
+    """The core's fields of each kind of traffic, by identity; a file is read once, however many flows name it."""
+    distinct = {id(one): one for one in (common, *own) if one is not None}
+    files: dict[str, dict[str, Any]] = {}
+    made: dict[int, dict[str, Any]] = {}
+    for key, traffic in distinct.items():
+        if isinstance(traffic, Arrivals):
+            if traffic.file not in files:
+                files[traffic.file] = core_datagrams(traffic)
+            made[key] = files[traffic.file]
+        else:
+            made[key] = core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
+    return made
 
 
 def _tcp(tcp: Tcp) -> dict[str, Any]:

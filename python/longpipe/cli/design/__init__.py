@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from longpipe.cli.completers import field_and_level
+from longpipe.cli.safe import echo
 from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
@@ -102,4 +103,4 @@ def design(
         run(planned, name, store, csv=csv, until=until, most=most, executor=executor, workers=workers, memory=memory)
     elif csv is not None:
         write_text(csv, planned.frame().to_csv(index=False))
-        typer.echo(f"Plan: {csv}")
+        echo(f"Plan: {csv}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from longpipe.cli.completers import among
+from longpipe.cli.safe import echo
 from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
@@ -136,5 +137,5 @@ def _shown_again(paper: str, seeds: int | None, folder: Path, json: str | None) 
     if json is not None:
         write_text(Path(json), report)
     sys.stdout.write(text)
-    typer.echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
+    echo(f"\nUnchanged since {finished}. Report, tables, runs and figures: {folder}")
     return True

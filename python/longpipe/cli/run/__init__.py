@@ -14,6 +14,7 @@ import typer
 from longpipe.captures import CaptureError
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.naming import check_whole
+from longpipe.cli.safe import echo
 from longpipe.cli.storing import MemoryOption, NoStoreOption, StoreOption, opened_if_wanted
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
@@ -120,7 +121,7 @@ def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
     scenario = Scenario.from_toml(file, dict(change(text) for text in changes))
     lines = (line.lstrip() for line in read_text(file, "a TOML file").split("\n"))
     if not any("=" in line for line in lines if not line.startswith("#")):
-        typer.echo(
+        echo(
             f"warning: {file}: no fields, so all is as on an ATM LAN of 1996; `longpipe init --example geo` has some",
             err=True,
         )

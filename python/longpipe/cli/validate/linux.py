@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_bytes, write_text
 from longpipe.validate.linux import LinuxCase, LinuxFlow
@@ -94,10 +95,10 @@ def linux(
         linux_shown.show(found, judged, asked=not alone)
         if csv is not None:
             write_text(Path(csv), found.series.to_csv(index=False))
-            typer.echo(f"Series: {csv}")
+            echo(f"Series: {csv}")
     if pcap is not None and found.linux.pcap is not None:
         write_bytes(Path(pcap), found.linux.pcap)
-        typer.echo(f"Packets of Linux: {pcap}", err=csv == "-")
+        echo(f"Packets of Linux: {pcap}", err=csv == "-")
     if not all(one.agrees for one in judged):
         raise typer.Exit(DIFFERENT)
 

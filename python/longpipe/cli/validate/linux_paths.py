@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 from longpipe.validate.linux import LinuxControl
@@ -51,7 +52,7 @@ def linux_paths(
         chosen = found[found["control"].isin(controls) & (found["path"] < paths)]
         if chosen.empty:
             raise ScenarioError(f"FILE: {str(file)!r}; needs finished runs of {', '.join(controls)}")
-        typer.echo(f"Linux {', '.join(chosen['kernel'].unique())}; seeds {_ranges(chosen['seed'].unique().tolist())}")
+        echo(f"Linux {', '.join(chosen['kernel'].unique())}; seeds {_ranges(chosen['seed'].unique().tolist())}")
         if not _show(judged(chosen), paths):
             raise typer.Exit(DIFFERENT)
 
@@ -64,9 +65,7 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
     from longpipe.validate.linux_paths_judged import COUNTS_SHARE, STEADY_SHARE, TIMES
 
     met = True
-    typer.echo(
-        f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}"
-    )
+    echo(f"{'control':<10}{'paths':>6}{'goodput and round trip':>24}{'losses and marks':>18}{'retransmitted':>15}")
     for control in CONTROLS:
         of = [one for one in found if one.control == control]
         if not of:
@@ -85,8 +84,8 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
         ]
         met = met and not misses
         note = f"  too few: {', '.join(misses)}" if misses else ""
-        typer.echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
-    typer.echo("paths that differ, longpipe relative to Linux:")
+        echo(f"{control:<10}{len(of):>6}{steady:>24}{lost:>18}{again:>15}{note}")
+    echo("paths that differ, longpipe relative to Linux:")
     for one in found:
         if one.differing:
             parts = (
@@ -95,14 +94,14 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
                 for each in one.differing
             )
             cause = CAUSES.get((one.control, one.path), "not traced")
-            typer.echo(f"  {one.control} {one.path}: {', '.join(parts)}; cause: {cause}")
-    typer.echo(
+            echo(f"  {one.control} {one.path}: {', '.join(parts)}; cause: {cause}")
+    echo(
         f"not judged: {', '.join(NOT_MODELLED)}, which longpipe does not model; the first third of goodput and round "
         "trip; windows over time and the order of losses"
     )
     short = sorted({one.control for one in found if sum(each.control == one.control for each in found) < paths})
     if short:
-        typer.echo(f"fewer than {paths} paths: {', '.join(short)}")
+        echo(f"fewer than {paths} paths: {', '.join(short)}")
     return met
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 from longpipe.validate.ns2_drops import Comparison, DropCase, compare
@@ -66,10 +67,10 @@ def ns2_drops(
         _show(comparison, terminal())
         if csv is not None:
             write_text(Path(csv), text)
-            typer.echo(f"Sequences: {csv}")
+            echo(f"Sequences: {csv}")
     if figure is not None:
         for file in _draw(comparison, Path(figure)):
-            typer.echo(f"Figure: {file}", err=csv == "-")
+            echo(f"Figure: {file}", err=csv == "-")
     if not comparison.same_order:
         raise typer.Exit(DIFFERENT)
 

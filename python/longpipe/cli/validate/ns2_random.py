@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file, write_text
 
@@ -55,6 +56,6 @@ def ns2_random(
         show_table(terminal(), table)
         if csv is not None:
             write_text(Path(csv), text)
-            typer.echo(f"Cases: {csv}")
+            echo(f"Cases: {csv}")
     if (rows["first_difference"].notna() & rows["rule"].isna()).any():
         raise typer.Exit(DIFFERENT)

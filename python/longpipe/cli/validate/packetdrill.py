@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 
 DIFFERENT = 1
@@ -26,9 +27,9 @@ def packetdrill(
 
     outcomes = [run_script(path, shown) for path, shown in _files(scripts)]
     for outcome in outcomes:
-        typer.echo(outcome)
+        echo(outcome)
     passed = sum(outcome.verdict == "pass" for outcome in outcomes)
-    typer.echo(f"{passed} of {len(outcomes)} pass")
+    echo(f"{passed} of {len(outcomes)} pass")
     if passed < len(outcomes):
         raise typer.Exit(DIFFERENT)
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import typer
 from rich.console import Console
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
 from longpipe.cli.progress import RunBar
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file, write_text
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
@@ -42,10 +42,10 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
         _show(table, terminal())
         if json is not None:
             write_text(Path(json), text)
-            typer.echo(f"JSON: {json}")
+            echo(f"JSON: {json}")
     if figure is not None:
         for file in _draw(found[0], Path(figure)):
-            typer.echo(f"Figure: {file}", err=json == "-")
+            echo(f"Figure: {file}", err=json == "-")
     return agree
 
 

@@ -1,0 +1,44 @@
+"""Folders of Hypatia (Kassing et al., IMC 2020): satellites in tles.txt, links between them in isls.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs import read_lines
+from longpipe.satellites.elements import read_elements
+from longpipe.satellites.satellite import Elements
+
+SATELLITES: Final = "tles.txt"
+LINKS: Final = "isls.txt"
+_NEEDS: Final = "a line for each link, two numbers of satellites, as in 0 1"
+
+
+def read_folder(folder: Path) -> tuple[list[Elements], np.ndarray]:
+    """Returns the satellites of a folder, and the links between them, pairs of their numbers; none without isls.txt."""
+    if not (folder / SATELLITES).exists():
+        raise ScenarioError(
+            f"{folder}: a folder without {SATELLITES}; needs a file of TLEs or OMMs, or a folder of Hypatia"
+        )
+    elements = read_elements(folder / SATELLITES)
+    file = folder / LINKS
+    pairs = _pairs(file, len(elements)) if file.exists() else []
+    return elements, np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _pairs(file: Path, count: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for number, line in enumerate(read_lines(file, _NEEDS), 1):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != 2 or not all(word.isascii() and word.isdigit() and len(word) <= 9 for word in words):
+            raise ScenarioError(f"{file}:{number}: {shown(line)}; needs {_NEEDS}")
+        one, other = map(int, words)
+        if one == other or max(one, other) >= count:
+            raise ScenarioError(f"{file}:{number}: {shown(line)}; needs two of the {count} satellites, from 0")
+        found.append((one, other))
+    return found
