@@ -18,6 +18,7 @@ from longpipe.validate.linux_compare import scenario
 
 TABLES = Path(__file__).parent / "data" / "linux"
 CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
+MODULES = pd.read_csv(TABLES / "modules.csv")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'").set_index("list")["lost"]
 # Controllers of longpipe that follow the code of a module of the same name.
 NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "westwood", "yeah")]
@@ -115,3 +116,26 @@ def test_parameters_of_linux_s_modules_do_what_they_are_for() -> None:
     slow, fast = (simulate(with_module(path, "cubic", hystart=on)) for on in (1, 0))
     peaks = [result.traces["cwnd"].query("time_s < 2")["cwnd_bytes"].max() for result in (slow, fast)]
     assert peaks[1] > 2 * peaks[0]
+
+
+def rows(name: str) -> pd.DataFrame:
+    return MODULES.query("control == @name")
+
+
+@pytest.mark.parametrize("name", ["lp", "nv"])
+def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(name: str) -> None:
+    result, (linux,) = simulate(with_module(case(), name), 1), rows(name).itertuples()
+    assert goodput_mbps(result, 20, 60) == pytest.approx(linux.goodput_mbps, rel=0.006)
+    steady = at(np.arange(200, 600) / 10, result.traces["rtt"], "srtt_s")
+    assert np.median(steady) * 1e3 == pytest.approx(linux.median_srtt_ms, rel=0.03)
+    assert int(result.ports["packets_lost_overflow"].sum()) == pytest.approx(linux.drops, rel=0.15)
+
+
+def test_cdg_backs_off_as_often_as_in_linux() -> None:
+    """By the means of eight draws each."""
+    results = [simulate(with_module(case(), "cdg"), seed) for seed in range(8)]
+    linux = rows("cdg")["goodput_mbps"]
+    ours = [goodput_mbps(result, 20, 60) for result in results]
+    spread = np.hypot(np.std(ours, ddof=1), linux.std()) / np.sqrt(8)
+    assert abs(np.mean(ours) - linux.mean()) <= 3 * spread
+    assert spread < 0.03 * linux.mean()
