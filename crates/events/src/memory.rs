@@ -1,19 +1,19 @@
-//! The memory that a run may take: counted where something grows to twice its size, never where it is used.
+//! Memory limit of a run. Memory is counted when a container doubles its capacity, so that normal use costs nothing.
 //!
-//! A run whose queues and records would pass its limit ends there, by unwinding with a `MemoryLimit`, and so does one
-//! that the machine has no more memory for. Who sets no limit has none.
+//! A run whose queues and records would exceed the limit ends by unwinding with a `MemoryLimit`, as does a run whose
+//! allocation fails. Without `limited` there is no limit.
 
 use std::cell::Cell;
 use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::panic::resume_unwind;
 
-/// Why a run ended: it has grown to its limit.
+/// Payload of the unwinding: the run needed more memory than its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// What it would hold next [byte].
+    /// Memory that the run would have held [byte].
     pub needed: u64,
-    /// What it may hold, or could [byte].
+    /// The limit, or the memory available at the failed allocation [byte].
     pub limit: u64,
 }
 
@@ -26,12 +26,12 @@ impl fmt::Display for MemoryLimit {
 impl std::error::Error for MemoryLimit {}
 
 thread_local! {
-    /// What this thread's run holds [byte].
+    /// Memory counted for this thread's run [byte].
     static HELD: Cell<u64> = const { Cell::new(0) };
     static LIMIT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
-/// Does a run of this thread that may hold so many bytes; one within another is counted by itself.
+/// Executes a run on this thread with a limit of `limit` bytes. A nested run has a count of its own.
 pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     struct Before(u64, u64);
     impl Drop for Before {
@@ -44,7 +44,7 @@ pub fn limited<T>(limit: u64, run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// The run is about to hold so many bytes more.
+/// Adds `bytes` to the count before an allocation; unwinds if it would exceed the limit.
 #[cold]
 pub fn take(bytes: u64) {
     let needed = HELD.get().saturating_add(bytes);
@@ -54,7 +54,7 @@ pub fn take(bytes: u64) {
     HELD.set(needed);
 }
 
-/// The run holds so many bytes less.
+/// Subtracts `bytes` from the count.
 #[cold]
 pub fn give_back(bytes: u64) {
     HELD.set(HELD.get().saturating_sub(bytes));
@@ -64,7 +64,7 @@ fn end(needed: u64, limit: u64) -> ! {
     resume_unwind(Box::new(MemoryLimit { needed, limit }))
 }
 
-/// Space for so many items, counted.
+/// Returns an empty list with capacity for `items` items, and counts it.
 #[cold]
 pub fn space<T>(items: usize) -> Vec<T> {
     take(bytes::<T>(items));
@@ -75,17 +75,17 @@ pub fn space<T>(items: usize) -> Vec<T> {
     space
 }
 
-/// What so many items take [byte].
+/// Returns the size of `items` items [byte].
 pub fn bytes<T>(items: usize) -> u64 {
     (items as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-/// A list that is counted as it grows.
+/// A container whose growth is counted.
 pub trait Growing<T> {
-    /// Makes room for one more item where there is none.
+    /// Ensures capacity for one more item.
     fn make_room(&mut self);
 
-    /// Adds an item, at the end of a list or a queue.
+    /// Appends an item.
     fn put(&mut self, item: T);
 }
 
@@ -140,7 +140,7 @@ impl<T: Ord> Growing<T> for BinaryHeap<T> {
     }
 }
 
-/// Counts twice the room, beside what there is, which goes when all is copied; how many items more that is.
+/// Counts a doubled capacity in addition to the present one, which is released after the copy. Returns the additional items.
 #[cold]
 fn doubled<T>(room: usize) -> usize {
     let more = room.max(4);
@@ -178,7 +178,7 @@ mod tests {
             }
         };
         assert_eq!(limited(1 << 20, fill(1000)), 2 * 1024 * 8);
-        // 32 KiB beside 16 KiB that are copied, and another list.
+        // 32 KiB in addition to the 16 KiB being copied, and another list.
         let limit = ended(|| limited(40 << 10, fill(4000))).expect("it needs 48 KiB");
         assert_eq!((limit.needed, limit.limit), (48 << 10, 40 << 10));
     }

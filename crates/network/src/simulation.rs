@@ -1,8 +1,8 @@
-//! A run of any scenario: the one place where its medium and engine are chosen.
+//! A run of any scenario. The medium (cells or packets) and the engine are selected here only.
 //!
-//! The reference engine moves every cell by itself, from port to port, and lets every packet arrive and depart by an event
-//! of its own. The train engine moves the first and the last cell of a frame alone, wherever the port allows it, and
-//! packets from one place where they may meet others to the next.
+//! The reference engine processes one event for each cell at each port, and for each arrival and departure of a packet.
+//! The train engine processes only the first and the last cell of a frame where the port allows it, and moves a packet
+//! from one shared port directly to the next. Results are identical.
 
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
@@ -40,7 +40,7 @@ enum Engines<P: Probe> {
     PacketsInTheOpen(Box<Run<P, Reference>>),
 }
 
-/// The same of a run, whatever carries its packets.
+/// Evaluates an expression for a run of either medium.
 macro_rules! of {
     ($engines:expr, $run:ident => $what:expr) => {
         match $engines {
@@ -53,12 +53,13 @@ macro_rules! of {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// A run at time zero.
+    /// Returns a run at time zero.
     ///
     /// # Errors
-    /// The first thing that is wrong with the scenario.
+    /// The first problem of the scenario.
     ///
-    /// Here and in all that follows a run unwinds with a `MemoryLimit` where it needs more than it may have.
+    /// # Panics
+    /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
@@ -97,7 +98,7 @@ impl<P: Probe> Simulation<P> {
         }))
     }
 
-    /// Handles up to `events` events; false once the run is over.
+    /// Processes up to `events` events; returns false at the end of the run.
     pub fn advance(&mut self, events: u64) -> bool {
         of!(&mut self.0, run => run.advance(events))
     }
@@ -107,23 +108,24 @@ impl<P: Probe> Simulation<P> {
         while self.advance(u64::MAX) {}
     }
 
-    /// Handles all that happens up to `time`, which then it is: no earlier than it was, and no later than the end.
+    /// Processes all events up to `time` and sets the clock to it. `time` must not lie before the present time or after
+    /// the end.
     pub fn advance_to(&mut self, time: Time) {
         of!(&mut self.0, run => run.advance_to(time));
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_due(&mut self) -> Time {
         of!(&mut self.0, run => run.next_due())
     }
 
-    /// No packet of a program outside reaches its host before this, if none enters; likewise.
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further packet enters.
     pub fn horizon(&mut self) -> Time {
         of!(&mut self.0, run => run.horizon())
     }
 
-    /// A packet of a program outside enters at `time`, after all else that happens then, where circuit `vc` of a foreign flow
-    /// begins.
+    /// Injects an external packet at the start of circuit `vc` of a foreign flow at `time`, after all other events of
+    /// that time.
     pub fn enter(&mut self, time: Time, vc: Circuit, packet: ForeignPacket) {
         of!(&mut self.0, run => {
             run.advance_to(time);
@@ -131,41 +133,41 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// What became of such packets since this was last emptied, in the order in which it happened.
+    /// Returns the outcomes of external packets since the caller last emptied the list, in the order of time.
     pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
         of!(&mut self.0, run => &mut run.hosts.outcomes)
     }
 
-    /// Ends the run at the time that it is, rather than when its scenario does.
+    /// Ends the run at the present time instead of the end of the scenario.
     pub fn stop(&mut self) {
         of!(&mut self.0, run => run.hosts.clock.end = run.hosts.clock.now);
     }
 
-    /// Fraction of the simulated time that is over.
+    /// Returns the elapsed fraction of the simulated time.
     pub fn progress(&self) -> f64 {
         of!(&self.0, run => run.progress())
     }
 
-    /// Counters of a finished run.
+    /// Returns the counters of a finished run.
     ///
     /// # Errors
-    /// Cells or bytes that are not accounted for.
+    /// A violated conservation law of cells or bytes.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         of!(&mut self.0, run => run.report())
     }
 
-    /// The probe with what it has seen so far.
+    /// Returns the probe with the records so far.
     pub fn probe(&self) -> &P {
         of!(&self.0, run => &run.hosts.probe)
     }
 
-    /// The probe with what it saw.
+    /// Returns the probe with all records.
     pub fn into_probe(self) -> P {
         of!(self.0, run => run.hosts.probe)
     }
 }
 
-/// What a run holds whatever happens in it [byte], but for the tables of its ports.
+/// Returns the memory that every run of the scenario needs, without the tables of its ports [byte].
 fn fixed_bytes(scenario: &Scenario) -> u64 {
     let steps = scenario.flows.iter().map(|flow| {
         flow.ways(false)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 _READING: Final = (
     "Means over the seeds; ± is half of the 95 % confidence interval, which is wide with few seeds. "
-    f"{NOTHING} means that a run has no value: for example, a 95 % quantile of page load times if more than 5 % of the pages "
-    "were incomplete at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that its rows "
-    "change."
+    f"{NOTHING} means that a run has no value: for example, a 95 % quantile of page load times if more than 5 % of the "
+    "pages were incomplete at its end. Below each table are its runs, in bit/s, s and shares, and the scenario that "
+    "its rows change."
 )
 
 

@@ -1,4 +1,4 @@
-//! Which hosts packets may reach ahead of time, and what their end points will do by themselves.
+//! Hosts to which packets may be delivered early, and the next spontaneous actions (timers, starts) of their end points.
 
 use super::promises::Promises;
 use crate::packets::{Circuit, Link};
@@ -6,35 +6,36 @@ use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, Scenario};
 use longpipe_events::{Entity, Tournament};
 
-/// Which hosts packets may reach ahead of time.
+/// Hosts to which packets may be delivered early (see `hosts.rs`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ahead {
-    /// By link, if it is the only way into such a host.
+    /// By link: the host, if the link is the only input of such a host.
     pub(super) hosts: Vec<Option<Host>>,
-    /// Link into the host and number there of each end point, likewise: by the circuit that it
-    /// sends on.
+    /// By circuit on which an end point sends: the link into its host, and the number of the end point there. None for
+    /// hosts without early delivery.
     pub(super) places: Vec<Option<(Link, Entity)>>,
-    /// While something happens ahead of time, what follows from it does not.
+    /// True during an early delivery; packets sent in response are then not delivered early.
     pub(crate) busy: bool,
-    /// Whether what comes in order has a way of its own beside that of plain packets: some sender keeps records, or some ACKs wait,
-    /// and all hosts send at once.
+    /// Whether in-order data have a fast path besides that of plain packets. True if some sender keeps records or some
+    /// ACKs are delayed, and no host adds jitter.
     pub(crate) in_order: bool,
 }
 
-/// A host that packets may reach ahead of time.
+/// A host to which packets may be delivered early.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
-    /// Its end points, by the circuits that they send on, senders first.
+    /// The circuits on which its end points send, senders first.
     pub(super) ends: Vec<Circuit>,
-    /// Whether what they send is at the host's interface at once.
+    /// Whether packets reach the host's interface without jitter.
     pub(super) sends_at_once: bool,
-    /// When each end point next does something by itself, or earlier.
+    /// For each end point, a lower bound on the time of its next timer or start.
     pub(super) next: Tournament,
 }
 
 impl Ahead {
-    /// Hosts with one way in, over links that tell when packets arrive, whose end points are silent between their timers and
-    /// send nothing to each other; none if a probe watches, where routes change, or in the reference engine.
+    /// Returns the hosts with early delivery: hosts with a single input, over a link with predictable arrivals, whose
+    /// end points act only on packets, timers and starts and do not send to each other. There are none in traced runs,
+    /// with route changes, or in the reference engine.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology, promises: &Promises, unwatched: bool) -> Ahead {
         if !unwatched || scenario.reroutes() || scenario.engine == Engine::Reference {
             return Ahead::default();
@@ -50,7 +51,7 @@ impl Ahead {
             let (from, to) = (scenario.links[first].from, scenario.links[last].to);
             uncertain[to] |= way_in[to].replace(last).is_some_and(|other| other != last);
             uncertain[to] |= !way.iter().all(|&link| promises.foretells(link));
-            // It would answer the first packet of a burst before it has sent the rest.
+            // A host that sends to itself would answer the first packet of a burst before the rest has left.
             uncertain[to] |= from == to;
             uncertain[from] |= !promises.circuits[circuit.index()].end.silent_between_timers;
             ends[from][circuit.way()].push(circuit);
@@ -79,7 +80,7 @@ impl Ahead {
         ahead
     }
 
-    /// Whether packets may reach both hosts of a circuit ahead of time, which that of this other one leads back from.
+    /// Returns true if packets may be delivered early to the receiving hosts of `circuit` and of the reverse circuit `back`.
     pub(crate) fn knows(&self, circuit: Circuit, back: Circuit) -> bool {
         let known = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
         known(circuit) && known(back)

@@ -77,7 +77,7 @@ pub struct DelayTrace {
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
-    /// InTransit.
+    /// Circuit (VC) index.
     pub vc: Vec<u32>,
     /// Length, headers included [byte].
     pub bytes: Vec<u32>,

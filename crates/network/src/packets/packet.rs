@@ -1,4 +1,4 @@
-//! A packet and what it carries, in as few bytes as a long pipe full of them asks for.
+//! Compact representation of packets in transit: a long fat pipe holds many of them.
 
 use super::circuit::Circuit;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
@@ -8,39 +8,40 @@ use longpipe_events::{MaybeTime, Time};
 use longpipe_tcp::segment::{header_bytes, ByteCounts, Ecn, Opening, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// A packet on its way, in three words that registers hold.
+/// A packet in transit, in three words, so that it fits in registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// First byte of the payload, or next byte expected.
+    /// First byte of the payload, or acknowledgement number.
     sequence: u64,
-    /// InTransit, and above it the number within the circuit.
+    /// Circuit in the low bits, frame number within the circuit above.
     place: u64,
-    /// The step of its circuit that comes next; above it the length with headers [byte] and some bits.
+    /// Next step of its circuit in the low bits; above, the length with headers [byte] and flags.
     rest: u64,
 }
 
 const OPTIONS: u64 = 1 << 48;
 const RETRANSMISSION: u64 = 1 << 49;
-/// ECT(0) and CE of the IP header, CWR and ECE of TCP's (RFC 3168 sections 5 and 6.1).
+/// ECT(0) and CE of the IP header, CWR and ECE of the TCP header (RFC 3168 sections 5 and 6.1).
 pub(super) const CAPABLE: u64 = 1 << 50;
 pub(super) const MARKED: u64 = 1 << 51;
 pub(super) const REDUCED: u64 = 1 << 52;
 pub(super) const ECHOES_MARK: u64 = 1 << 53;
-/// It is no segment of TCP.
+/// The packet is a datagram, not a TCP segment.
 pub(super) const DATAGRAM: u64 = 1 << 54;
-/// Of a program outside the run.
+/// The packet comes from an external program.
 const FOREIGN: u64 = 1 << 55;
-/// Of a handshake: four bytes of options that a SYN alone has, up to seven times, and the ACK that ends it.
+/// Position of the handshake bits: the number of 4-byte words of options that only a SYN carries (0 to 7), and the ACK
+/// that completes the handshake.
 const SYN_SHIFT: u32 = 56;
 const SYN: u64 = 7 << SYN_SHIFT;
 const ENDS_HANDSHAKE: u64 = 1 << 59;
 const OPENING: u64 = SYN | ENDS_HANDSHAKE;
-/// AE of TCP's header (RFC 9768).
+/// AE of the TCP header (RFC 9768).
 const ACCURATE: u64 = 1 << 60;
-/// What end points have to look at one by one.
+/// Flags that the end points must process individually.
 const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN | OPENING | ACCURATE;
 
-/// What a packet says of a handshake.
+/// Returns the handshake bits.
 #[inline(always)]
 pub(super) fn opening_bits(opening: Opening) -> u64 {
     match opening {
@@ -50,39 +51,39 @@ pub(super) fn opening_bits(opening: Opening) -> u64 {
     }
 }
 
-/// The bits of an ACK whose flags AE, CWR and ECE are this number.
+/// Returns the bits of an ACK whose flags AE, CWR and ECE encode `ace`.
 #[inline(always)]
 pub(super) fn ace_bits(ace: u8) -> u64 {
     let ace = u64::from(ace);
     (ace & 1) << 53 | (ace & 2) << 51 | (ace & 4) << 58
 }
 
-/// The reverse.
+/// Returns the number that the flags AE, CWR and ECE encode.
 #[inline(always)]
 fn ace(bits: u64) -> u8 {
     (bits >> 53 & 1 | bits >> 51 & 2 | bits >> 58 & 4) as u8
 }
 
-/// What the packet of a program outside says of congestion, and that it is one.
+/// Returns the flags of a packet from an external program.
 pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
     let bit = |set: bool, bit: u64| if set { bit } else { 0 };
     FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
 }
 
-/// The TCP options of a packet that has any.
+/// TCP options of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Timestamp, or its echo.
+    /// Timestamp (data) or echoed timestamp (ACK).
     pub(super) stamp: MaybeTime,
-    /// Of an ACK, its receiver's clock where that is asked for.
+    /// The receiver's clock (ACK only), if requested.
     pub(super) clock: MaybeTime,
-    /// Of an ACK.
+    /// SACK blocks (ACK only).
     pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
     pub(super) counts: ByteCounts,
 }
 
 impl Options {
-    /// Of a packet that has none.
+    /// The options of a packet without options.
     pub const NONE: Options = Options {
         stamp: MaybeTime::NONE,
         clock: MaybeTime::NONE,
@@ -90,13 +91,13 @@ impl Options {
         counts: ByteCounts::NONE,
     };
 
-    /// Whether there is a timestamp, or its echo, and nothing else.
+    /// Returns true if a timestamp or its echo is the only option.
     #[inline(always)]
     pub fn is_stamp_alone(&self) -> bool {
         !self.blocks[0].is_some() & !self.counts.is_some() & (self.clock == MaybeTime::NONE)
     }
 
-    /// The timestamp, or its echo.
+    /// Returns the timestamp or its echo.
     #[inline(always)]
     pub fn stamp(&self) -> MaybeTime {
         self.stamp
@@ -106,14 +107,14 @@ impl Options {
 /// A packet on a wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OnWire {
-    /// When its last bit arrives downstream.
+    /// Arrival time of its last bit at the far end.
     pub arrival: Time,
     /// The packet.
     pub packet: Packet,
 }
 
 impl Packet {
-    /// Packet number `frame` of circuit `vc`, before a step of it; `options` are written if it has any.
+    /// Returns packet number `frame` of circuit `vc`, before `step`; writes its options, if any, to `options`.
     #[inline(always)]
     pub fn new(vc: Circuit, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
         let (sequence, retransmission) = payload.sequence();
@@ -132,7 +133,7 @@ impl Packet {
         }
     }
 
-    /// A packet of a circuit that carries an ACK without options, of all below this byte, where nobody watches.
+    /// Returns an ACK without options. For untraced runs: the packet has no frame number.
     #[inline(always)]
     pub fn plain_ack(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
         Packet {
@@ -142,7 +143,7 @@ impl Packet {
         }
     }
 
-    /// Likewise one that carries so many bytes of data from `sequence` on.
+    /// Returns a data packet of `length` payload bytes without options. For untraced runs: the packet has no frame number.
     #[inline(always)]
     pub fn plain_data(vc: Circuit, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
         let bytes = u64::from(length + header_bytes(None));
@@ -153,61 +154,61 @@ impl Packet {
         }
     }
 
-    /// First byte of the payload, or next byte expected.
+    /// First byte of the payload, or acknowledgement number.
     #[inline(always)]
     pub fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Bytes of payload, if it has no options.
+    /// Returns the payload [byte] of a packet without options.
     #[inline(always)]
     pub fn segment_bytes(&self) -> u32 {
         u32::from(self.bytes()) - header_bytes(None)
     }
 
-    /// Whether it carries data of a flow's application without options and without a word of congestion.
+    /// Returns true for data of a flow's sender without options and ECN flags.
     #[inline(always)]
     pub fn is_plain_data(&self) -> bool {
         (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
     }
 
-    /// Whether it is an ACK of such data, without any of these.
+    /// Returns true for an ACK of such data without options and ECN flags.
     #[inline(always)]
     pub fn is_plain_ack(&self) -> bool {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
     }
 
-    /// Whether it is a segment of a flow's TCP that has no more to say than options tell.
+    /// Returns true for a TCP segment of a flow without flags beyond its options.
     #[inline(always)]
     pub fn is_simple(&self) -> bool {
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (NOTABLE & !OPTIONS)) == 0
     }
 
-    /// Bytes of payload, if that is its only option.
+    /// Returns the payload [byte] of a packet whose only option is the timestamp `stamp`.
     #[inline(always)]
     pub fn payload_bytes(&self, stamp: MaybeTime) -> u32 {
         u32::from(self.bytes()) - header_bytes(stamp.get())
     }
 
-    /// InTransit: of a flow's data or of its ACKs.
+    /// Returns the circuit: of a flow's data or of its ACKs.
     #[inline(always)]
     pub fn vc(&self) -> Circuit {
         Circuit(self.place as u32)
     }
 
-    /// Its number within the circuit.
+    /// Returns the frame number within the circuit.
     #[inline(always)]
     pub fn frame(&self) -> u32 {
         (self.place >> 32) as u32
     }
 
-    /// The step of its circuit that comes next.
+    /// Returns the next step of the circuit.
     #[inline(always)]
     pub fn step(&self) -> u32 {
         self.rest as u32
     }
 
-    /// The same packet a step further.
+    /// Returns the packet advanced by one step.
     #[inline(always)]
     pub fn further(self) -> Packet {
         Packet {
@@ -216,7 +217,7 @@ impl Packet {
         }
     }
 
-    /// The same packet before another step.
+    /// Returns the packet before the given step.
     #[inline(always)]
     pub fn at_step(self, step: u32) -> Packet {
         Packet {
@@ -225,31 +226,31 @@ impl Packet {
         }
     }
 
-    /// Length, headers included [byte].
+    /// Returns the length with headers [byte].
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         (self.rest >> 32) as u16
     }
 
-    /// Whether it has TCP options.
+    /// Returns true if it has TCP options.
     #[inline(always)]
     pub fn has_options(&self) -> bool {
         self.rest & OPTIONS != 0
     }
 
-    /// Whether it has options, or says something of congestion.
+    /// Returns true if it has options or flags that end points must process individually.
     #[inline(always)]
     pub fn is_notable(&self) -> bool {
         self.rest & NOTABLE != 0
     }
 
-    /// Whether a port may mark it: its sender understands marks.
+    /// Returns true if a port may ECN-mark it.
     pub fn is_capable(&self) -> bool {
         self.rest & CAPABLE != 0
     }
 
-    /// Whether it is an ACK that says all that an earlier one of the same connection does (RFC 3449 section 5.2.1): not a
-    /// duplicate of it, nor one without its SACK blocks or its word of marks.
+    /// Returns true if this ACK makes an `earlier` one of the same connection redundant (RFC 3449 section 5.2.1): it is
+    /// no duplicate and lacks none of the earlier one's SACK blocks and ECN flags.
     pub fn replaces(&self, earlier: &Packet, options: &Options) -> bool {
         let one = |packet: &Packet| {
             (
@@ -267,18 +268,18 @@ impl Packet {
             && !sacks
     }
 
-    /// Whether it is a segment of a flow's TCP: data of its sender, or an ACK of them.
+    /// Returns true for data of a flow's sender and their ACKs.
     #[inline(always)]
     pub fn is_of_sender(&self) -> bool {
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (FOREIGN | DATAGRAM)) == 0
     }
 
-    /// Whether it is of a program outside the run.
+    /// Returns true if it comes from an external program.
     pub fn is_foreign(&self) -> bool {
         self.rest & FOREIGN != 0
     }
 
-    /// Its part in a handshake.
+    /// Returns its role in the handshake.
     #[inline(always)]
     fn opening(&self) -> Opening {
         match self.rest & OPENING {
@@ -288,12 +289,12 @@ impl Packet {
         }
     }
 
-    /// Whether it has met congestion.
+    /// Returns true if it is ECN-marked (CE).
     pub fn is_marked(&self) -> bool {
         self.rest & MARKED != 0
     }
 
-    /// The same packet, marked as having met congestion.
+    /// Returns the packet with an ECN mark (CE).
     pub fn marked(self) -> Packet {
         Packet {
             rest: self.rest | MARKED,
@@ -301,19 +302,19 @@ impl Packet {
         }
     }
 
-    /// Whether it is of a request, or the ACK of one.
+    /// Returns true for a request and for the ACK of a request.
     #[inline(always)]
     pub fn is_of_request(&self) -> bool {
         self.frame() & REQUEST != 0
     }
 
-    /// Whether it carries data rather than an ACK alone: requests go the other way.
+    /// Returns true if it carries data. Requests are data on the circuit of the ACKs.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
         self.vc().is_back() == self.is_of_request()
     }
 
-    /// What it carries, with the options that it has, if any.
+    /// Returns the data segment; `options` are used if the packet has any.
     #[inline(always)]
     pub fn segment(&self, options: &Options) -> DataSegment {
         let timestamp = if self.has_options() {
@@ -336,7 +337,7 @@ impl Packet {
         }
     }
 
-    /// Likewise, of an ACK.
+    /// Returns the ACK; `options` are used if the packet has any.
     #[inline(always)]
     pub fn ack(&self, options: &Options) -> AckSegment {
         let Options {
@@ -349,7 +350,7 @@ impl Packet {
         } else {
             Options::default()
         };
-        // Mostly it says nothing of marks, nor of a handshake.
+        // Most ACKs have no ECN or handshake flags.
         let (ace, opening) = match self.rest & (ECHOES_MARK | REDUCED | ACCURATE | OPENING) {
             0 => (0, Opening::Over),
             bits => (ace(bits), self.opening()),
@@ -365,12 +366,12 @@ impl Packet {
         }
     }
 
-    /// Whether it is a datagram of UDP.
+    /// Returns true for a UDP datagram.
     pub fn is_datagram(&self) -> bool {
         self.rest & DATAGRAM != 0
     }
 
-    /// Likewise, of a datagram.
+    /// Returns the datagram.
     pub fn datagram(&self) -> Datagram {
         Datagram {
             sent: Time(self.sequence),
@@ -378,7 +379,7 @@ impl Packet {
         }
     }
 
-    /// Any of these.
+    /// Returns the contents, of any kind.
     pub fn contents(&self, options: &Options) -> Contents {
         if self.is_datagram() {
             Contents::Datagram(self.datagram())

@@ -1,8 +1,8 @@
-//! A growing ring buffer whose entries keep their number for life, unless one is put before them.
+//! A growing ring buffer whose entries keep their number until they are removed, unless an entry is inserted before them.
 
 use longpipe_events::memory;
 
-/// First in, first out; entry `n` is the `n`th ever pushed.
+/// A FIFO queue; entry `n` is the `n`th entry ever pushed.
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Box<[T]>,
@@ -38,13 +38,13 @@ impl<T: Copy + Default> Ring<T> {
         self.tail
     }
 
-    /// How many are held.
+    /// Number of entries.
     #[inline(always)]
     pub fn len(&self) -> u64 {
         self.tail - self.head
     }
 
-    /// Whether nothing is held.
+    /// Returns true if there is no entry.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -61,7 +61,7 @@ impl<T: Copy + Default> Ring<T> {
         self.tail += 1;
     }
 
-    /// Puts an entry before number `number` and all after it, whose numbers grow by one.
+    /// Inserts an entry before entry `number`. The numbers of this and all later entries increase by one.
     pub fn insert(&mut self, number: u64, entry: T) {
         self.push(entry);
         let (from, to) = (self.slot(number), self.slot(self.tail - 1));
@@ -75,14 +75,15 @@ impl<T: Copy + Default> Ring<T> {
         self.slots[from] = entry;
     }
 
-    /// The oldest entry.
+    /// Returns the oldest entry.
     #[inline(always)]
     pub fn first(&self) -> Option<&T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.head)])
     }
 
-    /// Puts an entry before the last ones, as many as it is to precede, but not before number `furthest`; its number.
-    /// One by one: by halves it would be fewer steps, at each of which a processor may foretell wrongly.
+    /// Inserts an entry before the last entries for which `to_precede` holds, but not before number `furthest`; returns
+    /// its number. The search is linear: a binary search needs fewer steps, but a processor may mispredict the branch
+    /// in each.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         let mut place = self.tail;
@@ -95,16 +96,16 @@ impl<T: Copy + Default> Ring<T> {
         place
     }
 
-    /// Puts the entry pushed last behind those that precede it, which come first; entries then lose their numbers.
+    /// Moves the entry pushed last to its place in the order of `precedes`. Entry numbers are not kept.
     pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
         self.tail -= 1;
         let entry = self.slots[self.slot(self.tail)];
         self.insert_sorted(entry, |other| precedes(other, &entry));
     }
 
-    /// Puts an entry behind those that precede it, which come first; entries then lose their numbers.
+    /// Inserts an entry after all entries for which `precedes` holds. Entry numbers are not kept.
     fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
-        // Mostly its place is not far from the end.
+        // The place is usually close to the end.
         let near = self.tail.saturating_sub(8).max(self.head);
         let mut place = (near..self.tail)
             .rev()
@@ -135,19 +136,19 @@ impl<T: Copy + Default> Ring<T> {
         *self.get_mut(place - 1) = entry;
     }
 
-    /// The one after it.
+    /// Returns the second oldest entry.
     #[inline(always)]
     pub fn second(&self) -> Option<&T> {
         (self.len() > 1).then(|| &self.slots[self.slot(self.head + 1)])
     }
 
-    /// The latest entry.
+    /// Returns the latest entry.
     #[inline(always)]
     pub fn last(&self) -> Option<&T> {
         (self.head != self.tail).then(|| &self.slots[self.slot(self.tail - 1)])
     }
 
-    /// Takes the oldest entry out.
+    /// Removes and returns the oldest entry.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<T> {
         let entry = *self.first()?;
@@ -155,14 +156,14 @@ impl<T: Copy + Default> Ring<T> {
         Some(entry)
     }
 
-    /// Entry `number`, which must be held.
+    /// Returns entry `number`, which must exist.
     #[inline]
     pub fn get(&self, number: u64) -> &T {
         debug_assert!(self.head <= number && number < self.tail);
         &self.slots[self.slot(number)]
     }
 
-    /// Entry `number`, which must be held, to change.
+    /// Returns a mutable reference to entry `number`, which must exist.
     #[inline]
     pub fn get_mut(&mut self, number: u64) -> &mut T {
         debug_assert!(self.head <= number && number < self.tail);
@@ -170,18 +171,18 @@ impl<T: Copy + Default> Ring<T> {
         &mut self.slots[slot]
     }
 
-    /// The entries held, the oldest first.
+    /// Iterates over the entries, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (self.head..self.tail).map(|number| self.get(number))
     }
 
-    /// Drops all entries.
+    /// Removes all entries.
     #[inline(always)]
     pub fn clear(&mut self) {
         self.head = self.tail;
     }
 
-    /// Counts an entry that is nowhere held, between those before and those after; all before it are dropped.
+    /// Consumes one entry number without storing an entry; removes all entries before it. Returns the number.
     #[inline(always)]
     pub fn skip(&mut self) -> u64 {
         self.tail += 1;
@@ -189,7 +190,7 @@ impl<T: Copy + Default> Ring<T> {
         self.tail - 1
     }
 
-    /// Drops all entries before `number`.
+    /// Removes all entries before `number`.
     pub fn drop_before(&mut self, number: u64) {
         debug_assert!(number <= self.tail);
         self.head = self.head.max(number);
