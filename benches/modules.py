@@ -1,6 +1,6 @@
 """Speed of CUBIC as a module of Linux beside longpipe's own: packets per second of processor time.
 
-    python benches/modules.py tcp_cubic.c
+Run with: .venv/bin/python benches/modules.py tcp_cubic.c
 """
 
 import sys
@@ -45,7 +45,7 @@ def main() -> None:
     rates = [(rate(own, seed), rate(module, seed)) for seed in range(ROUNDS)]
     ours, theirs = (median(of) / 1e6 for of in zip(*rates, strict=True))
     ratio = median(second / first for first, second in rates)
-    print(f"longpipe's own {ours:.2f} million packets/s, module {theirs:.2f}: ratio {ratio:.2f}")
+    print(f"longpipe's own {ours:.2f} million packets/s, module {theirs:.2f}: ratio {ratio:.2f}")  # noqa: T201
 
 
 if __name__ == "__main__":

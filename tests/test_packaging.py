@@ -30,6 +30,9 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
     wanted = {"CITATION.cff", "CHANGELOG.md", "docs/tutorial.md", "docs/how-to/satellite-buffer.md"}
     wanted |= {f"scenarios/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
     wanted |= {f"python/longpipe/examples/{name}.toml" for name in EXAMPLES}
+    controls = "python/longpipe/controls"
+    wanted |= {f"{controls}/include/longpipe_control.h", f"{controls}/linux/longpipe_linux.h"}
+    wanted.add(f"{controls}/linux/longpipe_linux.c")
     assert wanted <= names
 
 

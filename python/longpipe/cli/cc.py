@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 
 FAILED = 1
@@ -46,9 +47,9 @@ def build(
     write_bytes(target, built.content)
     target.chmod(0o755)
     also = "".join(f" with {source.path.name}" for source in built.sources[len(sources) :])
-    typer.echo(f"{target}: for the interface of Linux {built.linux}{also}, identity {built.facts.source[:12]}")
+    echo(f"{target}: for the interface of Linux {built.linux}{also}, identity {built.facts.source[:12]}")
     if built.facts.parameters:
-        typer.echo(f"parameters: {', '.join(sorted(built.facts.parameters))}")
+        echo(f"parameters: {', '.join(sorted(built.facts.parameters))}")
 
 
 @app.command()
@@ -63,7 +64,7 @@ def check(
 
     found = usage(file)
     interface = f"Linux {found.linux}" if found.linux else "longpipe_control.h, version 1"
-    typer.echo(f"{file}: {found.name or 'without a name'}, for the interface of {interface}")
+    echo(f"{file}: {found.name or 'without a name'}, for the interface of {interface}")
     rows = [
         ("operations", found.operations),
         *found.fields.items(),
@@ -72,8 +73,8 @@ def check(
     ]
     for name, values in rows:
         if values:
-            typer.echo(f"{name}: {', '.join(values)}")
+            echo(f"{name}: {', '.join(values)}")
     if found.missing:
-        typer.echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(found.missing.items()))}")
+        echo(f"missing: {', '.join(f'{name} ({kind})' for name, kind in sorted(found.missing.items()))}")
         raise typer.Exit(FAILED)
-    typer.echo("missing: nothing")
+    echo("missing: nothing")

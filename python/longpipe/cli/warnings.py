@@ -44,7 +44,7 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
 def warn_of_replaced(result: Result) -> None:
     """Warns on stderr of values of loaded congestion controllers that made no sense and were replaced."""
     for line in result.replaced:
-        typer.echo(f"warning: {line}", err=True)
+        echo(f"warning: {line}", err=True)
 
 
 def warn_of_design(design: Design) -> None:

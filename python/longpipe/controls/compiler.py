@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -120,7 +121,7 @@ def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Proble
             f'-DLONGPIPE_SOURCE="{identity(list(sources), linux)}"',
             "-I", str(place / "headers"), "-I", str(INCLUDE), "-I", str(LINUX),
             *(str(source.path) for source in sources), str(LINUX / "longpipe_linux.c"), "-o", str(target), "-lm",
-            *(() if os.uname().sysname == "Darwin" else ("-Wl,-z,defs",)),
+            *(() if sys.platform == "darwin" else ("-Wl,-z,defs",)),
         ]  # fmt: skip
         try:
             done = subprocess.run(  # noqa: S603 - the user's compiler

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -70,12 +71,14 @@ def lenders(source: Source, missing: set[str]) -> list[Source]:
     return found
 
 
+@cache
 def header_version() -> str:
     """Version of longpipe's header for modules, which is part of their identity."""
     text = (LINUX / "longpipe_linux.h").read_text(encoding="utf-8")
     return str(re.findall(r"^#define LONGPIPE_LINUX_HEADER (\d+)$", text, re.MULTILINE)[0])
 
 
+@cache
 def support_digest() -> str:
     """Digest of the files that are compiled into every module."""
     digest = hashlib.sha256()
