@@ -7,10 +7,11 @@ MODELS = ("tcp", "atm", "ip", "classes", "sources", "web", "links", "paths", "sa
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_models_page_says_what_validated_against_what_and_its_limits(model: str) -> None:
+def test_a_models_page_ends_with_its_validation_and_its_limits(model: str) -> None:
     lines = (DOCS / f"{model}.md").read_text(encoding="utf-8").splitlines()
     headings = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
-    assert headings == ["What", "Validated against", "Limits"]
+    assert headings[:-2]
+    assert headings[-2:] == ["Validated against", "Limits"]
 
 
 def test_every_model_has_its_place_in_the_contents() -> None:
