@@ -72,6 +72,12 @@ def test_a_module_and_the_controller_of_its_name_agree_bit_by_bit(name: str, los
     assert simulate(with_module(path, name)).state_hash == simulate(with_native(path, name)).state_hash
 
 
+def test_westwood_agrees_bit_by_bit_over_a_full_queue() -> None:
+    """Elsewhere the module takes the RTT of an ACK before it filters the bandwidth, as Linux does since 2025."""
+    path = case(duration="20 s")
+    assert simulate(with_module(path, "westwood")).state_hash == simulate(with_native(path, "westwood")).state_hash
+
+
 def windows(result: Result, times: np.ndarray) -> np.ndarray:
     return np.asarray(at(times, result.traces["cwnd"], "cwnd_bytes"))
 
