@@ -3,6 +3,7 @@
 use super::control::{AckSample, Cause, Pacing};
 use super::Congestion;
 use crate::flight::Flight;
+use crate::journal::{EventCause, Journal};
 use longpipe_events::Time;
 
 /// How the window moves other than by its control.
@@ -43,6 +44,7 @@ pub struct Reins<'a> {
     congestion: &'a mut Congestion,
     /// The rate of a control that has one.
     pacing: Option<&'a mut Option<Pacing>>,
+    journal: &'a mut Journal,
     now: Time,
 }
 
@@ -53,12 +55,14 @@ impl<'a> Reins<'a> {
         flight: &'a mut Flight,
         congestion: &'a mut Congestion,
         pacing: Option<&'a mut Option<Pacing>>,
+        journal: &'a mut Journal,
         now: Time,
     ) -> Reins<'a> {
         Reins {
             flight,
             congestion,
             pacing,
+            journal,
             now,
         }
     }
@@ -76,8 +80,17 @@ impl<'a> Reins<'a> {
 
     /// Has the control bring the window and the threshold down.
     pub fn reduce(&mut self, cause: Cause) {
+        let before = self.flight.cwnd();
         let pacing = self.congestion.on_reduction(cause, self.now, self.flight);
         self.pace(pacing);
+        self.journal.on_reduction(cause, self.now, before, self.flight);
+    }
+
+    /// Undoes the latest reduction, which was spurious: restores the window and the threshold [byte].
+    pub fn undo(&mut self, cause: EventCause, cwnd: f64, ssthresh: f64) {
+        self.regulate(Regulation::Back { cwnd, ssthresh });
+        self.recovered(true);
+        self.journal.on_undo(cause, self.now, self.flight);
     }
 
     /// Tells the control that a recovery ended.

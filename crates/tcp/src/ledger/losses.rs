@@ -20,6 +20,8 @@ pub struct Losses {
     in_all: u64,
     /// What was newly lost, for a control that wants to hear of each.
     each: Option<Vec<Lost>>,
+    /// First byte and length of every segment declared lost since they were taken, for an observer.
+    declared: Option<Vec<(u64, u64)>>,
 }
 
 impl Losses {
@@ -55,6 +57,9 @@ impl Losses {
 
     fn count(&mut self, place: Place, length: u64, departure: Option<&Departure>) {
         self.in_all += length;
+        if let Some(declared) = &mut self.declared {
+            declared.put((place.start, length));
+        }
         if let (Some(each), Some(departure)) = (&mut self.each, departure) {
             each.push(Lost {
                 sequence: place.start,
@@ -199,6 +204,19 @@ impl Ledger {
         for one in again {
             losses.again.put(one);
         }
+    }
+
+    /// Keeps every declared loss from now on, for `take_declared_losses`.
+    pub fn record_declared_losses(&mut self) {
+        if let Some(losses) = &mut self.losses {
+            losses.declared.get_or_insert_with(Vec::new);
+        }
+    }
+
+    /// Takes first byte and length of every segment declared lost since the last call.
+    pub fn take_declared_losses(&mut self) -> Vec<(u64, u64)> {
+        let declared = self.losses.as_mut().and_then(|losses| losses.declared.as_mut());
+        declared.map(std::mem::take).unwrap_or_default()
     }
 
     /// Bytes lost and not sent again.

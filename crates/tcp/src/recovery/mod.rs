@@ -117,6 +117,7 @@ impl Recovery {
     pub fn state(&self) -> rack::State {
         match self {
             Recovery::Rack(rack) => rack.state(),
+            Recovery::Reno(reno) if !reno.is_idle() => rack::State::Recovery,
             other if other.repairs() => rack::State::Recovery,
             _ => rack::State::Open,
         }

@@ -4,6 +4,7 @@ use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::{Ack, AckSample, Cause};
 use crate::congestion::reins::{Regulation, Reins};
+use crate::journal::EventCause;
 use crate::ledger::News;
 use crate::marks::Marks;
 use crate::recovery::rack::Turn;
@@ -165,6 +166,7 @@ impl Sender {
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
+            &mut self.journal,
             now,
         );
         reins.reduce(cause);
@@ -203,10 +205,10 @@ impl Sender {
             if advance.grows {
                 self.congestion.on_plain_ack(acked, &mut self.flight);
             }
-            self.resend(advance.resend);
+            self.resend(advance.resend, advance.begins);
         } else if self.flight.outstanding() > 0 {
             let resend = self.on_duplicate(now, counts);
-            self.resend(resend);
+            self.resend(resend, true);
         }
     }
 
@@ -214,16 +216,16 @@ impl Sender {
     #[inline(never)]
     fn on_told_ack(&mut self, now: Time, ack: &AckSegment, counts: bool) {
         let before = self.before(ack);
-        let (resend, grows) = if ack.acknowledgement > self.flight.una {
+        let (resend, begins, grows) = if ack.acknowledgement > self.flight.una {
             let advance = self.on_advance(now, ack);
-            (advance.resend, advance.grows)
+            (advance.resend, advance.begins, advance.grows)
         } else if self.flight.outstanding() > 0 {
-            (self.on_duplicate(now, counts), false)
+            (self.on_duplicate(now, counts), true, false)
         } else {
             return;
         };
         self.tell(now, ack, before, grows);
-        self.resend(resend);
+        self.resend(resend, begins);
     }
 
     fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
@@ -233,6 +235,7 @@ impl Sender {
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
+            &mut self.journal,
             now,
         );
         let advance = self.recovery.on_advance(&mut reins, acked, trigger);
@@ -264,6 +267,7 @@ impl Sender {
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
+            &mut self.journal,
             now,
         );
         let resend = self.recovery.on_duplicate(&mut reins, trigger);
@@ -279,7 +283,7 @@ impl Sender {
 
     fn on_fast_retransmit(&mut self, now: Time) {
         self.triggers.on_fast_retransmit(now);
-        self.counters.fast_retransmits += 1;
+        self.on_recovery_begin(now);
         self.timed = NOTHING;
     }
 
@@ -389,11 +393,21 @@ impl Sender {
         told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
-    fn resend(&mut self, resend: Resend) {
+    /// What to retransmit; whether that `begins` a recovery.
+    fn resend(&mut self, resend: Resend, begins: bool) {
         match resend {
             Resend::Nothing => {}
-            Resend::First => self.resend_first = true,
-            Resend::FromUna => self.flight.nxt = self.flight.una,
+            Resend::First => {
+                self.resend_first = true;
+                self.next_cause = Some(match begins {
+                    true => EventCause::FastRetransmit,
+                    false => EventCause::PartialAck,
+                });
+            }
+            Resend::FromUna => {
+                self.flight.nxt = self.flight.una;
+                self.go_back_cause = EventCause::FastRetransmit;
+            }
         }
     }
 

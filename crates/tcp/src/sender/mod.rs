@@ -1,6 +1,7 @@
 //! The sending end point.
 
 mod acks;
+mod happenings;
 mod in_order;
 pub(crate) mod opening;
 mod records;
@@ -14,6 +15,7 @@ use crate::congestion::limits::Limits;
 use crate::congestion::reins::Reins;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
+use crate::journal::{EventCause, Journal};
 use crate::pacer::Pacer;
 use crate::rare::Rare;
 use crate::recovery::recover::Recover;
@@ -97,6 +99,11 @@ pub struct Sender {
     may_be_calm: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
+    /// Cause of the next retransmission, where it is not that of going back after a timeout or a fast retransmit.
+    next_cause: Option<EventCause>,
+    go_back_cause: EventCause,
+    /// Reductions of the window by cause, and events for observers.
+    journal: Journal,
     /// What happens in order goes the long way, too.
     #[cfg(test)]
     without_shortcuts: bool,
@@ -154,6 +161,9 @@ impl Sender {
             timestamps: config.timestamps(),
             steady: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
+            next_cause: None,
+            go_back_cause: EventCause::Timeout,
+            journal: Journal::default(),
             #[cfg(test)]
             without_shortcuts: false,
         }
@@ -213,6 +223,7 @@ impl Sender {
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
+            &mut self.journal,
             now,
         )
     }
@@ -222,7 +233,7 @@ impl Sender {
         for timer in Timer::ALL {
             if self.timers.is_due(timer, now) {
                 match timer {
-                    Timer::Retransmission if opening::is_on(self) => opening::on_timeout(self),
+                    Timer::Retransmission if opening::is_on(self) => opening::on_timeout(self, now),
                     Timer::Retransmission if self.goes_by_records() => records::on_timeout(self, now),
                     Timer::Retransmission => self.on_retransmission_timeout(now),
                 }
@@ -234,11 +245,12 @@ impl Sender {
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
-        self.counters.timeouts += 1;
+        self.on_expiry(now);
         let mut reins = Reins::new(
             &mut self.flight,
             &mut self.congestion,
             self.told.as_deref_mut().map(Told::pacing),
+            &mut self.journal,
             now,
         );
         self.recovery.on_timeout(&mut reins);

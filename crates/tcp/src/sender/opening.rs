@@ -52,8 +52,8 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
 }
 
 /// Nobody answered: another SYN.
-pub(super) fn on_timeout(sender: &mut Sender) {
-    sender.counters.timeouts += 1;
+pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
+    sender.on_expiry(now);
     sender.rtt.back_off();
     sender.rto = sender.rtt.steady_rto();
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);

@@ -5,8 +5,9 @@ use super::timers::Timer;
 use super::{Sender, NOTHING};
 use crate::congestion::control::Cause;
 use crate::congestion::reins::Reins;
+use crate::journal::EventCause;
 use crate::ledger::{Ledger, News};
-use crate::recovery::rack::Rack;
+use crate::recovery::rack::{Rack, State};
 use crate::segment::{AckSegment, DataSegment};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
@@ -20,10 +21,11 @@ struct Parts<'a> {
 
 fn parts(sender: &mut Sender, now: Time) -> Option<Parts<'_>> {
     let Told { ledger, pacing, .. } = sender.told.as_deref_mut()?;
+    let journal = &mut sender.journal;
     Some(Parts {
         rack: sender.recovery.by_records()?,
         ledger: ledger.as_mut()?,
-        reins: Reins::new(&mut sender.flight, &mut sender.congestion, Some(pacing), now),
+        reins: Reins::new(&mut sender.flight, &mut sender.congestion, Some(pacing), journal, now),
     })
 }
 
@@ -64,8 +66,10 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if let Some(rate) = &mut news.rate {
         rate.lost += ledger.lost_in_all() - in_all;
     }
-    tell_losses(sender, now);
-    sender.counters.fast_retransmits += u64::from(turn.begins);
+    tell_losses(sender, now, EventCause::Rack);
+    if turn.begins {
+        sender.on_recovery_begin(now);
+    }
     if let Some(rtt) = news.first_rtt {
         sender.measure(Time(now.0 - rtt.0), now);
     }
@@ -110,7 +114,7 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
 
 /// The first of its timers expired.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
-    let max = sender.flight.max;
+    let (max, mut cause) = (sender.flight.max, EventCause::Rack);
     let Some(told) = &sender.told else {
         return;
     };
@@ -128,21 +132,25 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
         rack.on_probe_timeout(max);
     } else if rack.rto <= now.into() {
         rack.on_retransmission_timeout(ledger, &mut reins);
-        sender.counters.timeouts += 1;
+        sender.on_expiry(now);
+        cause = EventCause::Timeout;
         sender.flight.duplicates = 0;
         sender.rtt.back_off();
         sender.rto = sender.rtt.steady_rto();
         set_rto(sender, now);
     } else if rack.reorder_is_due(now) {
         let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut reins);
-        sender.counters.fast_retransmits += u64::from(turn.begins);
+        if turn.begins {
+            sender.on_recovery_begin(now);
+        }
     }
-    tell_losses(sender, now);
+    tell_losses(sender, now, cause);
     show_next_timeout(sender);
 }
 
-/// Tells a control that wants to hear of each loss.
-fn tell_losses(sender: &mut Sender, now: Time) {
+/// Reports declared losses to observers and to a control that wants to hear of each.
+fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
+    sender.write_declared_losses(now, cause);
     let Some(ledger) = sender.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
         return;
     };
@@ -187,6 +195,10 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
             if !fits(length) || has_to_wait(sender, now, length) {
                 return None;
             }
+            sender.next_cause = Some(match sender.recovery.state() {
+                State::Loss => EventCause::Timeout,
+                _ => EventCause::Rack,
+            });
             sender.emit(now, sequence, length)
         }
         None => {
@@ -203,6 +215,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
                 let Parts { rack, ledger, .. } = parts(sender, now)?;
                 let (sequence, length) = ledger.last()?;
                 rack.probe_is_copy();
+                sender.next_cause = Some(EventCause::TailLossProbe);
                 sender.emit(now, sequence, length)
             } else {
                 look_whether_app_limited(sender, under_way as f64);

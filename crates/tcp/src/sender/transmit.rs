@@ -4,6 +4,7 @@ use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::reins::Regulation;
+use crate::journal::EventCause;
 use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
 use crate::recovery::Recovery;
@@ -152,8 +153,8 @@ impl Sender {
                 self.recovery.on_sent(&self.flight, segment.length, None);
                 Some(segment)
             }
-            Next::Hole { sequence, length } => Some(self.fill(now, sequence, length)),
-            Next::Lost { sequence, length } => Some(self.fill_untimed(now, sequence, length)),
+            Next::Hole { sequence, length } => Some(self.fill(now, sequence, length, EventCause::Scoreboard)),
+            Next::Lost { sequence, length } => Some(self.fill_untimed(now, sequence, length, EventCause::Scoreboard)),
             Next::Unsent { otherwise } => {
                 // What lies between has arrived.
                 self.flight.nxt = self.flight.max;
@@ -161,14 +162,15 @@ impl Sender {
                     self.recovery.on_sent(&self.flight, segment.length, None);
                     return Some(segment);
                 }
-                otherwise.map(|(sequence, length)| self.fill_untimed(now, sequence, length))
+                otherwise.map(|(sequence, length)| self.fill_untimed(now, sequence, length, EventCause::Rescue))
             }
             Next::Nothing => None,
         }
     }
 
     /// Sends a hole again.
-    fn fill(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+    fn fill(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
+        self.next_cause = Some(cause);
         let end = sequence + u64::from(length);
         self.recovery.on_sent(&self.flight, length, Some(end));
         self.flight.nxt = self.flight.nxt.max(end);
@@ -176,11 +178,11 @@ impl Sender {
     }
 
     /// The same; which copy of it an ACK answers can't be told (Karn and Partridge 1987).
-    fn fill_untimed(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
+    fn fill_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         if (sequence..sequence + u64::from(length)).contains(&self.timed) {
             self.timed = NOTHING;
         }
-        self.fill(now, sequence, length)
+        self.fill(now, sequence, length, cause)
     }
 
     /// The window closes if nothing was sent for too long.
@@ -189,7 +191,9 @@ impl Sender {
             return;
         };
         if self.flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
+            let before = self.flight.cwnd();
             self.reins(now).regulate(Regulation::AtMost(window));
+            self.on_idle_restart(now, before);
         }
     }
 
@@ -235,8 +239,7 @@ impl Sender {
         let end = sequence + u64::from(length);
         let retransmission = sequence < self.flight.max;
         if retransmission {
-            self.counters.retransmitted_segments += 1;
-            self.counters.retransmitted_bytes += end.min(self.flight.max) - sequence;
+            self.on_retransmission(now, sequence, end.min(self.flight.max) - sequence);
         } else if self.timed == NOTHING {
             (self.timed, self.timed_since) = (sequence, now);
         }

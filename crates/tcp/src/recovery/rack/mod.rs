@@ -13,6 +13,7 @@ mod spurious;
 use super::recover::Recover;
 use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
+use crate::journal::EventCause;
 use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::segment::AckSegment;
 use crate::variant::Variant;
@@ -130,7 +131,7 @@ impl Rack {
         }
         self.look_at_probe(una, news, advanced, reins);
         if advanced && self.is_spurious(echo, una, ledger) {
-            self.take_back(una, ledger, reins);
+            self.take_back(EventCause::Eifel, una, ledger, reins);
         }
         if self.config.dsack {
             self.look_at_copies(advanced, ledger, reins);

@@ -2,6 +2,7 @@
 //! RFC 2883), or after a timeout what was never sent again is acknowledged (F-RTO, RFC 5682 section 3). As Linux counts.
 
 use super::*;
+use crate::journal::EventCause;
 
 /// Copies sent since a reduction that are not known to have come twice; none: none was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -148,7 +149,7 @@ impl Rack {
     }
 
     /// The reduction is taken back.
-    pub(super) fn take_back(&mut self, una: u64, ledger: &mut Ledger, reins: &mut Reins) {
+    pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, reins: &mut Reins) {
         if let Some(before) = self.before.take() {
             // What else is lost stays so (Linux).
             let rest = match self.phase {
@@ -162,11 +163,7 @@ impl Rack {
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
             self.forward = Forward::Over;
-            reins.regulate(Regulation::Back {
-                cwnd: before.cwnd,
-                ssthresh: before.ssthresh,
-            });
-            reins.recovered(true);
+            reins.undo(cause, before.cwnd, before.ssthresh);
         }
     }
 
@@ -195,7 +192,7 @@ impl Rack {
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
-            self.take_back(reins.flight().una, ledger, reins);
+            self.take_back(EventCause::DSack, reins.flight().una, ledger, reins);
         }
     }
 
@@ -213,7 +210,7 @@ impl Rack {
         };
         let (una, max) = (reins.flight().una, reins.flight().max);
         if news.original_end <= end {
-            return self.take_back(una, ledger, reins);
+            return self.take_back(EventCause::FRto, una, ledger, reins);
         }
         if max > end {
             // New data arrived, and nothing older (step 3a).

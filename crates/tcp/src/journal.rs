@@ -1,0 +1,226 @@
+//! What happens to a sender, with causes: events for observers, and a summary of why the window was reduced.
+//!
+//! Both are kept out of the way of the fast path: everything recorded here is rare.
+
+use crate::congestion::control::Cause;
+use crate::flight::Flight;
+use crate::recovery::rack::State;
+use crate::reductions::{LossCause, Reductions};
+use longpipe_events::Time;
+use strum::VariantNames;
+
+/// Kind of a sender event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+#[repr(u8)]
+pub enum EventKind {
+    /// A segment is retransmitted.
+    Retransmit,
+    /// RACK declares a segment lost.
+    DeclaredLost,
+    /// A recovery without a timeout begins: a fast retransmit.
+    FastRetransmit,
+    /// The retransmission timer expired.
+    Timeout,
+    /// The window is reduced.
+    Reduction,
+    /// A reduction is undone, because it was spurious.
+    Undo,
+    /// The congestion state changed (Linux's `tcp_ca_state`).
+    State,
+}
+
+/// Cause of a sender event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
+#[repr(u8)]
+pub enum EventCause {
+    /// The event has no cause but itself.
+    #[default]
+    None,
+    /// Duplicate ACKs, or segments that SACK blocks report, reached the threshold.
+    FastRetransmit,
+    /// A partial ACK uncovered the next hole (RFC 6582).
+    PartialAck,
+    /// The SACK scoreboard has a hole that counts as lost (RFC 6675).
+    Scoreboard,
+    /// RACK's time limit passed (RFC 8985).
+    Rack,
+    /// The retransmission timer expired.
+    Timeout,
+    /// ACKs stayed away, and the tail was probed (RFC 8985 section 7).
+    TailLossProbe,
+    /// The window had room for a segment that does not count as lost yet (RFC 6675, NextSeg rules 3 and 4).
+    Rescue,
+    /// The receiver echoed an ECN mark.
+    Ecn,
+    /// Nothing was sent for longer than the retransmission timeout (RFC 5681 section 4.1).
+    Idle,
+    /// The ACK answers the original, not the retransmission (Eifel, RFC 3522).
+    Eifel,
+    /// Every retransmitted segment arrived twice (D-SACK, RFC 2883).
+    DSack,
+    /// A segment that was not retransmitted was acknowledged after the timeout (F-RTO, RFC 5682).
+    FRto,
+    /// The state is Open.
+    Open,
+    /// The state is CWR: the window falls because of ECN marks.
+    Cwr,
+    /// The state is Recovery.
+    Recovery,
+    /// The state is Loss: the retransmission timer expired.
+    Loss,
+}
+
+impl From<Cause> for EventCause {
+    fn from(cause: Cause) -> EventCause {
+        match cause {
+            Cause::FastRetransmit => EventCause::FastRetransmit,
+            Cause::Timeout => EventCause::Timeout,
+            Cause::Mark { .. } => EventCause::Ecn,
+        }
+    }
+}
+
+impl From<State> for EventCause {
+    fn from(state: State) -> EventCause {
+        match state {
+            State::Open => EventCause::Open,
+            State::Reduced => EventCause::Cwr,
+            State::Recovery => EventCause::Recovery,
+            State::Loss => EventCause::Loss,
+        }
+    }
+}
+
+/// An event of a sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderEvent {
+    /// When.
+    pub time: Time,
+    /// Its kind.
+    pub kind: EventKind,
+    /// Its cause.
+    pub cause: EventCause,
+    /// Of a reduction, what the network did to the first segment that was lost.
+    pub loss: LossCause,
+    /// First byte of the segment; of other events SND.UNA.
+    pub sequence: u64,
+    /// Bytes of the segment; of a fast retransmit and a timeout, the bytes outstanding; else 0.
+    pub length: u64,
+    /// Congestion window before a reduction; otherwise after the event [byte].
+    pub cwnd: f64,
+    /// Slow start threshold after the event [byte].
+    pub ssthresh: f64,
+}
+
+/// The journal of one sender; takes a pointer until there is something to write.
+#[derive(Clone, Debug, Default)]
+pub struct Journal(Option<Box<Pages>>);
+
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    reductions: Reductions,
+    /// Events since they were last taken, if an observer asked for them.
+    events: Option<Vec<SenderEvent>>,
+    state: Option<State>,
+}
+
+impl Journal {
+    /// Records events from now on.
+    pub fn record_events(&mut self) {
+        self.pages().events.get_or_insert_with(Vec::new);
+    }
+
+    /// Whether events are recorded.
+    #[inline]
+    pub fn records_events(&self) -> bool {
+        self.0.as_ref().is_some_and(|pages| pages.events.is_some())
+    }
+
+    /// Adds an event, if an observer asked for them.
+    #[inline]
+    pub fn add(&mut self, event: impl FnOnce() -> SenderEvent) {
+        if let Some(events) = self.0.as_mut().and_then(|pages| pages.events.as_mut()) {
+            events.push(event());
+        }
+    }
+
+    /// The controller answered a congestion event at `now`, at which the window was `before` [byte]; `flight` has the new one.
+    /// A controller that leaves window and threshold as they were, as BBR may, did not reduce.
+    #[cold]
+    pub fn on_reduction(&mut self, cause: Cause, now: Time, before: f64, flight: &Flight) {
+        if flight.cwnd() >= before && flight.ssthresh() >= before && cause != Cause::Timeout {
+            return;
+        }
+        let pages = self.pages();
+        let marked = matches!(cause, Cause::Mark { .. });
+        let loss = pages.reductions.on_reduction(marked, now, flight, before);
+        self.add(|| SenderEvent {
+            time: now,
+            kind: EventKind::Reduction,
+            cause: cause.into(),
+            loss,
+            sequence: flight.una,
+            length: 0,
+            cwnd: before,
+            ssthresh: flight.ssthresh(),
+        });
+    }
+
+    /// The last reduction is undone.
+    #[cold]
+    pub fn on_undo(&mut self, cause: EventCause, now: Time, flight: &Flight) {
+        self.pages().reductions.on_undo(now);
+        self.add(|| SenderEvent {
+            time: now,
+            kind: EventKind::Undo,
+            cause,
+            loss: LossCause::NONE,
+            sequence: flight.una,
+            length: 0,
+            cwnd: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+        });
+    }
+
+    /// The network lost the data segment that begins at `sequence`; `una` is the first byte not acknowledged.
+    #[cold]
+    pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
+        self.pages().reductions.note_loss(sequence, time, cause, una);
+    }
+
+    /// Why the window, now `window` [byte], was reduced until `now`.
+    pub fn reductions(&self, now: Time, window: f64) -> Reductions {
+        self.0
+            .as_ref()
+            .map(|pages| pages.reductions.until(now, window))
+            .unwrap_or_default()
+    }
+
+    /// Takes the events since the last call; the last one says in which state the sender is, if that changed.
+    pub fn take(&mut self, now: Time, state: State, flight: &Flight) -> Vec<SenderEvent> {
+        let Some(pages) = &mut self.0 else { return Vec::new() };
+        let Some(events) = &mut pages.events else {
+            return Vec::new();
+        };
+        let before = pages.state.replace(state);
+        if before.unwrap_or(State::Open) != state {
+            events.push(SenderEvent {
+                time: now,
+                kind: EventKind::State,
+                cause: state.into(),
+                loss: LossCause::NONE,
+                sequence: flight.una,
+                length: flight.max - flight.una,
+                cwnd: flight.cwnd(),
+                ssthresh: flight.ssthresh(),
+            });
+        }
+        std::mem::take(events)
+    }
+
+    fn pages(&mut self) -> &mut Pages {
+        self.0.get_or_insert_with(Box::default)
+    }
+}

@@ -1,0 +1,104 @@
+//! What a sender writes into its journal, and what observers and the network do with it.
+
+use super::Sender;
+use crate::journal::{EventCause, EventKind, SenderEvent};
+use crate::reductions::{LossCause, Reductions};
+use longpipe_events::Time;
+
+impl Sender {
+    /// Records events from now on, for `take_events`.
+    pub fn record_events(&mut self) {
+        self.journal.record_events();
+        if let Some(ledger) = self.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) {
+            ledger.record_declared_losses();
+        }
+    }
+
+    /// Takes the events since the last call, in order.
+    pub fn take_events(&mut self, now: Time) -> Vec<SenderEvent> {
+        self.journal.take(now, self.recovery.state(), &self.flight)
+    }
+
+    /// The network lost the data segment that begins at `sequence`, at an instant that may lie ahead.
+    pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause) {
+        self.journal.note_loss(sequence, time, cause, self.flight.una);
+    }
+
+    /// Reductions of the window until `now`, by what the network did to the segments.
+    pub fn reductions(&self, now: Time) -> Reductions {
+        self.journal.reductions(now, self.flight.cwnd())
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn on_expiry(&mut self, now: Time) {
+        self.counters.timeouts += 1;
+        (self.next_cause, self.go_back_cause) = (None, EventCause::Timeout);
+        self.write(
+            now,
+            EventKind::Timeout,
+            EventCause::None,
+            (self.flight.una, self.flight.outstanding()),
+        );
+    }
+
+    /// A recovery begins without a timeout.
+    pub(super) fn on_recovery_begin(&mut self, now: Time) {
+        self.counters.fast_retransmits += 1;
+        let outstanding = (self.flight.una, self.flight.outstanding());
+        self.write(now, EventKind::FastRetransmit, EventCause::None, outstanding);
+    }
+
+    /// A segment is retransmitted.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, length: u64) {
+        self.counters.retransmitted_segments += 1;
+        self.counters.retransmitted_bytes += length;
+        let cause = self.next_cause.take().unwrap_or(self.go_back_cause);
+        self.write(now, EventKind::Retransmit, cause, (sequence, length));
+    }
+
+    /// The ledger declared segments lost since the last call.
+    pub(super) fn write_declared_losses(&mut self, now: Time, cause: EventCause) {
+        if !self.journal.records_events() {
+            return;
+        }
+        let Some(ledger) = self.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
+            return;
+        };
+        for segment in ledger.take_declared_losses() {
+            self.write(now, EventKind::DeclaredLost, cause, segment);
+        }
+    }
+
+    /// The window was `before` [byte], and nothing was sent for long.
+    pub(super) fn on_idle_restart(&mut self, now: Time, before: f64) {
+        if self.flight.cwnd() < before {
+            let flight = &self.flight;
+            self.journal.add(|| SenderEvent {
+                time: now,
+                kind: EventKind::Reduction,
+                cause: EventCause::Idle,
+                loss: LossCause::NONE,
+                sequence: flight.una,
+                length: 0,
+                cwnd: before,
+                ssthresh: flight.ssthresh(),
+            });
+        }
+    }
+
+    fn write(&mut self, time: Time, kind: EventKind, cause: EventCause, (sequence, length): (u64, u64)) {
+        let flight = &self.flight;
+        self.journal.add(|| SenderEvent {
+            time,
+            kind,
+            cause,
+            loss: LossCause::NONE,
+            sequence,
+            length,
+            cwnd: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+        });
+    }
+}
