@@ -3,7 +3,7 @@
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
 use longpipe_network::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
-use longpipe_network::{Cause, Link};
+use longpipe_network::{DropCause, Link};
 use std::io;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ impl Capture {
     }
 
     /// A packet is lost.
-    pub fn loses(&mut self, at: Time, packet: &[u8], link: Option<Link>, cause: Cause) {
+    pub fn loses(&mut self, at: Time, packet: &[u8], link: Option<Link>, cause: DropCause) {
         let place = link.and_then(|link| self.links.get(link.index()));
         let place = place.map_or("on the path", String::as_str);
         let comment = format!("lost at {place}, {}", CAUSE_NAMES[cause_number(cause)]);

@@ -2,7 +2,7 @@
 
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
-use longpipe_network::{Cause, Circuit, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
+use longpipe_network::{Circuit, DropCause, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,12 @@ impl Counts {
     }
 }
 
-/// A cause, counted from 0.
-pub fn cause_number(cause: Cause) -> usize {
-    cause as usize - 1
+/// A cause's place in `CAUSE_NAMES`. Records keep hashes over it, so that a cause which came later shares an older one's.
+pub fn cause_number(cause: DropCause) -> usize {
+    let shared = match cause {
+        DropCause::AckFilter => DropCause::Aqm,
+        DropCause::NoRoute => DropCause::Outage,
+        other => other,
+    };
+    shared as usize - 1
 }

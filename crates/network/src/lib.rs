@@ -11,6 +11,7 @@
 pub mod atm;
 mod clock;
 pub mod defect;
+pub mod drops;
 pub mod hosts;
 mod impairments;
 pub mod ip;
@@ -31,7 +32,8 @@ mod ties;
 /// results.
 pub const ENGINE: u32 = 7;
 
-pub use hosts::foreign::{Cause, Fate, ForeignPacket, Outcome};
+pub use drops::{DropCause, Dropped};
+pub use hosts::foreign::{Fate, ForeignPacket, Outcome};
 pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;

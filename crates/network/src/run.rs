@@ -1,6 +1,7 @@
 //! One run: its hosts, with the clock, and one medium.
 
 use crate::clock::Actor;
+use crate::hosts::connection::Connection;
 use crate::hosts::relay;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
@@ -10,6 +11,7 @@ use crate::report::flows::{DatagramReport, RelayReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
+use longpipe_tcp::reductions::Reductions;
 
 /// Results of flows, web traffic, datagrams and proxies.
 type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<RelayReport>);
@@ -39,6 +41,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
             if !self.step() {
                 self.hosts.clock.now = self.hosts.clock.end;
                 self.medium.finish(&mut self.hosts);
+                self.hosts.report_last_events();
                 return false;
             }
         }
@@ -112,6 +115,12 @@ impl<P: Probe, M: Medium> Run<P, M> {
             state_hash: hash.value(),
             events: self.hosts.clock.events,
         })
+    }
+
+    /// Why the window of each flow's sender was reduced, until the flow was complete.
+    pub fn reductions(&self) -> Vec<Reductions> {
+        let of_flow = |flow: &Connection| flow.sender.reductions(flow.completion.unwrap_or(self.hosts.clock.now));
+        self.hosts.flows.iter().map(of_flow).collect()
     }
 
     fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {

@@ -27,6 +27,7 @@ use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
+use longpipe_tcp::reductions::Reductions;
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -154,6 +155,11 @@ impl<P: Probe> Simulation<P> {
     /// A violated conservation law of cells or bytes.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         of!(&mut self.0, run => run.report())
+    }
+
+    /// Why the window of each flow's sender was reduced, by flow.
+    pub fn reductions(&self) -> Vec<Reductions> {
+        of!(&self.0, run => run.reductions())
     }
 
     /// Returns the probe with the records so far.

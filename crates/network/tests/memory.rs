@@ -95,6 +95,7 @@ fn what_is_recorded_and_asked_for_ends_a_run() {
         vc_queue_interval_ps: 1_000_000_000,
         delay: true,
         drops: true,
+        events: true,
         arrivals: true,
         control: true,
     };

@@ -8,6 +8,7 @@ mod flows;
 mod live;
 mod modules;
 mod packet_ports;
+mod reductions;
 mod traces;
 mod web;
 
@@ -84,19 +85,22 @@ fn columns(
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
     let columns = PyDict::new(py);
-    let report = if traces.any() || !captures.is_empty() {
+    let (report, reductions) = if traces.any() || !captures.is_empty() {
         let files = capture::open(&scenario, captures)?;
         let (report, simulation) = complete(py, &scenario, seed, (recorder, files), progress)?;
+        let reductions = simulation.reductions();
         let (mut recorder, files) = simulation.into_probe();
         recorder.finish(Time(scenario.duration_ps));
         traces::columns(py, &columns, &scenario, recorder)?;
         result.set_item("captures", capture::columns(py, files)?)?;
-        report
+        (report, reductions)
     } else {
-        complete(py, &scenario, seed, (), progress)?.0
+        let (report, simulation) = complete(py, &scenario, seed, (), progress)?;
+        (report, simulation.reductions())
     };
     result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
     result.set_item("relays", flows::relays(py, &scenario, &report)?)?;
+    result.set_item("reductions", reductions::columns(py, &scenario, &reductions)?)?;
     let ports = match scenario.framing {
         scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
         scenario::Framing::Ip => packet_ports::columns(py, &scenario, &report)?,
@@ -255,6 +259,9 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("ack", config::AckConfig::VARIANTS),
         ("stage", longpipe_tcp::congestion::stage::Stage::VARIANTS),
         ("state", longpipe_tcp::recovery::rack::State::VARIANTS),
+        ("drop_cause", longpipe_network::DropCause::VARIANTS),
+        ("event", longpipe_tcp::journal::EventKind::VARIANTS),
+        ("event_cause", longpipe_tcp::journal::EventCause::VARIANTS),
     ] {
         names.set_item(kind, variants)?;
     }

@@ -102,8 +102,24 @@ pub(crate) fn columns<'py>(
         let columns = PyDict::new(py);
         columns.set_item("time_s", seconds(recorder.drops.time))?;
         columns.set_item("port", recorder.drops.port.into_pyarray(py))?;
-        columns.set_item("reason", recorder.drops.reason.into_pyarray(py))?;
+        columns.set_item("flow", recorder.drops.flow.into_pyarray(py))?;
+        columns.set_item("sequence_bytes", recorder.drops.sequence.into_pyarray(py))?;
+        columns.set_item("cause", recorder.drops.cause.into_pyarray(py))?;
         traces.set_item("drops", columns)?;
+    }
+    if wanted.events {
+        let columns = PyDict::new(py);
+        let events = recorder.events;
+        columns.set_item("time_s", seconds(events.time))?;
+        columns.set_item("flow", events.flow.into_pyarray(py))?;
+        columns.set_item("kind", events.event.into_pyarray(py))?;
+        columns.set_item("event_cause", events.cause.into_pyarray(py))?;
+        columns.set_item("drop_cause", events.drop_cause.into_pyarray(py))?;
+        columns.set_item("sequence_bytes", events.sequence.into_pyarray(py))?;
+        columns.set_item("length_bytes", events.length.into_pyarray(py))?;
+        columns.set_item("cwnd_bytes", events.cwnd.into_pyarray(py))?;
+        columns.set_item("ssthresh_bytes", events.ssthresh.into_pyarray(py))?;
+        traces.set_item("events", columns)?;
     }
     if wanted.control {
         let columns = PyDict::new(py);

@@ -81,7 +81,8 @@ impl Atm {
                 continue;
             };
             let Some(arrival) = port.on_cell(at, cell.left == 0, local, on_frame) else {
-                return;
+                let loss = (at, port.cause_of_loss());
+                return self.lose_cell(hosts, next, &cell, loss);
             };
             if !hosts.probe.is_idle() {
                 let departure = arrival - port.delay();
@@ -112,15 +113,21 @@ impl Atm {
         cell: Cell,
     ) -> Option<Time> {
         let probe = &mut hosts.probe;
-        let FedWire { end, feed, .. } = &mut self.links[link.index()];
-        let Feed::Moving(port) = feed else {
+        let Feed::Moving(port) = &mut self.links[link.index()].feed else {
             unreachable!("routes pass through switches alone")
         };
-        let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held))?;
+        let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held));
+        let loss = port.take_loss();
+        if let Some(loss) = loss {
+            self.lose_cell(hosts, link, &cell, loss);
+        }
+        let way = way?;
         if !hosts.probe.is_idle() {
             watch::cell(&mut hosts.probe, &hosts.flows, link, Some(at), way.departure, cell);
         }
         let arrival = way.arrival?;
+        let FedWire { end, feed, .. } = &mut self.links[link.index()];
+        let Feed::Moving(port) = feed else { return None };
         if !end.unshared {
             if port.send(arrival, cell) {
                 self.schedule(hosts, link);
@@ -133,22 +140,25 @@ impl Atm {
     /// Hands a frame to the interface of a host whose link moves: its cells come there one after the other at `ready`.
     #[inline(never)]
     pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, packet: Packet, ready: Time) {
-        let Feed::Moving(port) = &mut self.links[link.index()].feed else {
-            unreachable!("circuits begin at hosts")
-        };
         let (vc, frame, step) = (packet.vc(), packet.frame(), packet.step());
         let local = self.topology.steps[step as usize - 1].local;
         let (mut first, end) = (false, hosts.clock.end);
         for left in (0..frame_cells(u32::from(packet.bytes()))).rev() {
             let cell = Cell { vc, frame, left, step };
-            let Some(way) = port.on_cell(ready, left == 0, local, |_| {}) else {
-                continue;
+            let Feed::Moving(port) = &mut self.links[link.index()].feed else {
+                unreachable!("circuits begin at hosts")
             };
+            let way = port.on_cell(ready, left == 0, local, |_| {});
+            let loss = port.take_loss();
+            let arrival = way.and_then(|way| way.arrival).filter(|&arrival| arrival <= end);
+            first |= arrival.is_some_and(|arrival| port.send(arrival, cell));
+            if let Some(loss) = loss {
+                self.lose_cell(hosts, link, &cell, loss);
+            }
+            let Some(way) = way else { continue };
             if !hosts.probe.is_idle() {
                 watch::cell(&mut hosts.probe, &hosts.flows, link, None, way.departure, cell);
             }
-            let arrival = way.arrival.filter(|&arrival| arrival <= end);
-            first |= arrival.is_some_and(|arrival| port.send(arrival, cell));
         }
         if first {
             self.schedule(hosts, link);
@@ -162,11 +172,14 @@ impl Atm {
         let Some(reassembler) = self.reassemblers.get_mut(vc.index()) else {
             return self.meters[vc.index() - Circuit::of_flows(hosts.flows.len())].on_cell(at, frame);
         };
-        let Some(cells) = reassembler.on_cell(cell) else {
+        let cells = reassembler.on_cell(cell);
+        if cell.left > 0 {
             return;
-        };
+        }
         let bytes = hosts.flows[vc.flow().index()].packet_bytes(vc, frame);
-        if cells != frame_cells(bytes) {
+        let whole = cells == Some(frame_cells(bytes));
+        self.end_frame(hosts, link, at, &cell, whole);
+        if !whole {
             return;
         }
         let (packet, options) = take_packet(&mut hosts.flows, vc, frame);

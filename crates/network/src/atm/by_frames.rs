@@ -8,6 +8,7 @@ use super::link::{FedWire, Feed};
 use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
+use crate::drops::DropCause;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Link, OnWire, Options, Packet};
@@ -36,7 +37,10 @@ impl Atm {
             return None;
         };
         let cells = frame_cells(u32::from(packet.bytes()));
-        let accepted = nic.accept(cells, ready)?;
+        let Some(accepted) = nic.accept(cells, ready) else {
+            hosts.lose(ready.min(hosts.clock.end), link, &packet, DropCause::InjectedLoss);
+            return None;
+        };
         let lead = nic.lead;
         if by_edges & accepted.soon {
             nic.send(cells);
@@ -209,6 +213,9 @@ impl Atm {
         };
         let lone = port.on_last_alone(last);
         let Some(slot) = lone.or_else(|| port.on_last(last)) else {
+            if let Some(cause) = port.take_loss() {
+                hosts.lose(time, link, &packet, cause);
+            }
             if packet.has_options() {
                 self.under_way.take_options(&packet);
             }
@@ -290,8 +297,11 @@ impl Atm {
         options: &Options,
         since: Time,
     ) -> Option<Frame> {
-        if self.errors.any() && self.is_spoilt(&packet) {
-            return None;
+        if self.errors.any() {
+            if let Some(corrupting) = self.corrupting_link(&packet) {
+                hosts.lose(at, corrupting, &packet, DropCause::BitError);
+                return None;
+            }
         }
         let wire = &self.links[link.index()];
         let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
@@ -315,11 +325,12 @@ impl Atm {
         None
     }
 
-    /// Whether a frame whose cells have all come has a wrong bit.
+    /// The link that corrupted a frame whose cells have all come, if any did.
     #[cold]
-    fn is_spoilt(&mut self, packet: &Packet) -> bool {
+    fn corrupting_link(&mut self, packet: &Packet) -> Option<Link> {
         let cells = frame_cells(u32::from(packet.bytes()));
-        self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32)
+        let link = self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32);
+        link.map(Link::new)
     }
 
     /// The first frame due on a link reaches its host.

@@ -4,6 +4,7 @@ use super::aal5::frame_cells;
 use super::interface::Frame;
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN};
+use crate::drops::DropCause;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::packets::{Options, Packet};
@@ -19,12 +20,27 @@ pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, frame: Frame, 
 /// Time for a port to look what has come.
 pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     atm.sweeps.look(port, hosts.clock.now, hosts.clock.end);
+    if atm.sweeps.have_lost() {
+        for (lost, packet) in atm.sweeps.take_lost() {
+            if atm.lost_frames.insert(lost.vc, lost.frame) {
+                hosts.lose(lost.time, lost.link, &packet, lost.cause);
+            }
+        }
+    }
     let mut number = 0;
     while let Some(done) = atm.sweeps.done(number) {
         number += 1;
         let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
         let mut options = Options::NONE;
-        if let Some(packet) = atm.sweeps.take(&done, cells, &mut options) {
+        // Frames before it that lost no cell were merged with one that did.
+        let mut merged = Vec::new();
+        let mut note = |frame, packet| merged.push((frame, packet));
+        if let Some(packet) = atm.sweeps.take(&done, cells, &mut options, &mut note) {
+            for (frame, earlier) in merged {
+                if !atm.lost_frames.pass(done.vc, frame) {
+                    hosts.lose(done.at, done.link, &earlier, DropCause::PartialFrame);
+                }
+            }
             atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
         }
     }

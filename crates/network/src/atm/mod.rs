@@ -7,6 +7,7 @@ mod by_sweeps;
 pub mod interface;
 pub(crate) mod lanes;
 pub mod link;
+mod lost_frames;
 pub(crate) mod plan;
 pub mod port;
 mod report;
@@ -34,6 +35,7 @@ use interface::Frame;
 use lanes::UnderWay;
 use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
+use lost_frames::LostFrames;
 use plan::Plan;
 use sweeps::Sweeps;
 use vbr::on_off::Meter;
@@ -54,6 +56,8 @@ pub(crate) struct Atm {
     pub sweeps: Sweeps,
     /// By VC of a flow.
     pub reassemblers: Vec<Reassembler>,
+    /// Cell by cell, frames that have lost a cell.
+    lost_frames: LostFrames,
     pub errors: FrameErrors,
     /// Whether each link's port cannot hold a queue.
     pub transit: Vec<bool>,
@@ -93,6 +97,7 @@ impl Atm {
             ties: TieRule::new(scenario.ties, seed),
             under_way: UnderWay::new(circuits),
             reassemblers: vec![Reassembler::default(); circuits],
+            lost_frames: LostFrames::default(),
             errors: FrameErrors::new(scenario, seed),
             transit: plan.transit(),
             meters: Vec::with_capacity(scenario.vbr.len()),

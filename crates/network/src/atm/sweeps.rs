@@ -5,7 +5,7 @@
 //! brought there first. It has to look no sooner than the first frame that it has not seen could reach its host.
 
 use crate::atm::interface::Frame;
-use crate::atm::port::sweep::{Account, Done, Run, Sink, Stream, SweepPort};
+use crate::atm::port::sweep::{Account, Done, LostCell, Run, Sink, Stream, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -85,10 +85,11 @@ impl Route {
         }
     }
 
-    /// The packet of a frame, to be taken; those before it are dropped.
-    fn take(&mut self, frame: u32, options: &mut Options) -> Option<Packet> {
+    /// Takes the packet of a frame, and those before it, which were lost.
+    fn take(&mut self, frame: u32, options: &mut Options, mut lost: impl FnMut(u32, Packet)) -> Option<Packet> {
         loop {
-            let last = self.packets.head() as u32 == frame;
+            let number = self.packets.head() as u32;
+            let last = number == frame;
             let packet = self.packets.pop()?;
             if packet.has_options() {
                 let own = self.options.pop()?;
@@ -99,6 +100,7 @@ impl Route {
             if last {
                 return Some(packet);
             }
+            lost(number, packet);
         }
     }
 }
@@ -113,6 +115,8 @@ pub struct Sweeps {
     /// By VC.
     routes: Vec<Option<Box<Route>>>,
     done: Vec<Done>,
+    /// Frames that lost a cell since they were last taken.
+    lost: Vec<LostCell>,
     /// The port that is looking.
     looking: u32,
 }
@@ -132,6 +136,7 @@ impl Sweeps {
             streams,
             routes,
             done: Vec::new(),
+            lost: Vec::new(),
             looking: u32::MAX,
         }
     }
@@ -184,6 +189,23 @@ impl Sweeps {
         self.done.get(number).copied()
     }
 
+    /// Takes the frames that lost a cell since the last call, each with its packet.
+    pub fn take_lost(&mut self) -> Vec<(LostCell, Packet)> {
+        let lost = std::mem::take(&mut self.lost);
+        let packet = |one: LostCell| {
+            let route = self.routes[one.vc.index()].as_ref()?;
+            let after = u64::from(one.frame.wrapping_sub(route.packets.head() as u32));
+            let is_there = after < route.packets.len();
+            is_there.then(|| (one, *route.packets.get(route.packets.head() + after)))
+        };
+        lost.into_iter().filter_map(packet).collect()
+    }
+
+    /// Whether any frame lost a cell since the last call of `take_lost`.
+    pub fn have_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     /// The port that was looking has told of all of them: when it looks again.
     pub fn rest(&mut self, port: u32) -> Option<Time> {
         self.done.clear();
@@ -216,13 +238,21 @@ impl Sweeps {
             streams: &mut self.streams,
             woken: &mut self.woken,
             done: &mut self.done,
+            lost: &mut self.lost,
         };
         self.ports[port as usize].sweep(until, &mut woken, &mut sink);
         self.woken[port as usize] = woken;
     }
 
     /// The packet of a frame and the step that it takes next, if all its cells are there; its options, if it has any.
-    pub fn take(&mut self, done: &Done, cells: impl Fn(Packet) -> u16, options: &mut Options) -> Option<Packet> {
+    /// `lost` is called with the earlier frames that are lost.
+    pub fn take(
+        &mut self,
+        done: &Done,
+        cells: impl Fn(Packet) -> u16,
+        options: &mut Options,
+        lost: impl FnMut(u32, Packet),
+    ) -> Option<Packet> {
         let route = self.routes[done.vc.index()].as_mut()?;
         let number = route.packets.head() + u64::from(done.frame.wrapping_sub(route.packets.head() as u32));
         let packet = *route.packets.get(number);
@@ -230,13 +260,14 @@ impl Sweeps {
             return None;
         }
         let step = route.step;
-        Some(route.take(done.frame, options)?.at_step(step))
+        Some(route.take(done.frame, options, lost)?.at_step(step))
     }
 
     /// Takes everything that arrives by `end`, the end of the run.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sweep(port as u32, end.0 + 1));
         self.done.clear();
+        self.lost.clear();
     }
 
     /// The link of each port, its slots and the delay behind it, and its counters at the end of the run.

@@ -190,6 +190,9 @@ impl<P: Probe> Hosts<P> {
             self.probe
                 .control(now, flow, &self.flows[flow.index()].sender.watched());
         }
+        if self.probe.wants_events() {
+            self.report_events(flow);
+        }
         self.watch_timer(flow);
         self.arm_sending_host(medium, flow);
     }

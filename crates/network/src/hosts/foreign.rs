@@ -2,10 +2,11 @@
 
 pub(crate) mod ends;
 
+use crate::drops::DropCause;
 use crate::packets::in_transit::InTransit;
 use crate::packets::packet::foreign_bits;
 use crate::packets::payload::Payload;
-use crate::packets::{Circuit, Link, Options, Packet};
+use crate::packets::{Circuit, Link, Options};
 use longpipe_events::Time;
 
 /// Such a packet.
@@ -39,24 +40,6 @@ impl Payload for ForeignPacket {
     }
 }
 
-/// Why a packet was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Cause {
-    /// There was too little room.
-    Overflow = 1,
-    /// The policy refused it, or dropped it from the queue.
-    Refused = 2,
-    /// By force.
-    Forced = 3,
-    /// In an outage.
-    Outage = 4,
-    /// By bit errors.
-    Spoilt = 5,
-    /// Some of its cells were.
-    Cells = 6,
-}
-
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -70,7 +53,7 @@ pub enum Fate {
         /// The link at whose port or on whose wire it was lost, where that is known.
         link: Option<Link>,
         /// Why.
-        cause: Cause,
+        cause: DropCause,
     },
 }
 
@@ -114,30 +97,5 @@ impl Foreign {
     /// Those that were lost before the last one taken.
     pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
         std::mem::take(&mut self.lost[vc.way()])
-    }
-}
-
-/// Foreign packets that a port has lost.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Losses(Vec<(u64, Cause)>);
-
-impl Losses {
-    /// A packet is lost, of whatever kind.
-    pub fn note(&mut self, packet: &Packet, cause: Cause) {
-        if packet.is_foreign() {
-            self.0.push((packet.sequence(), cause));
-        }
-    }
-
-    /// Tells what was lost at a link; how many packets.
-    pub fn tell(&mut self, time: Time, link: Link, outcomes: &mut Vec<Outcome>) -> usize {
-        let (link, lost) = (Some(link), self.0.len());
-        let told = self.0.drain(..).map(|(id, cause)| Outcome {
-            time,
-            id,
-            fate: Fate::Lost { link, cause },
-        });
-        outcomes.extend(told);
-        lost
     }
 }

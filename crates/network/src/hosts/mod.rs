@@ -8,6 +8,7 @@ pub mod files;
 pub mod foreign;
 mod jitter;
 pub mod relay;
+mod reports;
 pub mod requests;
 mod timers;
 pub mod web;
@@ -47,7 +48,7 @@ pub(crate) fn hosts<P: Probe>(
     probe: P,
 ) -> Hosts<P> {
     let (links, flow_count, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
-    Hosts {
+    let mut hosts = Hosts {
         clock: Clock::new(Time(scenario.duration_ps), links, flow_count, sources, interval),
         flows: connections(scenario, seed, entries),
         jitter: jitter::of_hosts(scenario, seed),
@@ -55,5 +56,7 @@ pub(crate) fn hosts<P: Probe>(
         ahead,
         probe,
         outcomes: Vec::new(),
-    }
+    };
+    hosts.record_events();
+    hosts
 }

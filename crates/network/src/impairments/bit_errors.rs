@@ -97,10 +97,11 @@ impl FrameErrors {
         !self.by_vc.is_empty()
     }
 
-    /// A frame of a VC has come whole; true if one of its bits is wrong.
+    /// A frame of a VC has come whole; the link that corrupted one of its bits, if any did.
     #[inline(never)]
-    pub fn spoil(&mut self, vc: Circuit, bits: u32) -> bool {
-        self.by_vc[vc.index()].iter_mut().any(|(_, errors)| errors.spoil(bits))
+    pub fn spoil(&mut self, vc: Circuit, bits: u32) -> Option<usize> {
+        let mut links = self.by_vc[vc.index()].iter_mut();
+        links.find_map(|(link, errors)| errors.spoil(bits).then_some(*link))
     }
 
     /// Frames that a link has spoilt.

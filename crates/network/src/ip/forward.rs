@@ -9,8 +9,8 @@ use super::routes::Routes;
 use super::wire::Port;
 use super::Ip;
 use crate::clock::{CELL, UNKNOWN};
+use crate::drops::DropCause;
 use crate::hosts::Hosts;
-use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
@@ -60,6 +60,9 @@ impl Ip {
         let Some(arrival) = wire.send(ready, packet.bytes(), |_| (0, false)) else {
             if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                 watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
+            }
+            if let Some((time, cause)) = wire.port.take_loss(ready.min(hosts.clock.end)) {
+                hosts.lose(time, link, &packet, cause);
             }
             return None;
         };
@@ -164,7 +167,8 @@ impl Ip {
 
     /// The first packet on a wire with bit errors, or with routes that change, reaches its end; true if it is lost there.
     #[inline(never)]
-    pub(super) fn lose_first(&mut self, link: Link, now: Time) -> bool {
+    pub(super) fn lose_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
+        let now = hosts.clock.now;
         let wire = &mut self.wires[link.index()];
         let shared = wire.is_shared();
         let (Some(verdict), Some(&OnWire { packet, .. })) = (&mut wire.verdict, wire.waiting.packets.first()) else {
@@ -191,6 +195,11 @@ impl Ip {
             verdict.strays.1 += u64::from(bytes);
         }
         wire.pop(&mut NO_OPTIONS.clone());
+        let cause = match spoilt {
+            true => DropCause::BitError,
+            false => DropCause::NoRoute,
+        };
+        hosts.lose(now, link, &packet, cause);
         self.lanes.astray -= u64::from(shared) * packet.vc().way() as u64;
         true
     }
@@ -244,11 +253,6 @@ impl Ip {
                 hosts.probe.queue(arrival, link, held);
             }
             let wire = &mut self.wires[link.index()];
-            let before = if hosts.probe.is_idle() {
-                Counts::default()
-            } else {
-                wire.port.fates()
-            };
             let reached = arrival;
             let asked = |numbered| {
                 let local = if numbered {
@@ -266,9 +270,6 @@ impl Ip {
                 None => {
                     if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
                         watch::packet(&mut hosts.probe, link, Some(reached), departure, packet, options);
-                    }
-                    if !hosts.probe.is_idle() {
-                        watch::fates(&mut hosts.probe, link, reached, before, wire.port.fates());
                     }
                     (arrival, packet) = self.mark_or_hold(hosts, link, reached, packet, options)?;
                     &self.wires[link.index()]
@@ -312,13 +313,19 @@ impl Ip {
     ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link.index()];
         match &mut wire.port {
-            Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => {}
             Port::Router(router) => {
-                let departure = router.take_marked()?;
-                Some((departure + wire.line.delay(), packet.marked()))
+                if let Some(departure) = router.take_marked() {
+                    hosts.probe.marked(now, link, packet.vc().flow());
+                    return Some((departure + wire.line.delay(), packet.marked()));
+                }
             }
-            Port::Served(_) => self.hold(hosts, link, now, packet, options),
+            Port::Served(_) => return self.hold(hosts, link, now, packet, options),
         }
+        if let Some((time, cause)) = wire.port.take_loss(now) {
+            hosts.lose(time, link, &packet, cause);
+        }
+        None
     }
 
     /// A packet is on a wire whose end it reaches later, or not for certain before all else.

@@ -139,7 +139,7 @@ impl Medium for Ip {
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(link, hosts.clock.now);
+        let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(hosts, link);
         match self.wires[link.index()].end() {
             _ if lost => {}
             End::Host => self.deliver_first(hosts, link),

@@ -5,7 +5,6 @@ use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
 use crate::motion::order::Overtakings;
-use crate::observe::probe::Counts;
 use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 
@@ -149,18 +148,6 @@ impl PacketReport {
                 None => can_have_sent(rate, self.bytes_out, now),
                 Some(motion) => motion.within_capacity,
             }
-    }
-
-    /// What probes are told of.
-    pub(crate) fn fates(&self) -> Counts {
-        let PacketReport {
-            lost_overflow,
-            lost_refused,
-            lost_forced,
-            packets_marked,
-            ..
-        } = *self;
-        [lost_overflow, lost_refused, lost_forced, packets_marked]
     }
 
     /// Packets lost, in any way.

@@ -6,6 +6,7 @@ use super::port::prompt::{Begun, Event};
 use super::wire::Port;
 use super::Ip;
 use crate::clock::Actor;
+use crate::drops::Drops;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
@@ -28,9 +29,8 @@ impl Ip {
         let Port::Served(port) = &mut wire.port else {
             return None;
         };
-        let before = port.served().fates();
         let begun = port.arrive(&mut wire.line, now, packet, options);
-        watch::fates(&mut hosts.probe, link, now, before, port.served().fates());
+        report(hosts, link, now, port.drops(), begun.as_ref());
         let delay = wire.line.delay();
         self.await_next(hosts, link);
         begun.map(|(held, departure)| (departure + delay, held.packet))
@@ -54,9 +54,9 @@ impl Ip {
         loop {
             let wire = &mut self.wires[link.index()];
             let Port::Served(port) = &mut wire.port else { return };
-            let (before, begins) = (port.served().fates(), wire.line.free());
+            let begins = wire.line.free();
             let begun = port.next(&mut wire.line, now);
-            watch::fates(&mut hosts.probe, link, begins, before, port.served().fates());
+            report(hosts, link, begins, port.drops(), begun.as_ref());
             let Some(begun) = begun else { return };
             self.leave(hosts, link, begun);
         }
@@ -90,5 +90,15 @@ impl Ip {
             Event::Never => hosts.clock.cancel(Actor::Port(link.index())),
             Event::AsBefore => {}
         }
+    }
+}
+
+/// Reports the packets that a port has lost, and that it marked the one that begins to leave at `now`.
+fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, now: Time, drops: &mut Drops, begun: Option<&Begun>) {
+    if !drops.is_empty() {
+        hosts.lose_all(link, &drops.take());
+    }
+    if let Some((held, _)) = begun.filter(|(held, _)| held.was_marked()) {
+        hosts.probe.marked(now, link, held.packet.vc().flow());
     }
 }

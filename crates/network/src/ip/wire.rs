@@ -1,5 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::lanes::insert_options;
@@ -11,7 +12,6 @@ use crate::ip::port::moving::Moving;
 use crate::ip::port::prompt::Prompt;
 use crate::ip::port::served::Served;
 use crate::motion::Motion;
-use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use crate::policies::acting::Acting;
@@ -200,14 +200,15 @@ impl Port {
         }
     }
 
-    /// What probes are told of; nothing of hosts.
-    pub fn fates(&self) -> Counts {
+    /// When and why the packet is lost that came at `now` and neither left, nor was marked, nor waits here.
+    pub fn take_loss(&mut self, now: Time) -> Option<(Time, DropCause)> {
         match self {
-            Port::Interface(_) => Counts::default(),
-            Port::Router(router) => router.fates(),
-            Port::Served(port) => port.served().fates(),
-            Port::Delayed(delayed) => delayed.port.fates(),
-            Port::Moving(moving) => moving.fates(),
+            Port::Interface(_) => Some((now, DropCause::InjectedLoss)),
+            Port::Router(router) => Some((now, router.cause_of_loss())),
+            // It keeps a list of its own: it also drops packets that came earlier.
+            Port::Served(_) => None,
+            Port::Delayed(delayed) => delayed.port.take_loss(now),
+            Port::Moving(moving) => moving.take_loss(),
         }
     }
 

@@ -1,9 +1,11 @@
 //! What watches a run. A probe that is `()` compiles away.
 
 use crate::atm::aal5::Cell;
+use crate::drops::Dropped;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
 use longpipe_events::{Span, Time};
+use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
 
@@ -17,25 +19,6 @@ pub struct Slot {
     /// When its last bit leaves.
     pub departure: Time,
 }
-
-/// Why a router's port lost a packet, or that it marked it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// There was no room.
-    Overflow,
-    /// The policy had it so.
-    Refused,
-    /// A loss that was asked for.
-    Forced,
-    /// It was marked as having met congestion.
-    Marked,
-}
-
-/// All of them, in the order of their numbers.
-pub const FATES: [Fate; 4] = [Fate::Overflow, Fate::Refused, Fate::Forced, Fate::Marked];
-
-/// How many packets a port lost or marked so far, by reason in the order of `FATES`.
-pub(crate) type Counts = [u64; 4];
 
 /// Called by the simulation; never changes it.
 pub trait Probe {
@@ -65,8 +48,16 @@ pub trait Probe {
     }
     /// Cells held by a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
-    /// A router's port lost or marked a packet, at an instant that may lie ahead.
-    fn fate(&mut self, _now: Time, _link: Link, _fate: Fate) {}
+    /// Whether `event` is of use.
+    fn wants_events(&self) -> bool {
+        false
+    }
+    /// An event of a sender.
+    fn event(&mut self, _flow: Flow, _event: &SenderEvent) {}
+    /// A packet is lost.
+    fn dropped(&mut self, _dropped: &Dropped) {}
+    /// A router's port marks a packet of a flow (CE, RFC 3168).
+    fn marked(&mut self, _now: Time, _link: Link, _flow: Flow) {}
     /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
     /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
     fn sent(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
@@ -132,9 +123,23 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
         self.1.queue(now, link, held);
     }
 
-    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
-        self.0.fate(now, link, fate);
-        self.1.fate(now, link, fate);
+    fn wants_events(&self) -> bool {
+        self.0.wants_events() || self.1.wants_events()
+    }
+
+    fn event(&mut self, flow: Flow, event: &SenderEvent) {
+        self.0.event(flow, event);
+        self.1.event(flow, event);
+    }
+
+    fn dropped(&mut self, dropped: &Dropped) {
+        self.0.dropped(dropped);
+        self.1.dropped(dropped);
+    }
+
+    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
+        self.0.marked(now, link, flow);
+        self.1.marked(now, link, flow);
     }
 
     fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
@@ -221,9 +226,25 @@ impl<A: Probe> Probe for Option<A> {
         }
     }
 
-    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
+    fn wants_events(&self) -> bool {
+        self.as_ref().is_some_and(A::wants_events)
+    }
+
+    fn event(&mut self, flow: Flow, event: &SenderEvent) {
         if let Some(probe) = self {
-            probe.fate(now, link, fate);
+            probe.event(flow, event);
+        }
+    }
+
+    fn dropped(&mut self, dropped: &Dropped) {
+        if let Some(probe) = self {
+            probe.dropped(dropped);
+        }
+    }
+
+    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
+        if let Some(probe) = self {
+            probe.marked(now, link, flow);
         }
     }
 

@@ -1,8 +1,9 @@
 //! What a scenario asks to have recorded over time, as columns.
 
 use crate::atm::aal5::Cell;
+use crate::drops::Dropped;
 use crate::observe::arrived::Arrived;
-use crate::observe::probe::{Fate, Probe, Slot};
+use crate::observe::probe::{Probe, Slot};
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::in_transit::REQUEST;
@@ -10,6 +11,7 @@ use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::TraceConfig;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::segment::Opening;
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -85,15 +87,59 @@ pub struct DelayTrace {
     pub delay: Vec<u64>,
 }
 
-/// Packets that routers' ports lost or marked.
+/// Packets that were lost, or that routers' ports marked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DropTrace {
+    /// When it was lost or marked [ps].
+    pub time: Vec<u64>,
+    /// Link at whose port or on whose wire it was.
+    pub port: Vec<u32>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// First byte of the TCP data that it carried [byte]; -1 if it carried none, and of marked packets.
+    pub sequence: Vec<i64>,
+    /// Number of the `DropCause`; 0: it was marked.
+    pub cause: Vec<u8>,
+}
+
+impl DropTrace {
+    /// Cause of a row about a packet that was marked, not lost.
+    pub const MARKED: u8 = 0;
+
+    fn put(&mut self, time: Time, link: Link, flow: Flow, sequence: Option<u64>, cause: u8) {
+        self.time.put(time.0);
+        self.port.put(link.0);
+        self.flow.put(flow.0);
+        self.sequence.put(sequence.map_or(-1, |sequence| sequence as i64));
+        self.cause.put(cause);
+    }
+}
+
+/// What happened to senders, and to the segments that they sent.
+#[derive(Clone, Debug, Default)]
+pub struct EventTrace {
     /// Instant [ps].
     pub time: Vec<u64>,
-    /// Link index.
-    pub port: Vec<u32>,
-    /// Number of the reason, as in `FATES`.
-    pub reason: Vec<u8>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// 0: the network lost a segment; else the number of the `EventKind`, counted from 1.
+    pub event: Vec<u8>,
+    /// Number of the `EventCause`.
+    pub cause: Vec<u8>,
+    /// Of a lost segment and of a reduction, the number of the `DropCause`, or 0.
+    pub drop_cause: Vec<u8>,
+    /// First byte of the segment, or of other events the first byte not acknowledged.
+    pub sequence: Vec<u64>,
+    /// Bytes of the segment; at a fast retransmit and a timeout, the bytes outstanding; else 0.
+    pub length: Vec<u64>,
+    /// Congestion window, of a reduction that before it; nan of a lost segment [byte].
+    pub cwnd: Vec<f64>,
+    /// Slow start threshold after the event; nan of a lost segment [byte].
+    pub ssthresh: Vec<f64>,
+}
+
+impl EventTrace {
+    const DROPPED: u8 = 0;
 }
 
 /// Segments sent and ACKs received.
@@ -149,8 +195,10 @@ pub struct Recorder {
     pub sequences: SequenceTrace,
     /// Delays at routers' ports.
     pub delays: DelayTrace,
-    /// What routers' ports lost or marked.
+    /// Packets that were lost or marked.
     pub drops: DropTrace,
+    /// What happened to senders.
+    pub events: EventTrace,
     /// What reached receivers.
     pub arrivals: ArrivalTrace,
     arrived: Vec<Arrived>,
@@ -199,11 +247,71 @@ impl Recorder {
         vc.truncate(within);
         bytes.truncate(within);
         delay.truncate(within);
-        let DropTrace { time, port, reason } = &mut self.drops;
-        let order = sorted(time.len(), &|row| (time[row], port[row], reason[row]));
+        let DropTrace {
+            time,
+            port,
+            flow,
+            sequence,
+            cause,
+        } = &mut self.drops;
+        let order = sorted(time.len(), &|row| (time[row], port[row], cause[row]));
         permute(&order, time);
         permute(&order, port);
-        permute(&order, reason);
+        permute(&order, flow);
+        permute(&order, sequence);
+        permute(&order, cause);
+        // Losses by later outages were reported in advance.
+        let within = time.partition_point(|&time| time <= end.0);
+        time.truncate(within);
+        port.truncate(within);
+        flow.truncate(within);
+        sequence.truncate(within);
+        cause.truncate(within);
+        self.finish_events(end);
+    }
+
+    fn finish_events(&mut self, end: Time) {
+        let EventTrace {
+            time,
+            flow,
+            event,
+            cause,
+            drop_cause,
+            sequence,
+            length,
+            cwnd,
+            ssthresh,
+        } = &mut self.events;
+        let order = sorted(time.len(), &|row| {
+            (time[row], flow[row], u8::from(event[row] != EventTrace::DROPPED))
+        });
+        let within = time.iter().filter(|&&time| time <= end.0).count();
+        permute(&order, time);
+        permute(&order, flow);
+        permute(&order, event);
+        permute(&order, cause);
+        permute(&order, drop_cause);
+        permute(&order, sequence);
+        permute(&order, length);
+        permute(&order, cwnd);
+        permute(&order, ssthresh);
+        time.truncate(within);
+        flow.truncate(within);
+        event.truncate(within);
+        cause.truncate(within);
+        drop_cause.truncate(within);
+        sequence.truncate(within);
+        length.truncate(within);
+        cwnd.truncate(within);
+        ssthresh.truncate(within);
+    }
+
+    fn event_of(&mut self, time: Time, flow: Flow, event: u8, cause: u8, drop_cause: u8) {
+        self.events.time.put(time.0);
+        self.events.flow.put(flow.0);
+        self.events.event.put(event);
+        self.events.cause.put(cause);
+        self.events.drop_cause.put(drop_cause);
     }
 
     fn hold(&mut self, slot: Slot, vc: Circuit) {
@@ -301,7 +409,7 @@ impl Probe for Recorder {
     }
 
     fn wants_cells(&self) -> bool {
-        self.wanted.vc_queue
+        self.wanted.vc_queue || self.wanted.drops || self.wanted.events
     }
 
     fn queue(&mut self, now: Time, link: Link, held: u64) {
@@ -364,11 +472,42 @@ impl Probe for Recorder {
         }
     }
 
-    fn fate(&mut self, now: Time, link: Link, fate: Fate) {
+    fn wants_events(&self) -> bool {
+        self.wanted.events
+    }
+
+    fn event(&mut self, flow: Flow, event: &SenderEvent) {
+        self.event_of(event.time, flow, event.kind as u8 + 1, event.cause as u8, event.loss.0);
+        self.events.sequence.put(event.sequence);
+        self.events.length.put(event.length);
+        self.events.cwnd.put(event.cwnd);
+        self.events.ssthresh.put(event.ssthresh);
+    }
+
+    fn dropped(&mut self, dropped: &Dropped) {
+        if let (true, Some(sequence)) = (self.wanted.events, dropped.sequence) {
+            let Dropped { time, flow, cause, .. } = *dropped;
+            self.event_of(time, flow, EventTrace::DROPPED, 0, cause as u8);
+            self.events.sequence.put(sequence);
+            self.events.length.put(0);
+            self.events.cwnd.put(f64::NAN);
+            self.events.ssthresh.put(f64::NAN);
+        }
         if self.wanted.drops {
-            self.drops.time.put(now.0);
-            self.drops.port.put(link.0);
-            self.drops.reason.put(fate as u8);
+            let Dropped {
+                time,
+                link,
+                flow,
+                sequence,
+                cause,
+            } = *dropped;
+            self.drops.put(time, link, flow, sequence, cause as u8);
+        }
+    }
+
+    fn marked(&mut self, now: Time, link: Link, flow: Flow) {
+        if self.wanted.drops {
+            self.drops.put(now, link, flow, None, DropTrace::MARKED);
         }
     }
 }

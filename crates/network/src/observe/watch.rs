@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::hosts::connection::Connection;
-use crate::observe::probe::{Counts, Probe, Slot, FATES};
+use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -48,15 +48,6 @@ pub(crate) fn cell<P: Probe>(
             departure,
         };
         probe.cell(slot, &cell, || contents(flows, cell.vc, cell.frame));
-    }
-}
-
-/// Tells of the packets that a port lost or marked at `now`, by what it had counted before and has now.
-pub(crate) fn fates<P: Probe>(probe: &mut P, link: Link, now: Time, before: Counts, after: Counts) {
-    for (fate, (before, after)) in FATES.into_iter().zip(before.into_iter().zip(after)) {
-        for _ in before..after {
-            probe.fate(now, link, fate);
-        }
     }
 }
 

@@ -314,6 +314,12 @@ impl Packet {
         self.vc().is_back() == self.is_of_request()
     }
 
+    /// First byte of the data of the flow's TCP sender that it carries, if it carries any.
+    pub fn data_sequence(&self) -> Option<u64> {
+        let carries_data = self.is_of_sender() && !self.vc().is_back() && self.opening() == Opening::Over;
+        carries_data.then_some(self.sequence)
+    }
+
     /// Returns the data segment; `options` are used if the packet has any.
     #[inline(always)]
     pub fn segment(&self, options: &Options) -> DataSegment {

@@ -28,6 +28,9 @@ pub struct TraceConfig {
     /// What every sender is about, its rate and what its control knows of the path, at each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
+    /// Lost segments of every sender, and its retransmissions, timeouts, reductions and undos, each with its cause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub events: bool,
     /// Data that reached every receiver for the first time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub arrivals: bool,
@@ -45,5 +48,6 @@ impl TraceConfig {
             || self.drops
             || self.arrivals
             || self.control
+            || self.events
     }
 }

@@ -6,7 +6,7 @@ use crate::common::random::cases;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
 use longpipe_network::{
-    Cause, Circuit, Datagram, Fate, Flow, ForeignPacket, Link, Outcome, Probe, Simulation, REQUEST,
+    Circuit, Datagram, DropCause, Fate, Flow, ForeignPacket, Link, Outcome, Probe, Simulation, REQUEST,
 };
 use longpipe_tcp::config::RecoveryKind;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -169,14 +169,14 @@ fn losses_are_told_with_their_link_and_cause() {
             Framing::Ip,
             Fate::Lost {
                 link: Some(Link(0)),
-                cause: Cause::Forced,
+                cause: DropCause::InjectedLoss,
             },
         ),
         (
             Framing::Aal5,
             Fate::Lost {
                 link: None,
-                cause: Cause::Cells,
+                cause: DropCause::PartialFrame,
             },
         ),
     ] {

@@ -343,9 +343,10 @@ impl RunDraft {
             vc_queue: wanted(4),
             vc_queue_interval_ps: (duration / self.samples).max(1),
             delay: wanted(0),
-            drops: wanted(1),
+            drops: wanted(4),
             arrivals: wanted(2),
             control: wanted(3),
+            events: wanted(4),
         }
     }
 }

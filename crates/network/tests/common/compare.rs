@@ -4,8 +4,9 @@ use super::invariants::{check_report, Trail};
 use super::transfers_agree;
 use longpipe_events::{Stream, Time};
 use longpipe_network::ip::report::PacketReport;
-use longpipe_network::scenario::{Engine, Scenario};
-use longpipe_network::{Probe, Recorder, Report, Simulation};
+use longpipe_network::observe::recorder::DropTrace;
+use longpipe_network::scenario::{Engine, Framing, Scenario};
+use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
 use proptest::test_runner::TestCaseError;
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -219,6 +220,13 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
             queues.held.clone(),
         )
     };
+    let events = |recorder: &Recorder| {
+        let events = &recorder.events;
+        let numbers = [&events.event, &events.cause, &events.drop_cause].map(Clone::clone);
+        let places = [&events.time, &events.sequence, &events.length].map(Clone::clone);
+        let windows = [&events.cwnd, &events.ssthresh].map(|column| bits(column));
+        (events.flow.clone(), numbers, places, windows)
+    };
     let differing = [
         ("queues", one.queues != other.queues),
         ("windows", one.windows != other.windows),
@@ -228,6 +236,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("queues of VCs", vc_queues(one) != vc_queues(other)),
         ("delays", one.delays != other.delays),
         ("drops", one.drops != other.drops),
+        ("events", events(one) != events(other)),
         ("arrivals", one.arrivals != other.arrivals),
     ];
     match differing.into_iter().find(|&(_, differ)| differ) {
@@ -237,6 +246,28 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
             detail: String::new(),
         }),
     }
+}
+
+/// Lost packets that the ports of packets count, with the causes that the drop trace has for each counter.
+fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 6] {
+    let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
+    let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
+    [
+        ("overflow", &[DropCause::Overflow], sum(|port| port.lost_overflow)),
+        (
+            "policy",
+            &[DropCause::Aqm, DropCause::AckFilter],
+            sum(|port| port.lost_refused),
+        ),
+        (
+            "injected loss",
+            &[DropCause::InjectedLoss],
+            sum(|port| port.lost_forced),
+        ),
+        ("outage", &[DropCause::Outage], sum(outage)),
+        ("bit error", &[DropCause::BitError], sum(|port| port.spoilt)),
+        ("no route", &[DropCause::NoRoute], sum(|port| port.strays)),
+    ]
 }
 
 /// What is recorded is as much as what the report counts, and files are complete where all their bytes came.
@@ -277,11 +308,19 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     if scenario.traces.delay && standing && recorded != left {
         return Err(unequal("not all delays are recorded", recorded, left));
     }
-    let lost = |port: &PacketReport| port.lost_overflow + port.lost_refused + port.lost_forced + port.packets_marked;
-    let lost: u64 = routers().map(lost).sum();
-    let recorded = recorder.drops.reason.len() as u64;
-    if scenario.traces.drops && recorded != lost {
-        return Err(unequal("not all drops are recorded", recorded, lost));
+    for (kind, causes, counted) in losses(report) {
+        let has_cause = |cause: &&u8| causes.iter().any(|&one| one as u8 == **cause);
+        let recorded = recorder.drops.cause.iter().filter(has_cause).count() as u64;
+        if scenario.traces.drops && scenario.framing == Framing::Ip && recorded != counted {
+            let kind = format!("not all drops are recorded: {kind}");
+            return Err(unequal(&kind, recorded, counted));
+        }
+    }
+    let marked: u64 = routers().map(|port| port.packets_marked).sum();
+    let is_mark = |cause: &&u8| **cause == DropTrace::MARKED;
+    let recorded = recorder.drops.cause.iter().filter(is_mark).count() as u64;
+    if scenario.traces.drops && recorded != marked {
+        return Err(unequal("not all marks are recorded", recorded, marked));
     }
     if scenario.traces.arrivals {
         let mut arrived = vec![0; report.flows.len()];

@@ -2,6 +2,7 @@
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::red::RedOfFrames;
+use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use longpipe_events::Time;
@@ -61,6 +62,8 @@ pub struct Admission {
     loss: Option<Box<Loss>>,
     active_vcs: u64,
     vcs: Vec<VcState>,
+    /// Why the latest cell was lost that was.
+    cause: DropCause,
     /// Updated with every cell, but for `cells_out` and what the queue itself measures.
     pub counters: QueueCounters,
 }
@@ -76,8 +79,14 @@ impl Admission {
             loss,
             active_vcs: 0,
             vcs: vec![VcState::default(); vcs],
+            cause: DropCause::Overflow,
             counters: QueueCounters::default(),
         }
+    }
+
+    /// Why the latest cell was lost that was. After an overflow within its frame it is the overflow.
+    pub fn cause_of_loss(&self) -> DropCause {
+        self.cause
     }
 
     /// The same with this beside its policy.
@@ -136,6 +145,7 @@ impl Admission {
     pub(super) fn enters(&mut self, frame: Frame, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
             self.counters.lost_overflow += 1;
+            self.cause = DropCause::Overflow;
             self.damage(frame, last, local);
             return false;
         }
@@ -148,15 +158,16 @@ impl Admission {
 
     /// Whether a cell of a frame that is not whole goes no further.
     fn drops_rest(&mut self, frame: Frame, last: bool) -> bool {
-        let lost = match frame {
-            Frame::Refused => &mut self.counters.lost_refused,
-            Frame::Lost => &mut self.counters.lost_forced,
+        let (lost, cause) = match frame {
+            Frame::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
+            Frame::Lost => (&mut self.counters.lost_forced, DropCause::InjectedLoss),
             Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
-                &mut self.counters.lost_discarded
+                (&mut self.counters.lost_discarded, DropCause::Overflow)
             }
             Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => return false,
         };
         *lost += 1;
+        self.cause = cause;
         true
     }
 

@@ -16,6 +16,7 @@ pub mod transit;
 
 use crate::atm::aal5::Cell;
 use crate::atm::slots::{SlotCursor, SlotGrid};
+use crate::drops::DropCause;
 use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::scenario::bounds::AFTER_ANY_RUN;
@@ -97,6 +98,11 @@ impl Port {
         let held = self.held();
         let admitted = self.admission.admits(now, last, local, held, on_frame);
         admitted.then(|| self.admit(now, local))
+    }
+
+    /// Why the latest cell was lost that was.
+    pub fn cause_of_loss(&self) -> DropCause {
+        self.admission.cause_of_loss()
     }
 
     #[inline(always)]

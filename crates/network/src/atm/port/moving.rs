@@ -2,6 +2,7 @@
 
 use crate::atm::aal5::{Cell, CELL_BYTES};
 use crate::atm::port::admission::{Admission, QueueCounters};
+use crate::drops::DropCause;
 use crate::motion::{Fate, Motion, Passage};
 use crate::packets::ring::Ring;
 use crate::packets::Circuit;
@@ -38,6 +39,8 @@ pub struct Moving {
     doomed: Ring<Held>,
     /// Cells that stay beyond the end.
     stuck: u64,
+    /// When and why the cell is lost that came last, if it is.
+    loss_of_last: Option<(Time, DropCause)>,
     /// When an outage loses cells on the wire, in order.
     lost_later: Ring<Time>,
     /// Cells not yet arrived downstream, where an event waits for them.
@@ -59,6 +62,7 @@ impl Moving {
             leaving: Ring::default(),
             doomed: Ring::default(),
             stuck: 0,
+            loss_of_last: None,
             lost_later: Ring::default(),
             wire: Ring::default(),
             left: 0,
@@ -96,13 +100,19 @@ impl Moving {
         // A host's jitter may go beyond the end of the run.
         self.settle(now.min(self.end));
         let held = self.held();
-        let frame = self.admission.judge(now, last, local, held, on_frame)?;
+        let came = now.min(self.end);
+        let Some(frame) = self.admission.judge(now, last, local, held, on_frame) else {
+            self.loss_of_last = Some((came, self.admission.cause_of_loss()));
+            return None;
+        };
         if self.motion.refuses(now) {
             self.admission.damage(frame, last, local);
             self.lost_outage += 1;
+            self.loss_of_last = Some((came, DropCause::Outage));
             return None;
         }
         if !self.admission.enters(frame, last, local, held) {
+            self.loss_of_last = Some((came, DropCause::Overflow));
             return None;
         }
         let fate = self.motion.admit(now, CELL_BYTES as u16);
@@ -118,6 +128,7 @@ impl Moving {
             if !stays {
                 self.doomed.push(Held { until, local });
             }
+            self.loss_of_last = Some((until, DropCause::Outage));
             return None;
         };
         if !stays {
@@ -127,11 +138,17 @@ impl Moving {
             Passage::Arrives(arrival) => Some(arrival),
             Passage::Lost(at) => {
                 self.lost_later.push(at);
+                self.loss_of_last = Some((at, DropCause::Outage));
                 None
             }
         };
         let departure = service.ends;
         Some(Way { departure, arrival })
+    }
+
+    /// When and why the cell is lost that came last, if it is.
+    pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
+        self.loss_of_last.take()
     }
 
     /// Puts a cell on the wire, to arrive downstream at `arrival`. True if `head` changed.

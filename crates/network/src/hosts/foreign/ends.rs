@@ -1,6 +1,7 @@
 //! Where packets of programs outside enter the run and leave it.
 
-use super::{Cause, Fate, ForeignPacket, Outcome};
+use super::{Fate, ForeignPacket, Outcome};
+use crate::drops::DropCause;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -23,7 +24,7 @@ pub(in crate::hosts) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet
     let lost = foreign.map(|foreign| foreign.take_lost(packet.vc()));
     let fate = Fate::Lost {
         link: None,
-        cause: Cause::Cells,
+        cause: DropCause::PartialFrame,
     };
     let lost = lost.into_iter().flatten().map(|id| Outcome { time, id, fate });
     hosts.outcomes.extend(lost);

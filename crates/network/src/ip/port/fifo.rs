@@ -5,10 +5,10 @@
 //! port holds has to be known. Where nothing but room is asked for, that is only where there may be more in it than
 //! ever before.
 
+use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
-use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Policy, Verdict};
@@ -69,6 +69,8 @@ pub struct Router {
     most_packets: u64,
     /// Most bytes held.
     most_bytes: u64,
+    /// Why the latest packet was lost that was.
+    cause: DropCause,
 }
 
 impl Router {
@@ -95,6 +97,7 @@ impl Router {
             counters: RouterCounters::default(),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
+            cause: DropCause::Overflow,
         }
     }
 
@@ -126,6 +129,7 @@ impl Router {
             if held >= self.most_packets || bytes_held + size > self.most_bytes {
                 counters.lost_overflow += 1;
                 counters.bytes_lost += size;
+                self.cause = DropCause::Overflow;
                 return None;
             }
             counters.peak_packets = counters.peak_packets.max(held + 1);
@@ -170,6 +174,7 @@ impl Router {
         let verdict = if rules.loses(now) {
             counters.lost_forced += 1;
             counters.bytes_lost += arrival.bytes;
+            self.cause = DropCause::InjectedLoss;
             return None;
         } else {
             rules.judge(&arrival, held, local)
@@ -177,6 +182,7 @@ impl Router {
         if verdict == Verdict::Refuse {
             counters.lost_refused += 1;
             counters.bytes_lost += arrival.bytes;
+            self.cause = DropCause::Aqm;
             return None;
         }
         let begins = line.free().max(now);
@@ -184,6 +190,7 @@ impl Router {
         if !room {
             counters.lost_overflow += 1;
             counters.bytes_lost += arrival.bytes;
+            self.cause = DropCause::Overflow;
             rules.overflow(now);
             return None;
         }
@@ -201,15 +208,9 @@ impl Router {
         left
     }
 
-    /// What probes are told of.
-    pub(crate) fn fates(&self) -> Counts {
-        let counters = &self.counters;
-        [
-            counters.lost_overflow,
-            counters.lost_refused,
-            counters.lost_forced,
-            counters.packets_marked,
-        ]
+    /// Why the latest packet was lost that was.
+    pub fn cause_of_loss(&self) -> DropCause {
+        self.cause
     }
 
     /// When the packet leaves that was admitted and marked, if one just was.

@@ -1,10 +1,10 @@
 //! An output port of a link that moves, of a host or of a router: all of it is known when a packet is admitted, in order.
 
+use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
 use crate::ip::report::{MotionReport, PacketReport};
 use crate::motion::{Fate, Motion, Passage};
-use crate::observe::probe::Counts;
 use crate::packets::ring::Ring;
 use crate::policies::{Occupancy, Policy};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind};
@@ -47,6 +47,8 @@ pub struct Moving {
     doomed: Ring<Held>,
     /// When the packet leaves that came last, if it is lost on the wire.
     left: Option<Time>,
+    /// When and why the packet is lost that came last, if it is.
+    loss_of_last: Option<(Time, DropCause)>,
     /// Those that an outage loses on the wire, in order.
     on_wire: Ring<OnWire>,
     held: u64,
@@ -90,6 +92,7 @@ impl Moving {
             leaving: Ring::default(),
             doomed: Ring::default(),
             left: None,
+            loss_of_last: None,
             on_wire: Ring::default(),
             held: 0,
             bytes_held: 0,
@@ -113,18 +116,19 @@ impl Moving {
         self.report.packets_in += 1;
         self.report.bytes_in += size;
         let (packets, room) = self.waiting(ready);
-        let lost = if self.motion.refuses(ready) {
-            &mut self.counted.lost_outage
+        let (lost, cause) = if self.motion.refuses(ready) {
+            (&mut self.counted.lost_outage, DropCause::Outage)
         } else if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
-            &mut self.report.lost_forced
+            (&mut self.report.lost_forced, DropCause::InjectedLoss)
         } else if self.policy.refuses(self.occupancy(local)) {
-            &mut self.report.lost_refused
+            (&mut self.report.lost_refused, DropCause::Aqm)
         } else if packets >= self.most_packets || room + size > self.most_bytes {
-            &mut self.report.lost_overflow
+            (&mut self.report.lost_overflow, DropCause::Overflow)
         } else {
             return self.admit(line, ready, bytes, local);
         };
         *lost += 1;
+        self.loss_of_last = Some((ready.min(self.end), cause));
         self.report.bytes_lost += size;
         None
     }
@@ -152,6 +156,7 @@ impl Moving {
         *of_vc += size;
         let Fate::Leaves(service) = fate else {
             self.doomed.push(held);
+            self.loss_of_last = Some((until, DropCause::Outage));
             return None;
         };
         self.leaving.push(held);
@@ -162,6 +167,7 @@ impl Moving {
             }
             Passage::Lost(at) => {
                 self.left = Some(service.ends);
+                self.loss_of_last = Some((at, DropCause::Outage));
                 self.on_wire.push(OnWire {
                     at,
                     bytes: u32::from(bytes),
@@ -203,9 +209,9 @@ impl Moving {
         self.left.take()
     }
 
-    /// What probes are told of.
-    pub(crate) fn fates(&self) -> Counts {
-        self.report.fates()
+    /// When and why the packet is lost that came last, if it is.
+    pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
+        self.loss_of_last.take()
     }
 
     /// Packets held at `now`.

@@ -5,6 +5,7 @@
 
 use super::line::Line;
 use super::served::{Held, Served};
+use crate::drops::Drops;
 use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
@@ -35,6 +36,11 @@ impl Prompt {
     /// The port itself.
     pub fn served(&self) -> &Served {
         &self.served
+    }
+
+    /// Packets lost here that the engine has yet to take.
+    pub fn drops(&mut self) -> &mut Drops {
+        self.served.drops()
     }
 
     /// The next packet that begins to leave by `now`, at which departures precede arrivals.

@@ -2,11 +2,10 @@
 //! has sent one leaves behind. The line is somebody else's.
 
 use super::discipline::Discipline;
-use crate::hosts::foreign::{Cause, Losses};
+use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::observe::probe::Counts;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Options, Packet};
 use crate::queues::Queued;
@@ -31,6 +30,11 @@ impl Held {
     /// What it has, which may be nothing.
     pub fn options(&self) -> &Options {
         self.options.as_deref().unwrap_or(&NO_OPTIONS)
+    }
+
+    /// Whether it was marked here.
+    pub fn was_marked(&self) -> bool {
+        self.marked
     }
 }
 
@@ -70,8 +74,8 @@ pub(crate) struct Served {
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
-    /// Foreign packets lost here that were not yet told of.
-    losses: Losses,
+    /// Packets lost here that the engine has yet to take.
+    drops: Drops,
 }
 
 impl Served {
@@ -93,13 +97,13 @@ impl Served {
             report: PacketReport::default(),
             packet_time: 0,
             changed: Time::ZERO,
-            losses: Losses::default(),
+            drops: Drops::default(),
         })
     }
 
-    /// Foreign packets that it has lost.
-    pub fn losses(&mut self) -> &mut Losses {
-        &mut self.losses
+    /// Packets lost here that the engine has yet to take.
+    pub fn drops(&mut self) -> &mut Drops {
+        &mut self.drops
     }
 
     /// Of its line.
@@ -126,11 +130,6 @@ impl Served {
         self.discipline.forgets_when_idle() && self.loss.is_none()
     }
 
-    /// What probes are told of.
-    pub fn fates(&self) -> Counts {
-        self.report.fates()
-    }
-
     /// Whether the line sends a packet.
     pub fn is_busy(&self) -> bool {
         self.in_service.is_some()
@@ -145,7 +144,7 @@ impl Served {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;
-            self.losses.note(&packet, Cause::Forced);
+            self.drops.note(now, &packet, DropCause::InjectedLoss);
             return None;
         }
         let held = Held {
@@ -182,12 +181,13 @@ impl Served {
 
     /// A packet takes its place, for which others may have to go.
     fn enqueue(&mut self, held: Held) {
+        let now = held.arrival;
         let in_service = self.in_service.map_or((0, 0), |bytes| (1, bytes));
-        let (report, losses) = (&mut self.report, &mut self.losses);
+        let (report, drops) = (&mut self.report, &mut self.drops);
         self.discipline.sift(&held, |gone| {
             report.lost_refused += 1;
             report.bytes_lost += gone.bytes();
-            losses.note(&gone.packet, Cause::Refused);
+            drops.note(now, &gone.packet, DropCause::AckFilter);
         });
         // Classes have the room of the port each.
         let (packets, bytes) = self.discipline.held_beside(&held);
@@ -195,7 +195,7 @@ impl Served {
         self.discipline.enqueue(held, full, |lost| {
             report.lost_overflow += 1;
             report.bytes_lost += lost.bytes();
-            losses.note(&lost.packet, Cause::Overflow);
+            drops.note(now, &lost.packet, DropCause::Overflow);
         });
     }
 
@@ -210,11 +210,11 @@ impl Served {
 
     /// The line asks for a packet.
     fn serve(&mut self, now: Time) -> Option<Held> {
-        let (report, losses) = (&mut self.report, &mut self.losses);
+        let (report, drops) = (&mut self.report, &mut self.drops);
         let lose = |lost: Held| {
             report.lost_refused += 1;
             report.bytes_lost += lost.bytes();
-            losses.note(&lost.packet, Cause::Refused);
+            drops.note(now, &lost.packet, DropCause::Aqm);
         };
         let next = self.discipline.dequeue(now, lose)?;
         self.in_service = Some(next.bytes());

@@ -12,9 +12,9 @@ mod way;
 use super::port::served::Served;
 use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
+use crate::drops::{report_external, DropCause};
 use crate::hosts::Hosts;
 use crate::medium::Medium;
-use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::payload::Payload;
@@ -106,21 +106,31 @@ impl Reference {
         self.pending.put(Reverse((time, kind, link)));
     }
 
-    /// A packet comes to a port, where it may leave from `ready` on.
-    fn arrive(&mut self, now: Time, ready: Time, link: Link, packet: Packet, options: Options) {
+    /// A packet comes now to a port, where it may leave from `ready` on.
+    fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, ready: Time, link: Link, packet: Packet, options: Options) {
+        let now = hosts.clock.now;
         if let Some(horizon) = &mut self.horizon {
             horizon.comes(link, &packet);
         }
         if let Some(served) = &mut self.served[link.index()] {
             if let Some(departure) = served.arrive(now, packet, &options) {
+                if let Some(flow) = served.marked() {
+                    hosts.probe.marked(now, link, flow);
+                }
                 self.set(departure, Kind::Departure, link);
             }
-            return;
+        } else {
+            let port = &mut self.ports[link.index()];
+            let (idle, marked) = (port.held() == 0, port.packets_marked());
+            let enters = port.arrive(now, ready, packet, options);
+            if port.packets_marked() > marked {
+                hosts.probe.marked(now, link, packet.vc().flow());
+            }
+            if enters && idle {
+                self.serve(link);
+            }
         }
-        let idle = self.ports[link.index()].held() == 0;
-        if self.ports[link.index()].arrive(now, ready, packet, options) && idle {
-            self.serve(link);
-        }
+        self.report_drops(hosts, link);
     }
 
     /// The next packet of a port is in service.
@@ -220,8 +230,7 @@ impl Medium for Reference {
         let ready = hosts.ready(link);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        self.arrive(hosts.clock.now, ready, link, packet, options);
-        self.tell_losses(hosts, link);
+        self.arrive(hosts, ready, link, packet, options);
     }
 
     /// Handles the first event of the network, if it comes before all timers and not after the end.
@@ -242,7 +251,7 @@ impl Medium for Reference {
             Kind::AtRouter(_) => self.on_router(hosts, link),
             Kind::AtHost => self.on_host(hosts, link),
         }
-        self.tell_losses(hosts, link);
+        self.report_drops(hosts, link);
         true
     }
 
@@ -279,25 +288,32 @@ impl Medium for Reference {
 }
 
 impl Reference {
-    /// What became of foreign packets that this link has lost.
-    fn tell_losses<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let losses = match &mut self.served[link.index()] {
-            Some(served) => served.losses(),
-            None => &mut self.ports[link.index()].losses,
+    /// Reports the packets that a link has lost since the last call.
+    fn report_drops<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let mut lost = match &mut self.served[link.index()] {
+            Some(served) => served.drops().take(),
+            None => Vec::new(),
         };
-        let lost = losses.tell(hosts.clock.now, link, &mut hosts.outcomes);
-        if let Some(horizon) = &mut self.horizon {
-            horizon.gone(link, lost);
+        // Whatever feeds it, bit errors of the link are noted here.
+        lost.append(&mut self.ports[link.index()].drops.take());
+        if lost.is_empty() {
+            return;
         }
+        let external = report_external(&lost, hosts.clock.now, link, &mut hosts.outcomes);
+        if let Some(horizon) = &mut self.horizon {
+            horizon.gone(link, external);
+        }
+        hosts.lose_all(link, &lost);
     }
 
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(served) = &mut self.served[link.index()] {
-            let before = served.fates();
             let Some((left, next)) = served.depart(now) else { return };
-            watch::fates(&mut hosts.probe, link, now, before, served.fates());
             if let Some(departure) = next {
+                if let Some(flow) = served.marked() {
+                    hosts.probe.marked(now, link, flow);
+                }
                 self.set(departure, Kind::Departure, link);
             }
             (left.packet, *left.options(), Some(left.arrival))
@@ -327,18 +343,10 @@ impl Reference {
         watch::packet(&mut hosts.probe, link, came, now, packet, &options);
     }
 
-    /// What probes are told of.
-    fn fates(&self, link: Link) -> Counts {
-        match &self.served[link.index()] {
-            Some(served) => served.fates(),
-            None => self.ports[link.index()].fates(),
-        }
-    }
-
     /// Takes the first packet off a wire, unless it is spoilt.
-    fn take_whole(&mut self, link: Link) -> Option<(Packet, Options)> {
+    fn take_whole(&mut self, now: Time, link: Link) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
-        if self.ports[link.index()].spoil(&packet) {
+        if self.ports[link.index()].spoil(now, &packet) {
             return None;
         }
         if let Some(horizon) = &mut self.horizon {
@@ -348,13 +356,14 @@ impl Reference {
     }
 
     fn on_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let Some((packet, options)) = self.take_whole(link) else {
+        let now = hosts.clock.now;
+        let Some((packet, options)) = self.take_whole(now, link) else {
             return;
         };
-        let now = hosts.clock.now;
         let at = (link, self.topology.ends[link.index()].node as usize);
         let Some((next, step)) = self.ways[packet.vc().index()].onward(now, at, packet.step()) else {
             self.ports[link.index()].lose_stray(&packet);
+            hosts.lose(now, link, &packet, DropCause::NoRoute);
             return;
         };
         let packet = packet.at_step(step);
@@ -362,14 +371,11 @@ impl Reference {
             .as_ref()
             .map_or(self.ports[next.index()].held(), Plainly::held);
         hosts.probe.queue(now, next, held);
-        let before = self.fates(next);
-        self.arrive(now, now, next, packet.further(), options);
-        watch::fates(&mut hosts.probe, next, now, before, self.fates(next));
-        self.tell_losses(hosts, next);
+        self.arrive(hosts, now, next, packet.further(), options);
     }
 
     fn on_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        if let Some((packet, options)) = self.take_whole(link) {
+        if let Some((packet, options)) = self.take_whole(hosts.clock.now, link) {
             hosts.receive_in_full(self, packet, &options, UNKNOWN);
         }
     }

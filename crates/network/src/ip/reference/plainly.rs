@@ -1,12 +1,11 @@
 //! A port whose queue is served, in the open: the packet in service goes on when it has left.
 
-use crate::hosts::foreign::Losses;
+use crate::drops::Drops;
 use crate::ip::port::served::{Held, Served};
 use crate::ip::report::PacketReport;
-use crate::observe::probe::Counts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{Link, Options, Packet};
+use crate::packets::{Flow, Link, Options, Packet};
 use longpipe_events::{Time, PS_PER_SECOND};
 
 /// The port, with its line.
@@ -34,14 +33,15 @@ impl Plainly {
         self.served.held().0
     }
 
-    /// Foreign packets that it has lost.
-    pub fn losses(&mut self) -> &mut Losses {
-        self.served.losses()
+    /// Packets lost here that the engine has yet to take.
+    pub fn drops(&mut self) -> &mut Drops {
+        self.served.drops()
     }
 
-    /// What probes are told of.
-    pub fn fates(&self) -> Counts {
-        self.served.fates()
+    /// The flow of the packet that the line sends, if it was marked here.
+    pub fn marked(&self) -> Option<Flow> {
+        let held = self.in_service.as_ref().filter(|held| held.was_marked());
+        held.map(|held| held.packet.vc().flow())
     }
 
     /// A packet comes; when the line will have sent it, if it begins at once.

@@ -2,13 +2,12 @@
 
 mod moves;
 
-use crate::hosts::foreign::{Cause, Losses};
+use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::motion::Motion;
-use crate::observe::probe::Counts;
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
@@ -43,6 +42,8 @@ pub(super) struct Waiting {
 #[derive(Clone, Debug)]
 pub(super) struct Port {
     host: bool,
+    /// Of the run.
+    end: Time,
     rate: u64,
     delay: u64,
     /// Of a link that moves.
@@ -71,8 +72,8 @@ pub(super) struct Port {
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
     changed: Time,
-    /// Foreign packets lost here that were not yet told of.
-    pub losses: Losses,
+    /// Packets lost here that the engine has yet to take.
+    pub drops: Drops,
 }
 
 impl Port {
@@ -88,6 +89,7 @@ impl Port {
         };
         Port {
             host,
+            end: Time(scenario.duration_ps),
             rate: link.rate_bps,
             delay: link.delay_ps,
             motion: Motion::new(link).map(Moves::new),
@@ -118,7 +120,7 @@ impl Port {
             },
             packet_time: 0,
             changed: Time::ZERO,
-            losses: Losses::default(),
+            drops: Drops::default(),
         }
     }
 
@@ -127,9 +129,9 @@ impl Port {
         self.host
     }
 
-    /// What probes are told of.
-    pub fn fates(&self) -> Counts {
-        self.report.fates()
+    /// Packets marked here so far.
+    pub fn packets_marked(&self) -> u64 {
+        self.report.packets_marked
     }
 
     /// Of its line.
@@ -157,23 +159,24 @@ impl Port {
             self.judge(&arrival, &packet)
         };
         let cause = if out {
-            Some(Cause::Outage)
+            Some(DropCause::Outage)
         } else if forced {
-            Some(Cause::Forced)
+            Some(DropCause::InjectedLoss)
         } else if verdict == Verdict::Refuse {
-            Some(Cause::Refused)
+            Some(DropCause::Aqm)
         } else if packets >= self.most_packets || room + bytes > self.most_bytes {
             if let Some(acting) = &mut self.acting {
                 acting.overflow(now);
             }
-            Some(Cause::Overflow)
+            Some(DropCause::Overflow)
         } else {
             None
         };
         if let Some(cause) = cause {
             self.count_lost(cause);
             self.report.bytes_lost += bytes;
-            self.losses.note(&packet, cause);
+            // A host's jitter may go beyond the end of the run.
+            self.drops.note(ready.min(self.end), &packet, cause);
             return false;
         }
         if verdict == Verdict::Mark {
@@ -199,25 +202,25 @@ impl Port {
         true
     }
 
-    fn count_lost(&mut self, cause: Cause) {
+    fn count_lost(&mut self, cause: DropCause) {
         match cause {
-            Cause::Outage => {
+            DropCause::Outage => {
                 if let Some(moves) = &mut self.motion {
                     moves.report.lost_outage += 1;
                 }
             }
-            Cause::Forced => self.report.lost_forced += 1,
-            Cause::Overflow => self.report.lost_overflow += 1,
+            DropCause::InjectedLoss => self.report.lost_forced += 1,
+            DropCause::Overflow => self.report.lost_overflow += 1,
             _ => self.report.lost_refused += 1,
         }
     }
 
     /// A packet that left has come to the end of the wire; true if bit errors spoil it.
-    pub fn spoil(&mut self, packet: &Packet) -> bool {
+    pub fn spoil(&mut self, now: Time, packet: &Packet) -> bool {
         let bits = 8 * u32::from(packet.bytes());
         let spoilt = self.errors.as_mut().is_some_and(|errors| errors.spoil(bits));
         if spoilt {
-            self.losses.note(packet, Cause::Spoilt);
+            self.drops.note(now, packet, DropCause::BitError);
         }
         spoilt
     }

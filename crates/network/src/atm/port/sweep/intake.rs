@@ -1,8 +1,9 @@
 //! What enters a port that sweeps, and in which slots it leaves.
 
 use crate::atm::port::frame::Frame;
-use crate::atm::port::sweep::{Done, Onward, Run, Sink, SweepPort};
+use crate::atm::port::sweep::{Done, LostCell, Onward, Run, Sink, SweepPort};
 use crate::atm::port::trains::Late;
+use crate::drops::DropCause;
 use crate::policies::{AfterLoss, Occupancy};
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;
@@ -14,7 +15,7 @@ impl SweepPort {
         let cells = u64::from(run.cells);
         self.counters.cells_in += cells;
         if self.vcs[run.local as usize].frame == Frame::Between {
-            self.begin(&run);
+            self.begin(&run, sink);
         }
         let frame = self.vcs[run.local as usize].frame;
         match frame {
@@ -30,15 +31,16 @@ impl SweepPort {
 
     /// A frame begins: whether it may enter.
     #[inline(always)]
-    fn begin(&mut self, run: &Run) {
+    fn begin(&mut self, run: &Run, sink: &mut Sink) {
         self.counters.frames_in += 1;
         let calm = self.loss.is_none() && self.most_held() <= self.calm;
-        self.vcs[run.local as usize].frame = if calm { Frame::Admitted } else { self.decide(run) };
+        self.vcs[run.local as usize].frame = if calm { Frame::Admitted } else { self.decide(run, sink) };
     }
 
     #[inline(never)]
-    fn decide(&mut self, run: &Run) -> Frame {
+    fn decide(&mut self, run: &Run, sink: &mut Sink) -> Frame {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(Time(run.time))) {
+            self.lose(run, DropCause::InjectedLoss, sink);
             return Frame::Lost;
         }
         self.look(run.time);
@@ -53,6 +55,7 @@ impl SweepPort {
             })
         });
         if refuses {
+            self.lose(run, DropCause::Aqm, sink);
             Frame::Refused
         } else {
             Frame::Admitted
@@ -224,7 +227,7 @@ impl SweepPort {
                 self.look(run.time);
                 let held = self.most_held();
                 if held >= self.capacity {
-                    return self.overflow(frame, &run);
+                    return self.overflow(frame, &run, sink);
                 }
                 self.counters.peak_queue = self.counters.peak_queue.max(held + 1);
                 self.admit(input, run, sink);
@@ -232,8 +235,21 @@ impl SweepPort {
         }
     }
 
+    /// Reports that a frame loses a cell.
+    #[cold]
+    fn lose(&self, run: &Run, cause: DropCause, sink: &mut Sink) {
+        sink.lost.put(LostCell {
+            link: self.link,
+            vc: self.vcs[run.local as usize].vc,
+            frame: run.frame,
+            time: Time(run.time),
+            cause,
+        });
+    }
+
     /// A cell found the buffer full.
-    fn overflow(&mut self, frame: Frame, run: &Run) {
+    fn overflow(&mut self, frame: Frame, run: &Run, sink: &mut Sink) {
+        self.lose(run, DropCause::Overflow, sink);
         self.counters.lost_overflow += 1;
         self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
         if run.left > 0 {

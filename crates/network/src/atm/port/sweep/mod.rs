@@ -14,6 +14,7 @@ mod vc;
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::trains::Late;
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
+use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::packets::{Circuit, Link};
 use crate::policies::{AfterLoss, Policy};
@@ -40,6 +41,21 @@ pub struct Done {
     pub at: Time,
 }
 
+/// A frame loses a cell, maybe not the first one.
+#[derive(Clone, Copy, Debug)]
+pub struct LostCell {
+    /// The port's link.
+    pub link: Link,
+    /// The VC.
+    pub vc: Circuit,
+    /// Number of the frame in it.
+    pub frame: u32,
+    /// When the cell arrived.
+    pub time: Time,
+    /// Why it is lost.
+    pub cause: DropCause,
+}
+
 /// Where a port puts what leaves it.
 pub struct Sink<'a> {
     /// What is on its way to each port over each wire.
@@ -48,6 +64,8 @@ pub struct Sink<'a> {
     pub woken: &'a mut [Vec<u32>],
     /// Frames on their way to their hosts.
     pub done: &'a mut Vec<Done>,
+    /// Frames that lose a cell.
+    pub lost: &'a mut Vec<LostCell>,
 }
 
 impl Sink<'_> {

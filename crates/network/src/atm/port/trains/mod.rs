@@ -20,6 +20,7 @@ mod vc;
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::frame::Frame;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
+use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
 use crate::policies::{AfterLoss, Occupancy, Policy};
@@ -77,6 +78,8 @@ pub struct TrainPort {
     over: u64,
     late: Vec<Late>,
     counters: QueueCounters,
+    /// Why the frame is lost whose last cell came last, if it is.
+    loss_of_last: Option<DropCause>,
 }
 
 impl TrainPort {
@@ -281,8 +284,14 @@ impl TrainPort {
         let vc = &mut self.vcs[edge.local as usize];
         let frame = std::mem::take(&mut vc.frame);
         match frame {
-            Frame::Refused => self.counters.lost_refused += cells,
-            Frame::Lost => self.counters.lost_forced += cells,
+            Frame::Refused => {
+                self.counters.lost_refused += cells;
+                self.loss_of_last = Some(DropCause::Aqm);
+            }
+            Frame::Lost => {
+                self.counters.lost_forced += cells;
+                self.loss_of_last = Some(DropCause::InjectedLoss);
+            }
             Frame::Discarded => {
                 // Those between the cell that was lost and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
@@ -292,6 +301,7 @@ impl TrainPort {
                     self.counters.lost_discarded += 1;
                     vc.merge();
                 }
+                self.loss_of_last = Some(DropCause::Overflow);
             }
             Frame::Admitted | Frame::Damaged => {
                 self.remove(edge.local);
@@ -300,6 +310,11 @@ impl TrainPort {
             Frame::Between => unreachable!("a last cell follows a first one"),
         }
         None
+    }
+
+    /// Why the frame is lost whose last cell came last, if it is.
+    pub fn take_loss(&mut self) -> Option<DropCause> {
+        self.loss_of_last.take()
     }
 
     /// The last cell asks to enter.
@@ -327,9 +342,16 @@ impl TrainPort {
         let vc = &mut self.vcs[local];
         if slot.is_none() {
             vc.merge();
+            self.loss_of_last = Some(DropCause::Overflow);
             return None;
         }
         let whole = frame == Frame::Admitted && !vc.merged;
+        if !whole {
+            self.loss_of_last = Some(match frame {
+                Frame::Admitted => DropCause::PartialFrame,
+                _ => DropCause::Overflow,
+            });
+        }
         (vc.merged, vc.entered) = (false, false);
         slot.filter(|&slot| whole && slot < self.over)
     }

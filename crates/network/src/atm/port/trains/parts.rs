@@ -90,6 +90,7 @@ impl Parts {
             over: self.over,
             late: Vec::new(),
             counters: QueueCounters::default(),
+            loss_of_last: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a port of a link that moves has besides.
 
 use super::{Port, Waiting};
-use crate::hosts::foreign::Cause;
+use crate::drops::DropCause;
 use crate::ip::report::{MotionReport, PacketReport};
 use crate::motion::{Fate, Motion, Passage, Service};
 use crate::packets::Packet;
@@ -74,7 +74,7 @@ impl Port {
             Passage::Arrives(arrival) => Some(arrival),
             Passage::Lost(at) => {
                 moves.lost_later.push((at, u64::from(packet.bytes())));
-                self.losses.note(&packet, Cause::Outage);
+                self.drops.note(at, &packet, DropCause::Outage);
                 None
             }
         }
@@ -119,7 +119,7 @@ impl Port {
         for one in &dropped {
             self.let_go(one);
             self.report.bytes_lost += u64::from(one.packet.bytes());
-            self.losses.note(&one.packet, Cause::Outage);
+            self.drops.note(now, &one.packet, DropCause::Outage);
         }
         next
     }

@@ -1,0 +1,99 @@
+//! Lost packets: one record for each, whatever lost it.
+
+use crate::hosts::foreign::{Fate, Outcome};
+use crate::packets::{Flow, Link, Packet};
+use longpipe_events::Time;
+use strum::VariantNames;
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantNames)]
+#[strum(serialize_all = "snake_case")]
+#[repr(u8)]
+pub enum DropCause {
+    /// The buffer was full.
+    Overflow = 1,
+    /// The buffer policy or active queue management dropped it, on arrival or from the queue.
+    Aqm = 2,
+    /// The link's loss model lost it.
+    InjectedLoss = 3,
+    /// An outage of the link refused it, dropped it from the queue or lost it on the wire.
+    Outage = 4,
+    /// A bit error corrupted it on the wire.
+    BitError = 5,
+    /// Its frame was incomplete, or merged with one whose last cell was lost.
+    PartialFrame = 6,
+    /// The ACK filter removed it, because a later ACK supersedes it.
+    AckFilter = 7,
+    /// Its flow's current route does not lead on from the router that it reached.
+    NoRoute = 8,
+}
+
+/// A lost packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// When it was lost. An outage to come is known in advance, so that this may be later than now.
+    pub time: Time,
+    /// The link at whose port or on whose wire it was lost.
+    pub link: Link,
+    /// Its flow.
+    pub flow: Flow,
+    /// First byte of the TCP data that it carried; `None` for ACKs, requests and datagrams.
+    pub sequence: Option<u64>,
+    /// Why.
+    pub cause: DropCause,
+}
+
+impl Dropped {
+    /// The record of a packet that was lost at a link.
+    pub(crate) fn new(time: Time, link: Link, packet: &Packet, cause: DropCause) -> Dropped {
+        Dropped {
+            time,
+            link,
+            flow: packet.vc().flow(),
+            sequence: packet.data_sequence(),
+            cause,
+        }
+    }
+}
+
+/// Packets that a port has lost since its engine last took them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drops(Vec<(Time, Packet, DropCause)>);
+
+impl Drops {
+    /// Adds a packet that is lost at `time`.
+    pub fn note(&mut self, time: Time, packet: &Packet, cause: DropCause) {
+        self.0.push((time, *packet, cause));
+    }
+
+    /// Takes all of them, in the order in which they were noted.
+    pub fn take(&mut self) -> Vec<(Time, Packet, DropCause)> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Reports external packets among those lost at a link; returns their number.
+pub(crate) fn report_external(
+    lost: &[(Time, Packet, DropCause)],
+    now: Time,
+    link: Link,
+    outcomes: &mut Vec<Outcome>,
+) -> usize {
+    let before = outcomes.len();
+    let external = lost.iter().filter(|(_, packet, _)| packet.is_foreign());
+    outcomes.extend(external.map(|&(_, ref packet, cause)| Outcome {
+        time: now,
+        id: packet.sequence(),
+        fate: Fate::Lost {
+            link: Some(link),
+            cause,
+        },
+    }));
+    outcomes.len() - before
+}

@@ -1,0 +1,57 @@
+//! What happens to flows, as it is reported to the probe: lost packets, which their senders note as well, and senders' events.
+
+use super::Hosts;
+use crate::drops::{DropCause, Dropped};
+use crate::observe::probe::Probe;
+use crate::packets::{Flow, Link, Packet};
+use longpipe_events::Time;
+use longpipe_tcp::reductions::LossCause;
+
+impl<P: Probe> Hosts<P> {
+    /// A packet is lost at the port of a link or on its wire, at an instant that may lie ahead.
+    #[cold]
+    #[inline(never)]
+    pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
+        self.report_loss(&Dropped::new(time, link, packet, cause));
+    }
+
+    /// Packets are lost at the port of a link or on its wire, in this order.
+    #[cold]
+    pub fn lose_all(&mut self, link: Link, lost: &[(Time, Packet, DropCause)]) {
+        for (time, packet, cause) in lost {
+            self.lose(*time, link, packet, *cause);
+        }
+    }
+
+    /// A packet is lost.
+    pub fn report_loss(&mut self, dropped: &Dropped) {
+        if let Some(sequence) = dropped.sequence {
+            let sender = &mut self.flows[dropped.flow.index()].sender;
+            sender.note_loss(sequence, dropped.time, LossCause(dropped.cause as u8));
+        }
+        self.probe.dropped(dropped);
+    }
+
+    /// Has every sender record its events, if the probe asks for them.
+    pub fn record_events(&mut self) {
+        if self.probe.wants_events() {
+            self.flows.iter_mut().for_each(|flow| flow.sender.record_events());
+        }
+    }
+
+    /// Reports a sender's events since the last call.
+    #[cold]
+    #[inline(never)]
+    pub fn report_events(&mut self, flow: Flow) {
+        for event in self.flows[flow.index()].sender.take_events(self.clock.now) {
+            self.probe.event(flow, &event);
+        }
+    }
+
+    /// Reports what all senders have not reported when the run ends.
+    pub fn report_last_events(&mut self) {
+        if self.probe.wants_events() {
+            (0..self.flows.len()).for_each(|flow| self.report_events(Flow::new(flow)));
+        }
+    }
+}

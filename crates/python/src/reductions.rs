@@ -1,0 +1,45 @@
+//! Why windows were reduced, as columns.
+
+use crate::array;
+use longpipe_network::{DropCause, Scenario};
+use longpipe_tcp::reductions::{LossCause, Reductions};
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use strum::VariantNames;
+
+/// One row per connection and cause that reduced its window; the parts of a split flow are connections.
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Reductions]) -> PyResult<Bound<'py, PyDict>> {
+    let rows: Vec<_> = scenario
+        .flows
+        .iter()
+        .zip(found)
+        .flat_map(|(flow, reductions)| {
+            let totals = reductions.totals().iter().enumerate();
+            let present = totals.filter(|(_, total)| total.count > 0);
+            present.map(|(cause, total)| (flow.name.as_str(), name(cause), *total))
+        })
+        .collect();
+    let columns = PyDict::new(py);
+    columns.set_item("connection", rows.iter().map(|row| row.0).collect::<Vec<&str>>())?;
+    columns.set_item("cause", rows.iter().map(|row| row.1).collect::<Vec<&str>>())?;
+    let counts: Vec<u64> = rows.iter().map(|row| row.2.count).collect();
+    columns.set_item("reductions", counts.into_pyarray(py))?;
+    columns.set_item("reduced_s", array(py, rows.iter().map(|row| row.2.lasted.as_seconds())))?;
+    columns.set_item("reduced_bytes", array(py, rows.iter().map(|row| row.2.bytes)))?;
+    let mean = rows.iter().map(|row| row.2.window / row.2.lasted.as_seconds());
+    columns.set_item(
+        "mean_window_bytes",
+        array(py, mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
+    )?;
+    Ok(columns)
+}
+
+/// Name of a cause: that of a drop, `ecn`, or `none` where no loss of data is known.
+fn name(cause: usize) -> &'static str {
+    match cause {
+        0 => "none",
+        mark if mark == usize::from(LossCause::MARK.0) => "ecn",
+        drop => DropCause::VARIANTS[drop - 1],
+    }
+}
