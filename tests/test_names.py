@@ -3,7 +3,8 @@ from typing import Any, Literal, get_args
 import pytest
 
 from longpipe import Scenario, _core
-from longpipe.result import STAGES, STATES
+from longpipe.drops import CAUSES
+from longpipe.result import EVENT_CAUSES, EVENTS, STAGES, STATES
 from longpipe.scenario.base import kinds
 from longpipe.scenario.buffers import BufferUnit, Framing
 from longpipe.scenario.congestion import Congestion
@@ -49,6 +50,9 @@ PYTHON: dict[str, Any] = {
     "ack": Ack,
     "stage": Literal[STAGES],
     "state": Literal[STATES],
+    "drop_cause": Literal[CAUSES[1:]],
+    "event": Literal[EVENTS[1:]],
+    "event_cause": Literal[EVENT_CAUSES],
 }
 
 

@@ -127,7 +127,7 @@ def test_json_is_strict_and_complete(result: Result) -> None:
 
 def test_csv_reads_back(result: Result, tmp_path: Path) -> None:
     written = result.to_csv(tmp_path / "new" / "folder")
-    names = ("flows", "ports", "classes", "vbr", "cwnd", "queue", "sequence")
+    names = ("flows", "ports", "classes", "vbr", "cwnd", "queue", "sequence", "reductions")
     assert [path.name for path in written] == [*(f"{name}.csv" for name in names), "scenario.toml"]
     assert set(written) == set((tmp_path / "new" / "folder").iterdir())
     pd.testing.assert_frame_equal(pd.read_csv(written[0]), result.flows, check_dtype=False)

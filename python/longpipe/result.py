@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from longpipe import drops
 from longpipe.analysis import delays, metrics, shares, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PARTS: Final = (
     "flows",
     "relays",
+    "reductions",
     "ports",
     "classes",
     "vbr",
@@ -41,11 +43,17 @@ PARTS: Final = (
     "modules",
 )
 
-# Meaning of the numbers of `reason` in the trace `drops`.
-REASONS: Final = ("overflow", "refused", "forced", "marked")
 # States of BBR and of recoveries, in the order of the core's numbers.
 STAGES: Final = ("startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt")
 STATES: Final = ("open", "reduced", "recovery", "loss")
+# Kinds and causes in the trace `events`, in the order of the core's numbers. The network drops; senders do the rest.
+EVENTS: Final = (
+    "dropped", "retransmit", "declared-lost", "fast-retransmit", "timeout", "reduction", "undo", "state",
+)  # fmt: skip
+EVENT_CAUSES: Final = (
+    "none", "fast-retransmit", "partial-ack", "scoreboard", "rack", "timeout", "tail-loss-probe", "rescue", "ecn",
+    "idle", "eifel", "d-sack", "f-rto", "open", "cwr", "recovery", "loss",
+)  # fmt: skip
 
 # Columns of a table by name, each a list or an array.
 Columns = Mapping[str, Any]
@@ -132,6 +140,17 @@ class Result:
         return _frame(self.part("relays"))
 
     @cached_property
+    def reductions(self) -> pd.DataFrame:
+        """A row per connection and cause that reduced its congestion window.
+
+        `cause` is why the network lost the first segment that the sender missed (as in the trace `drops`), `ecn`, or
+        `none` if it lost no data. `reductions` counts them; `reduced_s` is the time from each to the next one, or to
+        the end of the transfer, `reduced_bytes` by how much the window fell in all, and `mean_window_bytes` the mean
+        window over that time.
+        """
+        return _frame(self.part("reductions"))
+
+    @cached_property
     def web(self) -> pd.DataFrame:
         """A row per flow with web traffic."""
         return _frame(self.part("web"))
@@ -184,15 +203,16 @@ class Result:
 
     @cached_property
     def traces(self) -> dict[str, pd.DataFrame]:
-        """A frame per recorded trace: cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control."""
-        return {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
+        """A frame per recorded trace; `scenario.Traces` names and describes them."""
+        found = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
+        return {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
 
     def part(self, name: str) -> Columns:
         """Returns the columns of a table such as "flows" without pandas; each is a list or an array."""
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
-        if name in ("datagrams", "relays", "modules"):
+        if name in ("datagrams", "relays", "reductions", "modules"):
             # Runs stored by early versions have none.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -212,7 +232,10 @@ class Result:
         return {
             "flow": [*self.columns["flows"]["flow"], *parts],
             "port": self.columns["ports"]["port"],
-            "reason": REASONS,
+            "cause": drops.CAUSES,
+            "drop_cause": ("none", *drops.CAUSES[1:], "ecn"),
+            "kind": EVENTS,
+            "event_cause": EVENT_CAUSES,
             "stage": STAGES,
             "state": STATES,
         }
@@ -310,6 +333,8 @@ class Result:
             frames |= {"datagrams": self.datagrams}
         if len(self.relays):
             frames |= {"relays": self.relays}
+        if len(self.reductions):
+            frames |= {"reductions": self.reductions}
         if len(self.web):
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         for name, frame in frames.items():

@@ -9,10 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from longpipe.drops import CAUSES
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.figure import Picture
 from longpipe.pictures.recorded import Run, chosen, name_of, shown_s, trace, within
 from longpipe.pictures.style import (
+    ASH,
     BLUE,
     DASHES,
     GREEN,
@@ -21,6 +23,8 @@ from longpipe.pictures.style import (
     MOST_SHAPES,
     ORANGE,
     PALETTE,
+    PURPLE,
+    SKY,
     VERMILION,
     legend,
     panels,
@@ -28,7 +32,6 @@ from longpipe.pictures.style import (
     titled,
     wrapped,
 )
-from longpipe.result import REASONS
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
@@ -36,10 +39,15 @@ INTERVALS: Final = 100
 SHORT: Final = 14
 # Legend text of each cause.
 _TOLD: Final = {
-    "overflow": ("no room", VERMILION),
-    "refused": ("dropped by the policy", ORANGE),
-    "forced": ("lost by the link", GREY),
     "marked": ("marked", GREEN),
+    "overflow": ("buffer full", VERMILION),
+    "aqm": ("dropped by the policy or AQM", ORANGE),
+    "injected_loss": ("injected loss", GREY),
+    "outage": ("outage", BLUE),
+    "bit_error": ("bit error", PURPLE),
+    "partial_frame": ("incomplete frame", PALETTE[6]),
+    "ack_filter": ("ACK filter", SKY),
+    "no_route": ("no route", ASH),
 }
 
 
@@ -77,8 +85,8 @@ def drop_counts(
     begin_s, end_s = shown_s(run, span_s)
     interval_s = interval_s or (end_s - begin_s) / INTERVALS
     edges = np.arange(begin_s, end_s + interval_s / 2, interval_s)
-    reasons = rows["reason"].astype(str)
-    counts = {name: np.histogram(rows["time_s"][reasons == name], edges)[0] for name in REASONS}
+    causes = rows["cause"].astype(str)
+    counts = {name: np.histogram(rows["time_s"][causes == name], edges)[0] for name in CAUSES}
     return pd.DataFrame(counts, index=pd.Index(edges[:-1], name="time_s"))
 
 
@@ -144,7 +152,7 @@ def drops(
     title = f"{name_of(run)}: packets that {port} lost or marked"
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     below = np.zeros(len(counts))
-    for name in REASONS:
+    for name in CAUSES:
         if counts[name].any():
             told, colour = _TOLD[name]
             label = f"{told}: {counts[name].sum()}"

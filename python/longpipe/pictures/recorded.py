@@ -7,11 +7,12 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 
+from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
 from longpipe.result import duration_s
 from longpipe.scenario import Scenario
 
-TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "delay", "drops", "arrivals", "control")
+TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "delay", "drops", "arrivals", "control", "events")
 SCENARIO_FILE: Final = "scenario.toml"
 
 
@@ -43,6 +44,8 @@ class Recorded:
             raise ScenarioError(f"{directory}: no {SCENARIO_FILE} in it; needs a directory of longpipe run --csv")
         files = {name: directory / f"{name}.csv" for name in TRACES}
         traces = {name: pd.read_csv(path) for name, path in files.items() if path.is_file()}
+        if "drops" in traces:
+            traces["drops"] = completed(traces["drops"])
         return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces)
 
 

@@ -77,12 +77,18 @@ class Traces(Model):
         description="Queueing delay of each packet at each router port, and its quantiles in the results; IP only",
     )
     drops: Annotated[bool, LATER] = Field(
-        default=False, description="Packets that router ports dropped or marked, with the cause; IP only"
+        default=False,
+        description="Lost packets with port, flow, first data byte and cause, and packets that router ports marked",
     )
     control: Annotated[bool, LATER] = Field(
         default=False,
         description="State of each sender at each change: BBR's state and bandwidth estimate, the pacing rate, the "
         "recovery state",
+    )
+    events: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Lost data segments, and each sender's retransmissions, declared losses, timeouts, window "
+        "reductions, undos and state changes, with causes",
     )
     arrivals: Annotated[bool, LATER] = Field(
         default=False, description="Data received by each receiver, each byte at its first arrival"

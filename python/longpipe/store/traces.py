@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from longpipe.drops import completed
 from longpipe.files import write_bytes
 from longpipe.store import checksums
 from longpipe.store.engines import earlier_names
@@ -84,5 +85,5 @@ class Traces:
             for column, categories in names.items():
                 if column in frame:
                     frame[column] = frame[column].cat.set_categories(pd.Index(categories))
-            found[kind] = frame
+            found[kind] = completed(frame) if kind == "drops" else frame
         return found

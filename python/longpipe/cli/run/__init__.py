@@ -36,6 +36,7 @@ class Trace(StrEnum):
     DROPS = "drops"
     ARRIVALS = "arrivals"
     CONTROL = "control"
+    EVENTS = "events"
 
 
 def run(

@@ -1,0 +1,159 @@
+"""The trace `drops` has every lost packet once, with its port, flow, first byte of data and cause."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from longpipe.drops import completed
+from longpipe.pictures import Recorded
+
+TRUNK = "switch1->switch2"
+MSS = 1000
+
+
+def transfer(**changes: object) -> Result:
+    """One flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run; ACKs are immediate."""
+    fields: dict[str, object] = {
+        "duration": "60 s",
+        "framing": "ip",
+        "network": {"kind": "dumbbell", "sources": 1, "trunk_rate": "10 Mbit/s", "trunk_delay": "20 ms"},
+        "tcp": {"recovery": "newreno", "mss": f"{MSS} B", "ack": {"kind": "immediate"}},
+        "traffic": {"kind": "transfer", "size": f"{400 * MSS} B"},
+        "switch.buffer": "1000 packets",
+        "traces": {"drops": True, "sequence": True, "arrivals": True},
+    }
+    return simulate(Scenario().with_(**{**fields, **changes}), seed=3)
+
+
+def balance(result: Result) -> tuple[int, int]:
+    """Segments sent, and segments lost or acknowledged one by one, of a run whose ACKs all arrive."""
+    rows = result.traces["sequence"]
+    lost = result.traces["drops"]["sequence_bytes"].notna().sum()
+    return int((rows["event"] == 0).sum()), int(lost + (rows["event"] == 1).sum())
+
+
+def test_injected_losses_are_the_listed_packets_of_the_trunk() -> None:
+    lost = [5, 17, 40]
+    changes = {"network.trunk_loss": {"kind": "packets", "indices": lost}, "tcp.initial_window": "50 segments"}
+    result = transfer(**changes)
+    drops = result.traces["drops"]
+    # The first 50 packets of the trunk are the first 50 segments.
+    assert list(drops["sequence_bytes"]) == [MSS * number for number in lost]
+    assert set(drops["cause"]) == {"injected_loss"}
+    assert list(drops.columns) == ["time_s", "port", "flow", "sequence_bytes", "cause", "reason"]
+    assert set(drops["reason"]) == {"forced"}
+    assert set(drops["port"]) == {TRUNK}
+    assert set(drops["flow"]) == {"flow1"}
+    assert len(drops) == 3
+    sent, accounted = balance(result)
+    assert sent == accounted
+
+
+PATHS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "overflow": ({"switch.buffer": "8 packets"}, {"overflow"}),
+    "aqm": ({"switch.policy": "codel", "network.trunk_rate": "500 kbit/s"}, {"aqm"}),
+    "bit errors": ({"network.trunk_loss": {"kind": "bit-errors", "rate": 3e-6}}, {"bit_error"}),
+    "moving path": (
+        {
+            "network.path": {"kind": "moving", "rate": [["0 s", "10 Mbit/s"], ["200 ms", "1 Mbit/s"]]},
+            "network.return_path": {"kind": "moving"},
+            "network.trunk_loss": {"kind": "bernoulli", "probability": 0.01},
+            "switch.buffer": "4 packets",
+        },
+        {"overflow", "injected_loss"},
+    ),
+    "outages": (
+        {
+            "network.return_path": {"kind": "moving"},
+            "network.path": {
+                "kind": "moving",
+                "outages": {
+                    "intervals": [["100 ms", "150 ms"], ["300 ms", "400 ms"]],
+                    "arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop",
+                },
+            },
+        },
+        {"outage"},
+    ),
+    "cells that overflow": ({"framing": "aal5", "switch.buffer": "60 cells"}, {"overflow", "partial_frame"}),
+    "cells and PPD": (
+        {"framing": "aal5", "switch.buffer": "60 cells", "switch.policy": "partial-packet-discard"},
+        {"overflow", "partial_frame"},
+    ),
+    "cells and EPD": (
+        {"framing": "aal5", "switch.buffer": "200 cells", "switch.policy": "epd"},
+        {"aqm"},
+    ),
+    "cells with bit errors": (
+        {"framing": "aal5", "network.trunk_loss": {"kind": "bit-errors", "rate": 3e-6}},
+        {"bit_error"},
+    ),
+    "cells and injected loss": (
+        {"framing": "aal5", "network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}},
+        {"injected_loss"},
+    ),
+    "cells and outages": (
+        {
+            "framing": "aal5",
+            "network.return_path": {"kind": "moving"},
+            "network.path": {
+                "kind": "moving",
+                "outages": {
+                    "intervals": [["100 ms", "150 ms"], ["300 ms", "400 ms"]],
+                    "arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop",
+                },
+            },
+        },
+        {"outage", "partial_frame"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("engine", ["trains", "reference"])
+def test_each_segment_that_is_sent_is_acknowledged_or_lost_once(path: str, engine: str) -> None:
+    changes, causes = PATHS[path]
+    result = transfer(**changes, engine=engine)
+    assert result.flows["completion_s"].notna().all()
+    drops = result.traces["drops"]
+    assert set(drops["cause"]) <= causes
+    assert sorted(causes - {"partial_frame"}) == sorted(set(drops["cause"]) - {"partial_frame"})
+    sent, accounted = balance(result)
+    assert sent == accounted
+    assert drops["time_s"].is_monotonic_increasing
+
+
+def test_recording_drops_of_cells_changes_nothing() -> None:
+    changes = PATHS["cells that overflow"][0]
+    plain = transfer(**changes, traces={"drops": False})
+    assert transfer(**changes).state_hash == plain.state_hash
+
+
+def test_ack_filter_and_acks_have_no_sequence() -> None:
+    result = transfer(
+        **{
+            "network.return_rate": "100 kbit/s",
+            "switch.policy": "ack-filter",
+        }
+    )
+    drops = result.traces["drops"]
+    filtered = drops[drops["cause"] == "ack_filter"]
+    assert len(filtered) > 0
+    assert filtered["sequence_bytes"].isna().all()
+    assert set(filtered["reason"]) == {"refused"}
+
+
+def test_a_trace_of_an_older_release_gets_the_new_columns(tmp_path: Path) -> None:
+    reasons = ["overflow", "refused", "forced", "marked"]
+    old = pd.DataFrame({"time_s": [0.1, 0.2, 0.3, 0.4], "port": TRUNK, "reason": reasons})
+    found = completed(old)
+    assert list(found["cause"]) == ["overflow", "aqm", "injected_loss", "marked"]
+    assert list(found["reason"]) == reasons
+    assert found["sequence_bytes"].isna().all()
+    result = transfer()
+    result.to_csv(tmp_path)
+    old.to_csv(tmp_path / "drops.csv", index=False)
+    assert list(Recorded.from_directory(tmp_path).traces["drops"]["cause"]) == list(found["cause"])
