@@ -22,7 +22,7 @@ from longpipe.pictures.sequence import sequence_events
 from longpipe.pictures.throughput import capacity_bps, throughput_series
 from longpipe.pictures.window import window_steps
 
-TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control")
+TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control", "events")
 PORT = "switch1->switch2"
 SCENARIO = Scenario(name="wan", duration="2 s").with_(
     **{
@@ -358,7 +358,7 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
     assert "<!-- Of my own -->" in (tmp_path / "titled.svg").read_text()
     drawn = command("plot", scenario, "sequence", "-o", tmp_path / "fresh.svg")
     assert (drawn.returncode, drawn.stderr) == (0, "")
-    assert command("run", scenario, "--csv", stored, "--trace", "sequence").returncode == 0
+    assert command("run", scenario, "--csv", stored, "--trace", "sequence", "--trace", "events").returncode == 0
     assert command("plot", stored, "sequence", "-o", tmp_path / "stored.svg").returncode == 0
     assert (tmp_path / "stored.svg").read_bytes() == (tmp_path / "fresh.svg").read_bytes()
 

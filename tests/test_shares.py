@@ -18,7 +18,7 @@ HELD: dict[str, tuple[dict[str, object], str]] = {
 
 @cache
 def run(path: str) -> Result:
-    traces = {"traces.cwnd": True, "traces.sequence": True}
+    traces = {"traces.cwnd": True, "traces.sequence": True, "traces.events": True}
     return simulate(Scenario.example("geo").with_(duration="30 s", **HELD[path][0], **traces))
 
 

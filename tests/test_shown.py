@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 
 @cache
 def run() -> Result:
-    traces = {f"traces.{name}": True for name in ("cwnd", "vc_queue", "sequence", "rtt", "arrivals")}
+    traces = {f"traces.{name}": True for name in ("cwnd", "vc_queue", "sequence", "rtt", "arrivals", "events")}
     return simulate(Scenario(name="lan", duration="500 ms").with_(**{"switch.policy": "epd", **traces}))
 
 

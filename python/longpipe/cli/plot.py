@@ -46,8 +46,8 @@ class Kind(StrEnum):
 PATH: Final = "path"
 # The trace that a picture is drawn from, and those that add to it.
 NEEDS: Final = {
-    Kind.WINDOW: ("cwnd", "sequence", "control"),
-    Kind.SEQUENCE: ("sequence",),
+    Kind.WINDOW: ("cwnd", "sequence", "events", "control"),
+    Kind.SEQUENCE: ("sequence", "events"),
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("arrivals",),
     Kind.RATES: ("arrivals", "control"),
@@ -304,7 +304,7 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> N
 
     for label, run in runs.items():
         names = flows or flow_names(run.scenario)
-        for name in names[:MOST_TOLD] if {"cwnd", "sequence"} <= run.traces.keys() else ():
+        for name in names[:MOST_TOLD] if {"cwnd", "sequence", "events"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
             # A window is full of what queues before a link that is busy.

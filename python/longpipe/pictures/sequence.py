@@ -66,7 +66,8 @@ def sequence(
     """One flow's time-sequence graph as tcptrace draws it, from `traces.sequence`; the first flow by default.
 
     Segments are bars from their first to their last byte, the ACK line and the edge of the receiver's window steps.
-    Losses, fast retransmits and timeouts are marked at the first byte they are about. `unit` is bytes or segments.
+    Where `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
+    sequence number. `unit` is bytes or segments.
     """
     check_flows(run.scenario, flows)
     name = flows[0] if flows else flow_names(run.scenario)[0]
@@ -95,8 +96,9 @@ def sequence(
     for column, colour, label in (("ack_bytes", GREEN, "acknowledged"), ("window_bytes", ORANGE, "receiver's window")):
         if (acks[column] < highest).any():
             panel.step(acks["time_s"], acks[column] / divisor, where="post", color=colour, lw=0.9, label=label)
-    happened = loss_events(run, name, span_s)
-    mark(panel, happened, happened["begin_bytes"] / divisor, lost=(".", 3))
+    if "events" in run.traces:
+        happened = loss_events(run, name, span_s)
+        mark(panel, happened, happened["begin_bytes"] / divisor, lost=(".", 3))
     panel.set_ylim(low / divisor, highest / divisor)
     panel.set_ylabel(f"sequence number [{word}]")
     legend(figure, [panel], ax)

@@ -34,8 +34,8 @@ def window(
     """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; the receiver's window if it is close.
 
     Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded, and where slow start was
-    left without a loss is marked; so are losses, fast retransmits and timeouts where `traces.sequence` is recorded too.
-    `unit` is bytes or segments.
+    left without a loss is marked; so are losses, fast retransmits, timeouts, ECN reductions and undos where
+    `traces.events` is recorded too. `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()
     names, note = chosen(run, flows, most, largest, "largest windows")
@@ -55,7 +55,7 @@ def window(
         limit = configs[name]["receiver_window_bytes"] / divisor
         if limit <= NEAR * top:
             panel.axhline(limit, color=GREY, lw=0.9, ls=":", label="receiver's window")
-        if "sequence" in run.traces:
+        if "events" in run.traces:
             events = loss_events(run, name, span_s)
             mark(panel, events, events["event"].map(lambda event: 0.0 if event == "lost" else top))
         exits = slow_start_exits(run, name, span_s)
