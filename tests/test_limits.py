@@ -41,7 +41,10 @@ def limited_by(scenario: Scenario) -> set[str]:
         ({}, "window"),
         ({"tcp.receiver_window": "500 KB"}, "window"),
         ({"tcp.receiver_window": "auto"}, "buffer"),
-        ({"tcp.receiver_window": "auto", "network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}}, "loss"),
+        (
+            {"tcp.receiver_window": "auto", "network.trunk_loss": {"kind": "bernoulli", "probability": 1e-3}},
+            "random loss",
+        ),
         ({"tcp.receiver_window": "auto", "tcp.congestion": "vegas"}, "congestion"),
         ({"tcp.receiver_window": "auto", "duration": "4 s"}, "slow start"),
         ({"network.trunk_rate": "1 Mbit/s", "switch.buffer": "unlimited", "duration": "300 s"}, "link"),
@@ -50,6 +53,76 @@ def limited_by(scenario: Scenario) -> set[str]:
 )
 def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], limit: str) -> None:
     assert limited_by(geo(**changes)) == {limit}
+
+
+@pytest.mark.parametrize("buffer", ["0.25 BDP", "1 BDP", "4 BDP"])
+def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: str) -> None:
+    # Slow start overflows the buffer once; afterwards the link loses one packet each second.
+    result = simulate(
+        geo(
+            **{
+                "duration": "30 s",
+                "network.sources": 1,
+                "network.access_rate": "1 Gbit/s",
+                "network.trunk_delay": "50 ms",
+                "network.trunk_loss": {"kind": "at-times", "instants": [f"{second} s" for second in range(6, 28)]},
+                "switch.buffer": buffer,
+                "tcp.profile": "linux-6",
+                "tcp.congestion": "linux-reno",
+            }
+        )
+    )
+    overflow, injected = (
+        at_port(result, "switch1->switch2", f"packets_lost_{cause}") for cause in ("overflow", "forced")
+    )
+    assert overflow > 5 * injected
+    assert injected == 22
+    reductions = result.reductions.set_index("cause")["reductions"].to_dict()
+    assert reductions["injected_loss"] == pytest.approx(22, abs=1)
+    assert reductions["overflow"] < 4
+    (one,) = limits(result)
+    assert one.limited_by == "random loss"
+
+
+@pytest.mark.parametrize(
+    ("changes", "limit"),
+    [
+        ({"network.sources": 1, "traffic": {"kind": "cbr", "rate": "100 Mbit/s"}}, "link"),
+        ({"network.sources": 1, "traffic": {"kind": "cbr", "rate": "10 Mbit/s"}}, "application"),
+        (
+            {
+                "network.sources": 1,
+                "traffic": {"kind": "cbr", "rate": "10 Mbit/s"},
+                "network.trunk_loss": {"kind": "bernoulli", "probability": 0.2},
+            },
+            "random loss",
+        ),
+    ],
+)
+def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, object], limit: str) -> None:
+    assert limited_by(geo(**{"duration": "10 s", **changes})) == {limit}
+
+
+def test_an_outage_that_drops_packets_is_named() -> None:
+    outages = {"every": "5 s", "phase": "2 s", "gap": "1 s", "arriving": "drop", "waiting": "drop", "in_flight": "drop"}
+    scenario = geo(
+        **{
+            "network.sources": 1,
+            "network.trunk_delay": "50 ms",
+            "network.path": {"kind": "moving", "outages": outages},
+            "network.return_path": {"kind": "moving"},
+            "switch.buffer": "unlimited",
+            "tcp.profile": "linux-6",
+            "duration": "30 s",
+        }
+    )
+    assert limited_by(scenario) == {"outage"}
+
+
+def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None:
+    result = simulate(geo(**{"tcp.receiver_window": "auto"}))
+    columns = {name: part for name, part in result.columns.items() if name != "reductions"}
+    assert {one.limited_by for one in limits_of(result.scenario, columns)} == {"buffer"}
 
 
 def narrow_way_back(**changes: object) -> Scenario:
@@ -113,7 +186,7 @@ def test_a_link_that_carries_data_both_ways_is_busy_whatever_the_acks_do() -> No
     scenario = graph_of_ip.with_(**{"network.links.4.loss": lossy, "tcp.profile": "linux-6"})
     there, back = limits(simulate(scenario))
     assert there.return_link_busy >= 0.9
-    assert (there.limited_by, back.limited_by) == ("loss", "link")
+    assert (there.limited_by, back.limited_by) == ("random loss", "link")
 
 
 def test_a_file_that_has_arrived_leaves_its_flow_idle() -> None:
@@ -142,6 +215,21 @@ def test_windows_that_fill_no_pipe_and_those_that_fill_no_buffer_are_told() -> N
     ]
     assert window_warnings(geo(**{"tcp.receiver_window": "1.4 MB"})) == []
     assert window_warnings(Scenario()) == []
+
+
+def test_a_pipe_beyond_all_windows_needs_flows() -> None:
+    changes = {
+        "network.sources": 1, "network.access_rate": "400 Gbit/s", "network.trunk_rate": "100 Gbit/s",
+        "tcp.profile": "linux-6",
+    }  # fmt: skip
+    (line,) = window_warnings(geo(**changes))
+    # 100 Gbit/s for .6 s are 7.5 GB; a window of 1 GiB with headers is 1.1 GB on the wire.
+    assert line.endswith(
+        "whatever its buffer; no window is larger than 1 GiB (RFC 7323); needs 7 flows with such windows"
+    )
+    assert "can fill 14." in line
+    enough = window_warnings(geo(**{**changes, "network.sources": 7}))
+    assert all("of its buffer" in line for line in enough)
 
 
 def test_a_pipe_that_holds_less_than_a_byte_is_filled() -> None:

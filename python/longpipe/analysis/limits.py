@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 # Columns by part and name, from the core.
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
-    "link", "return link", "window", "buffer", "loss", "timeouts", "marks", "slow start", "congestion", "application"
-]
+    "link", "return link", "window", "buffer", "random loss", "outage", "timeouts", "marks", "slow start", "congestion",
+    "application",
+]  # fmt: skip
 
 # Meaning of a table's short names.
 MEANINGS: Final[Mapping[Limit, str]] = {
@@ -30,12 +31,26 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "return link": "a return link of its ACKs was busy",
     "window": "the receiver's window was full",
     "buffer": "a full buffer, or its policy, lost packets",
-    "loss": "a link lost packets: injected losses or bit errors",
+    "random loss": "a link lost packets: injected losses or bit errors",
+    "outage": "an outage lost packets, or no route led on",
     "timeouts": "timeouts that no loss of data explains",
     "marks": "a queue marked packets, and the window fell",
     "slow start": "the run is too short for its round trip",
-    "congestion": "congestion control held back without a loss",
+    "congestion": "congestion control held back, though no loss reduced the window",
     "application": "there was nothing more to send",
+}
+# Limit that a loss shows, by the cause that the core gives to a reduction of the window.
+OF_CAUSE: Final[Mapping[str, Limit]] = {
+    "overflow": "buffer",
+    "aqm": "buffer",
+    "partial_frame": "buffer",
+    "ack_filter": "buffer",
+    "injected_loss": "random loss",
+    "bit_error": "random loss",
+    "outage": "outage",
+    "no_route": "outage",
+    "ecn": "marks",
+    "none": "timeouts",
 }
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_forced", "_lost_errors")
@@ -44,7 +59,7 @@ BUSY: Final = 0.9
 IN_USE: Final = 0.9
 # Threshold of a window's use in a run without losses, where few other causes remain.
 MOSTLY: Final = 0.5
-# Share of ACKs lost that is worth a note.
+# Share of time, of ACKs or of datagrams lost, that counts as much.
 MUCH: Final = 0.05
 # Share of the requested data below which a web server was behind.
 SERVED: Final = 0.95
@@ -83,10 +98,12 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     resolved = scenario.resolved
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
     flows = {name: np.asarray(column).tolist() for name, column in columns["flows"].items()}
-    served = _served(columns)
+    served, lost, reductions = _served(columns), _lost(columns), _reductions(columns)
+    known = list(paths(resolved))
+    users = Counter(path.bottleneck for path in known)
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
     found = []
-    for i, path in enumerate(paths(resolved)):
+    for i, path in enumerate(known):
         counted = {name: column[i] for name, column in flows.items()}
         start_s, end_s = counted["start_s"], counted["completion_s"]
         done = not (end_s is None or math.isnan(end_s))
@@ -102,12 +119,14 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
             0.0 if path.datagrams else min(1.0, on_the_way * path.packet_bytes / path.mss_bytes / path.window_bytes)
         )
         of_its_time = duration_s / active_s if done else 1.0
+        share_bps = resolved["links"][path.bottleneck]["rate_bps"] / users[path.bottleneck]
+        share_bytes = share_bps * path.round_trip_s / 8 * path.mss_bytes / path.packet_bytes
         slowest_back = max(path.return_route, key=lambda k: ports.utilization[port_name(resolved, k)])
         return_link = port_name(resolved, slowest_back)
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by="application"
+                limited_by=_limit_of_datagrams(ports.utilization[name], lost.get(path.flow, 0.0), ports.losses(ways))
                 if path.datagrams
                 else _limit(
                     busy=min(1.0, ports.utilization[name] * of_its_time),
@@ -118,6 +137,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     # Runs stored by early versions have no column of marks.
                     marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
+                    by_counts=reductions is None,
+                    reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes),
                     served=served.get(path.flow, 0.0),
                     round_trips=active_s / round_trip_s,
                 ),
@@ -179,6 +200,8 @@ def _limit(
     events: int,
     marks: int,
     losses: tuple[int, int],
+    by_counts: bool,
+    reduced_by: Limit | None,
     served: float,
     round_trips: float,
 ) -> Limit:
@@ -191,16 +214,47 @@ def _limit(
         return "return link"
     if window_used >= IN_USE:
         return "window"
-    if events:
+    if reduced_by is not None:
+        return reduced_by
+    # Runs that were stored before senders kept their reductions by cause.
+    if by_counts and events:
         in_buffers, by_force = losses
-        return "timeouts" if not (in_buffers or by_force) else "buffer" if in_buffers >= by_force else "loss"
-    if marks:
+        return "timeouts" if not (in_buffers or by_force) else "buffer" if in_buffers >= by_force else "random loss"
+    if by_counts and marks:
         return "marks"
     if return_busy >= BUSY:
         return "return link"
     if window_used >= MOSTLY:
         return "window"
     return "slow start" if round_trips < SLOW_START_ROUND_TRIPS else "congestion"
+
+
+def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> Limit | None:
+    """What held the window of a flow below its share of the path for longest; None if nothing reduced it.
+
+    Each reduction counts for the time until the next one, times the part of the flow's fair share that the window did
+    not cover on average over that time. Where all windows cover it, for the time alone.
+    """
+    below: Counter[Limit] = Counter()
+    lasted: Counter[Limit] = Counter()
+    for row in reductions:
+        missing = max(0.0, 1 - row["mean_window_bytes"] / share_bytes)
+        below[OF_CAUSE[row["cause"]]] += row["reduced_s"] * missing
+        lasted[OF_CAUSE[row["cause"]]] += row["reduced_s"]
+    if not lasted:
+        return None
+    weights = below if any(below.values()) else lasted
+    return max(weights, key=lambda limit: weights[limit])
+
+
+def _limit_of_datagrams(busy: float, lost: float, losses: tuple[int, int]) -> Limit:
+    """A source that sends at its own rate is limited by its path only where that loses much of what it sends."""
+    if lost < MUCH:
+        return "application"
+    if busy >= BUSY:
+        return "link"
+    in_buffers, by_force = losses
+    return "buffer" if in_buffers >= by_force else "random loss"
 
 
 class _Ports:
@@ -253,3 +307,22 @@ def _served(columns: Columns) -> dict[str, float]:
     delivered = dict(zip(flows["flow"], np.asarray(flows["delivered_bytes"]).tolist(), strict=True))
     asked = zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True)
     return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in asked}
+
+
+def _lost(columns: Columns) -> dict[str, float]:
+    """Of each flow of datagrams, the share that was lost of all up to the last that arrived; 1 if none arrived."""
+    datagrams = columns.get("datagrams", {})
+    rows = zip(*(np.asarray(datagrams.get(name, ())).tolist() for name in ("flow", "received", "lost")), strict=True)
+    return {flow: lost / (received + lost) if received else 1.0 for flow, received, lost in rows}
+
+
+def _reductions(columns: Columns) -> dict[str, list[dict[str, Any]]] | None:
+    """Reductions of the window by connection; None of a run that was stored before senders kept them."""
+    if "reductions" not in columns:
+        return None
+    part = {name: np.asarray(column).tolist() for name, column in columns["reductions"].items()}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for values in zip(*part.values(), strict=True):
+        row = dict(zip(part, values, strict=True))
+        found.setdefault(row["connection"], []).append(row)
+    return found

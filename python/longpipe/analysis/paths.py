@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.ip import packet_bytes
+from longpipe.scenario.base import LARGEST_WINDOW
 from longpipe.scenario.buffers import bytes_of
 from longpipe.units import SIZE
 
@@ -148,12 +149,22 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
     who = f"the receiver's window of {own[0].flow}" if len(own) == 1 else f"the receivers' windows of {len(own)} flows"
     where = f"{port_name(resolved, port)}: {who}"
     filled = sum(8 * path.window_bytes / path.round_trip_s for path in own) / rate_bps
-    needed = _rounded_up(own[0], (pipe + buffer) / len(own))
-    remedy = f"needs tcp.receiver_window of {needed} or more, or 'auto'"
     if filled < 1:
-        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {remedy}"
+        yield f"{where} can fill {filled:.1%} of it, whatever its buffer; {_remedy(own, pipe, buffer)}"
     elif alone and 0 < held - pipe < buffer:
+        remedy = _remedy(own, pipe + buffer, 0)
         yield f"{where} can fill {(held - pipe) / buffer:.1%} of its buffer, a larger one changes nothing; {remedy}"
+
+
+def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
+    """What lets the windows of a port fill its pipe [bytes], and better its buffer: larger windows, or more flows."""
+    most = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
+    if pipe + buffer <= len(own) * most:
+        return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"
+    flows = math.ceil(pipe / most)
+    if flows <= len(own):
+        return f"needs tcp.receiver_window of {_rounded_up(own[0], pipe / len(own))} or more"
+    return f"no window is larger than {LARGEST_WINDOW} (RFC 7323); needs {flows} flows with such windows"
 
 
 def _rounded_up(path: Path, wire: float) -> str:
