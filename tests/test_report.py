@@ -19,7 +19,8 @@ from longpipe.cli.reproduce import parts
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.papers import frr_96, lbd_01
-from longpipe.papers.lbd_01.claims import claims
+from longpipe.papers.lbd_01.claims import Recorded, claims
+from longpipe.papers.statements import statements
 from longpipe.report import study as study_page
 from longpipe.report.folder import Part, is_current, records
 from longpipe.report.frames import download
@@ -94,7 +95,7 @@ def test_names_are_unique_and_every_link_leads_somewhere(tree: Element) -> None:
 def test_every_figure_is_there_in_words_too(tree: Element, results: Path) -> None:
     pictures = [f for f in tree.iter("figure") if f.attrib["class"] == "picture"]
     drawn = [path for name in ("frr-96", "lbd-01") for path in (results / name).glob("*.svg")]
-    assert len(pictures) == len(drawn) == 8
+    assert len(pictures) == len(drawn) == 10
     for picture in pictures:
         (svg,) = [e for e in picture.iter() if e.tag.endswith("svg")]
         assert svg.attrib["role"] == "img"
@@ -123,7 +124,7 @@ def test_every_table_has_every_published_and_simulated_number(tree: Element, res
 
 def test_every_claim_has_its_verdict_and_conditions(tree: Element, results: Path) -> None:
     listed = {line[0]: line for line in table(tree, "all-claims")}
-    lbd = claims(pd.DataFrame(), {}, 0.0)
+    lbd = claims(Recorded(pd.DataFrame(), {}, 0.0, pd.Series(dtype=float), 0.0, {}, 0.0))
     assert list(listed) == [claim.id for claim in (*PAPER.claims, *lbd)]
     for claim in [c for name in ("frr-96", "lbd-01") for c in Results(name, results / name).claims]:
         assert listed[claim["id"]][1:3] == [claim["text"], claim["verdict"]]
@@ -145,17 +146,18 @@ def test_the_distance_of_a_table_is_its_mean_absolute_error(tree: Element, resul
     assert shown == pytest.approx(errors, abs=6e-4)
 
 
-def test_sensitivity_shows_every_variant_or_how_to_compute_it(tree: Element) -> None:
+def test_sensitivity_shows_every_variant_of_the_folder_or_of_the_package(tree: Element) -> None:
     shown = [line[0] for line in table(tree, "frr-96-sensitivity-variants")]
     assert shown == ["as reproduced", *(variant.name for variant in PAPER.variants)]
-    (missing,) = tree.findall(".//section[@id='lbd-01-sensitivity']/p")
-    assert "longpipe reproduce lbd-01 --sensitivity" in words(missing)
+    (lead,) = tree.findall(".//section[@id='lbd-01-sensitivity']/p")
+    assert words(lead).startswith("These numbers come with longpipe: longpipe reproduce lbd-01 --sensitivity computed")
+    assert table(tree, "lbd-01-sensitivity-variants")[0][0] == "published"
 
 
 def test_downloads_are_the_files(tree: Element, results: Path) -> None:
     found: dict[tuple[str, str], bytes] = {}
     for section in ("frr-96", "lbd-01"):
-        for a in tree.findall(f".//section[@id='{section}-data']//a"):
+        for a in tree.findall(f".//section[@id='{section}-data']//a[@download]"):
             media, _, content = a.attrib["href"].partition(",")
             assert media in ("data:text/csv;base64", "data:application/json;base64")
             found[section, a.attrib["download"]] = base64.b64decode(content)
@@ -172,10 +174,28 @@ def test_provenance_names_version_seeds_machine_and_every_scenario(tree: Element
     assert shown["longpipe"] == record["software"]["longpipe"]
     assert shown["seeds"] == "1 to 2"
     assert shown["processor"] == record["machine"]["processor"]
-    scenarios = {e.replicated.digest() for e in PAPER.experiments()}
-    scenarios |= {e.deterministic.digest() for e in PAPER.experiments() if e.deterministic}
+    cells = frr_96.PAPER.cells()
     listed = table(tree, "frr-96-scenarios")
-    assert {line[1] for line in listed} == {digest[:16] for digest in scenarios}
+    assert {line[0]: line[1] for line in listed} == {name: one.digest()[:16] for name, one in cells.items()}
+    (first, *_) = tree.findall(".//figure[@id='frr-96-scenarios']//tbody//a")
+    text = base64.b64decode(first.attrib["href"].partition(",")[2]).decode()
+    assert Scenario.from_toml(text).digest() == cells[words(first)].digest()
+
+
+def test_every_statement_has_a_verdict_and_where_it_stands(tree: Element) -> None:
+    for paper in ("frr-96", "lbd-01"):
+        shown = {line[0]: line for line in table(tree, f"{paper}-statements")}
+        assert list(shown) == [one.id for one in statements(paper)]
+        assert {line[3] for line in shown.values()} <= {"holds", "undecided", "fails", "not testable"}
+        assert all(line[1] and line[2] and line[5] for line in shown.values())
+
+
+def test_a_difference_that_is_set_off_leads_to_its_reason(tree: Element) -> None:
+    (figure,) = tree.findall(".//figure[@id='frr-96-table-1-efficiency']")
+    far = [cell for cell in figure.iter("td") if "far" in cell.attrib.get("class", "").split()]
+    reasons = [item.attrib["id"] for item in figure.findall("ol/li")]
+    assert far
+    assert {cell.findall("a")[0].attrib["href"] for cell in far} == {f"#{name}" for name in reasons}
 
 
 def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None:

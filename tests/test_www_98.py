@@ -69,7 +69,7 @@ def test_a_directory_holds_report_tables_and_runs(found: Reproduction, tmp_path:
 
 
 def test_every_link_has_its_figures(found: Reproduction) -> None:
-    names = set(figures.figures(found))
+    names = set(figures.figures(found)) - {"network"}
     kinds = (
         "variation-{}",
         *(f"{kind}-{{}}-{metric}" for kind in ("effects", "interactions") for metric in PAPER.metrics),
@@ -85,7 +85,7 @@ def test_points_of_the_figures_are_the_rows_of_the_tables(found: Reproduction) -
 
 def test_one_seed_is_the_paper_s_own_analysis(tmp_path: Path) -> None:
     alone = Given(0.0).reproduction(1)
-    assert "www-13 " in written(alone, tmp_path)
+    assert "www-26 " in written(alone, tmp_path)
     summaries = alone.summaries
     variation = summaries["variation"].dropna(subset=["published_percent"])
     assert variation["mean_percent"].to_numpy() == pytest.approx(variation["published_percent"].to_numpy(), abs=0.011)
@@ -133,16 +133,18 @@ def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach(
     assert measured["scheduled_bps"] == result.web["scheduled_bytes"].sum() * 8 / 2
 
 
-def test_claims_are_the_thirteen_of_the_paper() -> None:
-    assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 14)]
+def test_claims_have_numbers_in_a_row() -> None:
+    assert [claim.id for claim in PAPER.claims] == [f"www-{n}" for n in range(1, 27)]
 
 
 def test_the_published_tables_bear_out_the_paper_s_own_claims() -> None:
     published = PAPER.published()
     repeated = pd.concat([published.assign(seed=seed) for seed in (1, 2, 3)])
     verdicts = {claim.id: judge(claim, repeated, repeated).verdict for claim in PAPER.claims}
-    # Table 9 contradicts the text: Reno's interval ends at .0019, NewReno's begins at .0013.
-    assert {c for c, verdict in verdicts.items() if verdict is not Verdict.HOLDS} == {"www-9"}
+    # Table 9 contradicts the text: Reno's interval ends at .0019, NewReno's begins at .0013. So does Table 4: SACK with
+    # .5 RTT differs by .076 between the policies, and Selective Drop is no fairer there.
+    failing = {c for c, verdict in verdicts.items() if verdict is not Verdict.HOLDS}
+    assert failing == {"www-9", "www-16", "www-19"}
 
 
 def test_a_contradicted_claim_fails() -> None:

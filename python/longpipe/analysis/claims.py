@@ -79,6 +79,8 @@ class Claim:
     conditions: Callable[[pd.DataFrame], Iterable[Condition]]
     # Whether the published tables contain all quantities of the conditions.
     published: bool = True
+    # Thresholds that the document does not state, and what explains a deviation; shown beside the verdict.
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Judgement:
     verdict: Verdict
     evidence: tuple[str, ...]
     findings: tuple[Finding, ...]
+    note: str = ""
 
     def record(self) -> dict[str, Any]:
         """Returns the judgement as JSON-compatible data; missing limits, intervals and references are None."""
@@ -119,6 +122,7 @@ class Judgement:
             "id": self.id,
             "text": self.text,
             "verdict": self.verdict.value,
+            "note": self.note,
             "evidence": "; ".join(self.evidence),
             "conditions": conditions,
         }
@@ -146,6 +150,7 @@ def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str
         verdict,
         tuple(condition.evidence(value, source) for condition, value in pairs),
         tuple(condition.finding(value, source) for condition, value in pairs),
+        claim.note,
     )
 
 

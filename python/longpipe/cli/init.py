@@ -26,7 +26,8 @@ def init(
         typer.Option(
             "--example",
             metavar="NAME",
-            help=f"Example to start from: {', '.join(EXAMPLES)}.",
+            help=f"Example to start from: {', '.join(EXAMPLES)}; or a configuration of a paper, as in "
+            "'frr-96: lan 5 1000 vanilla epd'.",
             autocompletion=among(EXAMPLES),
         ),
     ] = None,
@@ -35,7 +36,7 @@ def init(
 
     The defaults describe an ATM LAN of 1996; the examples, except lan-96, describe present-day networks.
     """
-    text = _all_fields() if name is None else example(name)
+    text = _all_fields() if name is None else _configuration(name) if ":" in name else example(name)
     if file is None or file == Path("-"):
         typer.echo(text, nl=False)
         return
@@ -44,6 +45,25 @@ def init(
     check_file("FILE", file)
     write_text(file, text)
     echo(f"Scenario: {file}")
+
+
+def _configuration(name: str) -> str:
+    """Returns the scenario of a paper's configuration as TOML text, from "PAPER: NAME"."""
+    # Import only here, for the start-up time of other commands.
+    from longpipe.errors import nearest
+    from longpipe.papers import IDS, PAPERS
+
+    paper, _, cell = (part.strip() for part in name.partition(":"))
+    if paper not in IDS:
+        raise ScenarioError(f"--example: {paper!r}; {nearest(paper, IDS)}")
+    cells = PAPERS[paper].cells()
+    if cell not in cells:
+        hint = nearest(cell, cells).partition("?")
+        meant = "".join(hint[:2]) + " " if hint[1] else ""
+        raise ScenarioError(
+            f"--example: {paper}: {cell!r}; {meant}needs one of {len(cells)}, as in {next(iter(cells))!r}"
+        )
+    return cells[cell].to_toml()
 
 
 def _all_fields() -> str:

@@ -51,21 +51,42 @@ def report(
             autocompletion=completers.measure,
         ),
     ] = None,
+    statements: Annotated[
+        bool,
+        typer.Option("--statements", help="Print how many statements of each paper hold, fail and so on; no page."),
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Write one self-contained HTML report with tables, figures, claims and verdicts, sensitivity and data."""
     is_study = any(name not in IDS for name in names or ())
+    if statements:
+        _statements(names or _reproduced(results), results, is_study=is_study)
+        return
     output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)
-    if is_study:
-        text = _study(names or [], responses or [], store)
-    else:
-        text = _papers(names or [name for name in IDS if (results / name / RECORD).is_file()], results)
+    papers = names or _reproduced(results)
+    text = _study(papers, responses or [], store) if is_study else _papers(papers, results)
     write_text(output, text)
     echo(f"Report: {output}")
 
 
 # Pandas, Matplotlib and the papers take a second to load; other commands need not wait for them.
+
+
+def _reproduced(results: Path) -> list[str]:
+    return [name for name in IDS if (results / name / RECORD).is_file()]
+
+
+def _statements(names: list[str], results: Path, *, is_study: bool) -> None:
+    if is_study:
+        raise ScenarioError(f"--statements: {' '.join(names)}; needs papers: {', '.join(IDS)}")
+    if not names:
+        raise ScenarioError(f"--results: {results} has no paper; needs longpipe reproduce PAPER")
+    from longpipe.cli.safe import Console
+    from longpipe.report import statements
+    from longpipe.report.results import Results
+
+    statements.show([Results(name, results / name) for name in dict.fromkeys(names)], Console())
 
 
 def _papers(names: list[str], results: Path) -> str:

@@ -1,8 +1,9 @@
 """What a paper of replicated runs consists of: experiments, printed tables, variants, and what goes past it."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 
@@ -10,6 +11,11 @@ from longpipe.scenario import Scenario
 
 Level = str | int | float
 Factors = Mapping[str, Level]
+
+
+def cell_name(names: Iterable[str], factors: Mapping[Any, Any]) -> str:
+    """The name of a configuration: its levels in the order of the paper's factors `names`."""
+    return " ".join(str(factors[name]) for name in names)
 
 
 @dataclass(frozen=True)

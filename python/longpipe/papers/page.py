@@ -7,21 +7,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from longpipe.papers.experiments import cell_name
 from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Distance
-from longpipe.papers.rounding import DECIMALS, LARGE_DIFFERENCE, difference, rounded
+from longpipe.papers.reasons import Footnotes
+from longpipe.papers.rounding import LARGE_DIFFERENCE, difference, rounded
 from longpipe.papers.seeds import told
 from longpipe.papers.sensitivity import BASELINE, errors, watched
+from longpipe.report.cells import anchor
 from longpipe.report.folder import Part
 from longpipe.report.parts import MINUS, NOTHING, Cell, Column, Grid, number
 
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Caption
+    from longpipe.papers.frozen import Tables
     from longpipe.papers.replication import Replication
     from longpipe.report.results import Results
 
 # A change of a mean absolute error that a reader should see.
 VISIBLE: Final = 0.005
+# Of the paper's own standard errors, how many set a difference off.
+MANY_ERRORS: Final = 3.0
 
 Record = Mapping[Hashable, Any]
 
@@ -39,34 +45,35 @@ def of_caption(rows: pd.DataFrame, caption: Caption) -> pd.DataFrame:
 def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
     """A printed table: for each of its columns published, replicated mean with interval, difference.
 
-    Where a paper prints no numbers, the single run stands in for what was published.
+    Where a paper prints no numbers, each column has the mean alone.
     """
     rows = of_caption(rows, caption)
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
     levels = {level: name for level, name in paper.column_names.items() if (rows[paper.columns] == level).any()}
-    printed = "published" if paper.data else "deterministic"
     columns = [Column(paper.factors[name], number=pd.api.types.is_numeric_dtype(rows[name])) for name in varying]
     for name in levels.values():
-        columns += [Column("publ." if paper.data else "once", name, number=True)]
-        columns += [Column("mean", name, number=True), Column("diff.", name, number=True)]
+        heads = ("publ.", "mean", "diff.") if paper.data else ("mean",)
+        columns += [Column(head, name, number=True) for head in heads]
     by_configuration: dict[tuple[Any, ...], dict[Any, Record]] = {}
     for record in rows.to_dict("records"):
         entries = by_configuration.setdefault(tuple(record[name] for name in varying), {})
         entries[record[paper.columns]] = record
-    found = []
+    name, notes, found = caption_name(paper, caption), Footnotes(paper.reasons), []
+    width = 3 if paper.data else 1
     for values, entries in by_configuration.items():
         cells = [_level(value) for value in values]
         for level in levels:
-            cells += _entry(entries[level], printed) if level in entries else [Cell(NOTHING)] * 3
+            cells += _entry(entries[level], paper, notes, name) if level in entries else [Cell(NOTHING)] * width
         found.append(tuple(cells))
     return Grid(
-        caption_name(paper, caption),
+        name,
         f"{caption.kind} {caption.number}: {caption.title}",
         tuple(columns),
         tuple(found),
-        tuple(_footer(rows, paper, list(levels), printed)),
+        tuple(_footer(rows, paper, list(levels))),
         label=len(varying),
-        note=_note(rows, paper),
+        note=_note(rows, paper, caption),
+        footnotes=tuple(notes.texts),
     )
 
 
@@ -94,8 +101,8 @@ def distance(rows: pd.DataFrame) -> dict[str, float]:
 def distances(paper: Replication, results: Results) -> Iterator[Distance]:
     """How far each printed table, and each summary that has published numbers, is from what was published."""
     rows = results.frame("tables")
-    for caption in paper.captions:
-        numbers = distance(of_caption(rows, caption)) if paper.data else {"values": 0}
+    for caption in paper.captions if paper.data else ():
+        numbers = distance(of_caption(rows, caption))
         yield Distance(f"{caption.kind} {caption.number}", caption.metric, numbers)
     for name, units in paper.compared.items():
         for (table, of), group in results.frame(name).groupby(["table", "of"], sort=False):
@@ -105,7 +112,7 @@ def distances(paper: Replication, results: Results) -> Iterator[Distance]:
                 yield Distance(f"Table {str(table).upper()}", f"{value} ({of})", numbers, unit)
 
 
-def variants(paper: Replication, results: Results) -> tuple[str, Grid]:
+def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
     """What stands before the table of variants, and that table."""
     seeds = results.records[Part.SENSITIVITY]["seeds"]
     what = "mean absolute error" if paper.data else "mean absolute difference from the paper as reproduced"
@@ -135,58 +142,75 @@ def _level(value: Any) -> Cell:  # noqa: ANN401 - whatever a level is
     return Cell(f"{value:g}", float(value))
 
 
-def _entry(record: Record, printed: str) -> list[Cell]:
-    first, mean = float(record[printed]), float(record["mean"])
+def _entry(record: Record, paper: Replication, notes: Footnotes, name: str) -> list[Cell]:
+    mean, decimals = float(record["mean"]), paper.decimals
     margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
-    off = difference(mean, first)
-    mark = "far" if abs(off) > LARGE_DIFFERENCE else ""
-    return [
-        Cell(two(first), first),
-        Cell(two(mean) + ("" if margin != margin else f" ±{two(margin)}"), mean),
-        Cell(signed(off), mean - first, mark),
-    ]
+    interval = "" if margin != margin else f" ±{decimal(margin, decimals)}"
+    # The mean leads to the scenario that it is of.
+    scenario = anchor(paper.id, cell_name(paper.factors, record))
+    shown = Cell(decimal(mean, decimals) + interval, mean, link=f"#{scenario}")
+    if not paper.data:
+        return [shown]
+    published = float(record["published"])
+    off = difference(mean, published, decimals)
+    text, mark, link = signed(off, decimals), "", ""
+    error = paper.standard_errors.get((str(record["table"]), str(record["metric"])))
+    far = abs(off) > LARGE_DIFFERENCE
+    if error is not None:
+        text += f" ({abs(mean - published) / error:.1f} s_e)"
+        far = far or abs(mean - published) > MANY_ERRORS * error
+    if far:
+        number = notes.number(record)
+        text, mark, link = f"{text} [{number}]", "far", f"#{name}-reason-{number}"
+    return [Cell(decimal(published, decimals), published), shown, Cell(text, mean - published, mark, link)]
 
 
-def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any], printed: str) -> list[tuple[Cell, ...]]:
-    averages, errors, single = [], [], []
+def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[tuple[Cell, ...]]:
+    averages, errors, biases, single, decimals = [], [], [], [], paper.decimals
     for level in levels:
         of_level = rows[rows[paper.columns] == level]
-        first, mean = of_level[printed].mean(), of_level["mean"].mean()
-        averages += [Cell(two(first)), Cell(two(mean)), Cell(signed(difference(mean, first)))]
-        errors += [Cell(""), Cell(number((of_level["mean"] - of_level["published"]).abs().mean())), Cell("")]
+        mean = of_level["mean"].mean()
+        if not paper.data:
+            averages.append(Cell(decimal(mean, decimals)))
+            continue
+        published, deviations = of_level["published"].mean(), of_level["mean"] - of_level["published"]
+        off = difference(mean, published, decimals)
+        averages += [Cell(decimal(published, decimals)), Cell(decimal(mean, decimals)), Cell(signed(off, decimals))]
+        errors += [Cell(""), Cell(number(deviations.abs().mean())), Cell("")]
+        biases += [Cell(""), Cell(""), Cell(signed(deviations.mean(), 3))]
         once = (of_level["deterministic"] - of_level["published"]).abs().mean()
         single += [Cell(""), Cell(number(once)), Cell("")]
     lines = [(Cell("average"), *averages)]
     if paper.data:
-        lines.append((Cell("mean absolute error"), *errors))
+        lines += [(Cell("mean absolute error"), *errors), (Cell("bias: mean difference"), *biases)]
         if rows["deterministic"].notna().any():
-            lines.append((Cell("of the single run"), *single))
+            lines.append((Cell("error of the single run"), *single))
     return lines
 
 
-def _note(rows: pd.DataFrame, paper: Replication) -> str:
+def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
     # Folders that were written before rows said it have no column of seeds.
     seeds = told(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
     if paper.data is None:
-        return (
-            f"once: the single run, all sources at once, nothing random. mean ± half its 95 % interval: over {seeds}. "
-            "diff.: mean less single run."
-        )
+        return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve, no numbers."
     found = distance(rows)
+    error = paper.standard_errors.get((caption.table, caption.metric))
+    of_paper = "" if error is None else f" or {MANY_ERRORS:g} times the paper's own standard error s_e of {error:g}"
     return (
         f"publ.: printed in the paper. mean ± half its 95 % interval: over {seeds}. diff.: mean less "
-        f"published, set off beyond ±{LARGE_DIFFERENCE:g}. Mean absolute error {number(found['error'])}"
-        + ("." if found["single"] != found["single"] else f", of the single run {number(found['single'])}.")
+        f"published, set off with a reason beyond ±{LARGE_DIFFERENCE:g}{of_paper}, limits of longpipe's own. Mean "
+        f"absolute error {number(found['error'])}, bias {signed(found['difference'], 3)}"
+        + ("." if found["single"] != found["single"] else f", error of the single run {number(found['single'])}.")
     )
 
 
-def two(value: float) -> str:
-    """A number with two decimals, as the papers print theirs."""
+def decimal(value: float, decimals: int) -> str:
+    """A number with the decimals that the paper prints."""
     if value != value:
         return NOTHING
-    return f"{rounded(value):z.{DECIMALS}f}".replace("-", MINUS)
+    return f"{rounded(value, decimals):z.{decimals}f}".replace("-", MINUS)
 
 
-def signed(value: float) -> str:
+def signed(value: float, decimals: int) -> str:
     """A rounded difference with its sign; none has none."""
-    return ("+" if value > 0 else "") + two(value)
+    return ("+" if value > 0 else "") + decimal(value, decimals)

@@ -18,9 +18,11 @@ from longpipe.papers import PAPERS, package_of
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from longpipe.papers.frozen import Tables
     from longpipe.report.folder import Part
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
+    from longpipe.scenario import Scenario
     from longpipe.study import Runner
 
 
@@ -67,6 +69,8 @@ class Paper(ABC):
     conditions: str
     # Replications if nobody asks for more or fewer; None where nothing is random and each runs once.
     seeds: int | None = 20
+    # Heading of its tables on a page.
+    tables_title: str = "Published against simulated"
     # How claims are judged, as the heading of them says.
     judged: str
 
@@ -101,12 +105,20 @@ class Paper(ABC):
         """A page's tables of published beside simulated numbers."""
 
     @abstractmethod
-    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+    def variants_grid(self, results: Tables) -> tuple[str, Grid]:
         """A page's table of the variants, and what to say of it before, if anything."""
 
     @abstractmethod
     def distances(self, results: Results) -> Iterator[Distance]:
         """How far its tables are from the published ones."""
+
+    def networks(self) -> Mapping[str, Scenario]:
+        """A replicated scenario of each of its networks by name, for a table of parameters; empty by default."""
+        return {}
+
+    def cells(self) -> Mapping[str, Scenario]:
+        """The scenario of each configuration by its name, such as "lan 5 1000 vanilla epd"; empty by default."""
+        return {}
 
     def only(self, table: int) -> Self:
         """The paper with one of its tables alone; ScenarioError if it has no such table."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from longpipe.papers import findings, page
+from longpipe.papers.experiments import cell_name
 from longpipe.papers.paper import Distance, Findings
 from longpipe.papers.replication import Replication
 from longpipe.papers.reproduction import reproduce, reproduce_beyond
@@ -17,8 +18,10 @@ from longpipe.papers.sensitivity import sensitivity
 from longpipe.report.folder import Part
 
 if TYPE_CHECKING:
+    from longpipe.papers.frozen import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
+    from longpipe.scenario import Scenario
     from longpipe.study import Runner
 
 
@@ -45,13 +48,29 @@ class ReplicatedPaper(Replication):
         rows = results.frame("tables")
         return tuple(page.table(self, caption, rows) for caption in self.captions)
 
-    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+    def variants_grid(self, results: Tables) -> tuple[str, Grid]:
         """A page's table of the variants, and what to say of it before."""
         return page.variants(self, results)
 
     def distances(self, results: Results) -> Iterator[Distance]:
         """How far its tables are from the published ones."""
         return page.distances(self, results)
+
+    def cells(self) -> Mapping[str, Scenario]:
+        """The replicated scenario of each row of its tables, and of the parts without a table, by its levels."""
+        return {
+            " ".join(filter(None, (cell_name(self.factors, e.factors), str(e.factors.get("part", ""))))): e.replicated
+            for e in self.experiments()
+        }
+
+    def networks(self) -> Mapping[str, Scenario]:
+        """The scenario of the first experiment with the strictest policy of each level of its factor `network`."""
+        found: dict[str, Scenario] = {}
+        for experiment in self.experiments():
+            name = str(experiment.factors.get("network", self.id))
+            if experiment.table and experiment.factors.get("policy") != "tail-drop":
+                found.setdefault(name, experiment.replicated)
+        return found
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
         """A page's tables that sum a part up, by the name of their file; what makes them says what they are."""

@@ -13,6 +13,9 @@ from longpipe.analysis.claims import Claim
 from longpipe.errors import ScenarioError
 from longpipe.papers.experiments import Beyond, Caption, Experiment, Factors, Variant
 from longpipe.papers.paper import Paper, published_data
+from longpipe.papers.reasons import Reason
+from longpipe.papers.recorded import Recording
+from longpipe.papers.rounding import DECIMALS
 from longpipe.result import Result
 
 
@@ -29,6 +32,12 @@ class Replication(Paper):
     columns: str
     column_names: Mapping[Any, str]
     metrics: tuple[str, ...]
+    # Decimals of its printed numbers.
+    decimals: int = DECIMALS
+    # Standard errors that it prints for its tables, by the table and the metric, in which differences are shown, too.
+    standard_errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    # Why cells deviate; the first that applies is shown beside a cell.
+    reasons: tuple[Reason, ...] = ()
     # The factor by which a sensitivity table sums up its errors.
     series: str
     captions: tuple[Caption, ...]
@@ -44,6 +53,8 @@ class Replication(Paper):
     # Those with published numbers beside means: what the columns `published_` and `mean_` are of, with its unit.
     compared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     beyond: Beyond | None = None
+    # Runs with traces on; their rows join the replicated runs, without a table.
+    recordings: tuple[Recording, ...] = ()
 
     @property
     def beyond_seeds(self) -> int | None:
@@ -72,4 +83,5 @@ class Replication(Paper):
             claims=(),
             summaries={},
             compared={},
+            recordings=(),
         )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -114,10 +115,12 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
     planned = [*single, *((e, True, (e.replicated, seed)) for e in experiments for seed in e.seeds(seeds))]
     runner.complete(job for *_, job in planned)
-    runs = _frame(
+    measured = (
         {"table": e.table, "replicated": replicated, **e.factors, "seed": job[1], **paper.measure(runner.require(*job))}
         for e, replicated, job in planned
     )
+    recorded = (row for recording in paper.recordings for row in recording.rows(experiments, seeds))
+    runs = _frame(chain(measured, recorded))
     # Where a paper prints no numbers, the runs as it did them stand for them.
     compared, source = (paper.published(), "published") if paper.data else (runs[~runs["replicated"]], "single run")
     return Reproduction(

@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-# Published numbers have two decimals.
+# Decimals of published numbers, unless a paper says otherwise.
 DECIMALS: Final = 2
 # A difference that a reader should stop at.
 LARGE_DIFFERENCE: Final = 0.1
@@ -16,6 +16,6 @@ def rounded(value: float, decimals: int = DECIMALS) -> float:
     return float(f"{value + _HALF:z.{decimals}f}")
 
 
-def difference(mean: float, published: float) -> float:
+def difference(mean: float, published: float, decimals: int = DECIMALS) -> float:
     """A mean less what was published, rounded once, of the exact numbers."""
-    return math.copysign(rounded(abs(mean - published)), mean - published)
+    return math.copysign(rounded(abs(mean - published), decimals), mean - published)

@@ -161,6 +161,8 @@ def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> No
         console.print(f"{claim.id} {verdict} {escape(claim.text)}", highlight=False)
         for line in claim.evidence:
             console.print(Padding(escape(line), (0, 0, 0, 6)), style="dim", highlight=False)
+        if claim.note:
+            console.print(Padding(escape(claim.note), (0, 0, 0, 6)), style="dim italic", highlight=False)
 
 
 def _summary(name: str, frame: pd.DataFrame) -> Table:
@@ -213,7 +215,7 @@ class _Variants:
 
 
 def _level(level: object) -> str:
-    return level.upper() if isinstance(level, str) else str(level)
+    return NAMES.get(level, level) if isinstance(level, str) else str(level)
 
 
 def _short(value: float, digits: int) -> str:

@@ -33,6 +33,8 @@ class Cell:
     value: float | None = None
     mark: str = ""
     link: str = ""
+    # Name under which other cells link to it.
+    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Grid(Part):
     # Number of columns that the first cell of a footer spans.
     label: int = 1
     note: str = ""
+    # Numbered explanations of cells, which link to them.
+    footnotes: tuple[str, ...] = ()
     # Whether a long table is collapsed initially.
     closed: bool = False
     # Whether the table contains text; on a narrow screen its rows become paragraphs.
@@ -143,6 +147,8 @@ class Claim:
     text: str
     verdict: str
     findings: tuple[Finding, ...]
+    # Thresholds of longpipe's own, and what explains a deviation.
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -178,7 +184,8 @@ class Report:
 def claims_of(title: str, records: Sequence[Mapping[str, Any]]) -> Claims:
     """Builds claims from the records of `Judgement.record`."""
     found = tuple(
-        Claim(one["id"], one["text"], one["verdict"], tuple(map(_finding, one["conditions"]))) for one in records
+        Claim(one["id"], one["text"], one["verdict"], tuple(map(_finding, one["conditions"])), one.get("note", ""))
+        for one in records
     )
     compared = {c["source"] for one in records for c in one["conditions"] if c["compared"] is not None}
     return Claims(title, ", ".join(sorted(compared)), found)

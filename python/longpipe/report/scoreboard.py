@@ -6,6 +6,7 @@ from typing import Any
 from longpipe.analysis.claims import Verdict
 from longpipe.papers import PAPERS
 from longpipe.papers.paper import Distance
+from longpipe.report.parameters import differences
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section, number
 from longpipe.report.results import Results
 
@@ -13,7 +14,11 @@ from longpipe.report.results import Results
 def section(folders: Iterable[Results]) -> Section:
     """Returns the first section of the report."""
     folders = list(folders)
-    return Section("scoreboard", "Scoreboard", parts=(_verdicts(folders), _claims(folders), _distances(folders)))
+    return Section(
+        "scoreboard",
+        "Scoreboard",
+        parts=(_verdicts(folders), _claims(folders), _distances(folders), _settings(folders)),
+    )
 
 
 def summary(folders: Iterable[Results]) -> str:
@@ -70,6 +75,10 @@ def _claims(folders: list[Results]) -> Grid:
             rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(_decisive(claim))))
     note = "Below, each claim has all of its conditions."
     return Grid("all-claims", "Claims", columns, tuple(rows), note=note, stacked=True)
+
+
+def _settings(folders: list[Results]) -> Grid:
+    return differences(results.document for results in folders)
 
 
 def _decisive(claim: Mapping[str, Any]) -> str:

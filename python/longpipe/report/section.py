@@ -6,12 +6,17 @@ from typing import Any, Final
 
 import pandas as pd
 
+from longpipe.papers.frozen import Frozen, frozen
 from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Paper
+from longpipe.papers.statements import statements
+from longpipe.report.cells import cells
 from longpipe.report.folder import Part
 from longpipe.report.frames import download, grid
+from longpipe.report.parameters import parameters
 from longpipe.report.parts import Downloads, Facts, Grid, Picture, Section, claims_of
 from longpipe.report.results import Results
+from longpipe.report.statements import grid as statement_grid
 from longpipe.report.svg import Palette
 
 MACHINE: Final = {"system": "system", "processor": "processor", "cores": "cores", "memory_gb": "memory [GB]"}
@@ -25,14 +30,26 @@ def section(paper: Paper, results: Results, palette: Palette) -> Section:
         (paper.conditions,),
         (claims_of(paper.judged, results.claims),),
         (
-            Section(f"{paper.id}-tables", "Published against simulated", parts=paper.grids(results)),
+            *_statements(results),
+            *_setup(paper),
+            Section(f"{paper.id}-tables", paper.tables_title, parts=paper.grids(results)),
             *_summaries(paper, results),
             Section(f"{paper.id}-figures", "Figures", parts=tuple(_pictures(results, Part.REPRODUCTION, palette))),
             _sensitivity(paper, results),
             *_beyond(paper, results, palette),
-            _provenance(results),
+            _provenance(paper, results),
         ),
     )
+
+
+def _statements(results: Results) -> Iterator[Section]:
+    if statements(results.document):
+        yield Section(f"{results.document}-stated", "What the document states", parts=(statement_grid(results),))
+
+
+def _setup(paper: Paper) -> Iterator[Section]:
+    if grids := parameters(paper):
+        yield Section(f"{paper.id}-setup", "Parameters", parts=grids)
 
 
 def _summaries(paper: Paper, results: Results) -> Iterator[Section]:
@@ -48,11 +65,20 @@ def _pictures(results: Results, part: Part, palette: Palette) -> Iterator[Pictur
 
 def _sensitivity(paper: Paper, results: Results) -> Section:
     name, title = f"{paper.id}-sensitivity", "Sensitivity to what the paper leaves open"
-    if not results.has(Part.SENSITIVITY):
+    own = results.has(Part.SENSITIVITY)
+    source = results if own else frozen(paper.id)
+    if source is None:
         missing = f"Not computed yet: longpipe reproduce {paper.id} --sensitivity, then the report again."
         return Section(name, title, (missing,))
-    lead, variants = paper.variants_grid(results)
-    return Section(name, title, (lead,) if lead else (), (variants,))
+    lead, variants = paper.variants_grid(source)
+    leads = [lead] if lead else []
+    if isinstance(source, Frozen):
+        record = source.record
+        leads.append(
+            f"These numbers come with longpipe: {record['command']} computed them on {record['finished']} with engine "
+            f"{record['engine']}. The same command computes them again, and the next report shows its own."
+        )
+    return Section(name, title, tuple(leads), (variants,))
 
 
 def _beyond(paper: Paper, results: Results, palette: Palette) -> Iterator[Section]:
@@ -62,7 +88,7 @@ def _beyond(paper: Paper, results: Results, palette: Palette) -> Iterator[Sectio
         yield Section(f"{paper.id}-beyond", "Past the paper", parts=(*drawn, *summed))
 
 
-def _provenance(results: Results) -> Section:
+def _provenance(paper: Paper, results: Results) -> Section:
     """Returns the provenance and the data."""
     record = results.records[Part.REPRODUCTION]
     software = dict(record["software"])
@@ -79,15 +105,9 @@ def _provenance(results: Results) -> Section:
         **{name: str(record["machine"][key]) for key, name in MACHINE.items() if key in record["machine"]},
         "again": f"longpipe reproduce {results.document} --seeds {record['seeds']}",
     }
-    shown = grid(
-        scenarios.assign(digest=scenarios["digest"].str[:16]),
-        f"{results.document}-scenarios",
-        "Scenarios, by the hash of every setting",
-        note="The first 16 digits of SHA-256 over the fully resolved scenario; scenarios.csv has all 64.",
-        heads={"replicated": "draws by seed"},
-    )
+    shown = (cells(paper),) if paper.cells() else ()
     return Section(
-        f"{results.document}-data", "Provenance and data", parts=(Facts(tuple(facts.items())), shown, _data(results))
+        f"{results.document}-data", "Provenance and data", parts=(Facts(tuple(facts.items())), *shown, _data(results))
     )
 
 

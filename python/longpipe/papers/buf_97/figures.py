@@ -12,6 +12,7 @@ from longpipe.analysis.knee import knee
 from longpipe.papers.buf_97.links import LINKS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
 # And markers that tell the lines apart in grey.
@@ -23,8 +24,9 @@ LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Its Figures 2 to 4, each metric in one figure, by file name."""
-    return {metric: against_buffer(found, metric) for metric in found.paper.metrics}
+    """Its Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
+    network = topology(found.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them")
+    return {"network": network, **{metric: against_buffer(found, metric) for metric in found.paper.metrics}}
 
 
 def beyond_figures(summaries: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:

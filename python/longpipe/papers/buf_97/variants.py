@@ -8,7 +8,11 @@ from longpipe.papers.experiments import Factors, Variant
 VARIANTS: Final = (
     Variant("Selective Drop: R 0.9", {"switch.policy.threshold": 0.9}),
     Variant("ties: rotating", {"switch.ties": "rotating"}),
-    Variant("one clock for all hosts", {"tcp.timer.phase": {"kind": "common"}}),
+    Variant("a clock per host", {"tcp.timer.phase": {"kind": "per-flow"}}),
+    Variant(
+        "starts over 100 ms, a clock per host",
+        {"start": {"kind": "random", "over": "100 ms"}, "tcp.timer.phase": {"kind": "per-flow"}},
+    ),
     Variant("starts within a packet's time", {"start": {"kind": "random", "over": "546.4 us"}}),
     Variant("starts over 1 s", {"start": {"kind": "random", "over": "1 s"}}),
     Variant("smallest RTO 10 ticks", {"tcp.timer.min_rto": "10 ticks"}),

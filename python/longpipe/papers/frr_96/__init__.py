@@ -1,13 +1,17 @@
 """ATM Forum/96-1761: fast retransmit and recovery over UBR+, on a LAN and a WAN."""
 
+from collections.abc import Mapping
 from itertools import product
 from typing import Final
 
 from longpipe.analysis import metrics
 from longpipe.papers.denominator import full_segments_bps
+from longpipe.papers.duplicates import duplicate_share
 from longpipe.papers.experiments import Caption, Experiment, Factors
-from longpipe.papers.frr_96.claims import CLAIMS, PEAK_CELLS, ZERO_LOSS_PARTS
+from longpipe.papers.frr_96.claims import CLAIMS, FBA_PARAMETERS, FINE_TIMER, PEAK_CELLS, ZERO_LOSS_PARTS
+from longpipe.papers.frr_96.reasons import REASONS
 from longpipe.papers.frr_96.variants import VARIANTS, WATCHED
+from longpipe.papers.recorded import Recording, synchronization
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
 from longpipe.scenario import Scenario
@@ -25,6 +29,8 @@ DRAWN: Final[dict[str, object]] = {
 # Of the seeds asked for. Runs over the WAN are the longest and differ least; without loss no order matters at all.
 SHARES: Final = {"lan": 1.0, "wan": 0.5}
 ZERO_LOSS_SHARE: Final = 0.15
+FINE_TIMER_SHARE: Final = 0.25
+FBA_SHARE: Final = 0.25
 
 BUFFERS_CELLS: Final = {"lan": (1000, 3000), "wan": (12000, 36000)}
 SOURCES: Final = (5, 15)
@@ -64,8 +70,7 @@ BASE: Final = Scenario().with_(
         "switch.slot_phase": 0.5,
         "tcp.mss": "512 B",
         "tcp.initial_ssthresh": "unlimited",
-        # The paper names the third duplicate; letting three pass fits its tables better. A variant has the third.
-        "tcp.duplicate_ack_threshold": 4,
+        "tcp.duplicate_ack_threshold": 3,
         "tcp.timer": {
             "kind": "coarse",
             "tick": "100 ms",
@@ -80,8 +85,11 @@ BASE: Final = Scenario().with_(
 
 
 def experiments() -> list[Experiment]:
-    """The 64 configurations of Tables 1 to 4, and the 12 without a table that claim frr-9 needs."""
-    return [*_tables(), *_zero_loss()]
+    """The 64 configurations of Tables 1 to 4, and those without a table that claims need.
+
+    Claim frr-9 needs 12 of them, frr-11 (a fine timer) 8, frr-14 (R and Z of Fair Buffer Allocation) 32.
+    """
+    return [*_tables(), *_zero_loss(), *_fine_timer(), *_fba_parameters()]
 
 
 def _tables() -> list[Experiment]:
@@ -115,6 +123,38 @@ def _zero_loss() -> list[Experiment]:
     return found
 
 
+def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: float) -> list[Experiment]:
+    """The configurations of Vanilla TCP under one policy with other settings, as parts without a table."""
+    found = []
+    for network, sources in product(NETWORKS, SOURCES):
+        for buffer, (part, changes) in product(BUFFERS_CELLS[network], parts.items()):
+            factors: Factors = {
+                "network": network,
+                "sources": sources,
+                "buffer_cells": buffer,
+                "tcp": "vanilla",
+                "policy": policy,
+                "part": part,
+            }
+            scenario = _scenario(factors).with_(**DRAWN).with_(**changes)
+            found.append(Experiment(factors, scenario, share_of_seeds=share * SHARES[network]))
+    return found
+
+
+def _fine_timer() -> list[Experiment]:
+    """Plain UBR with a timer of a tenth of the granularity; the first RTO stays at 3 s."""
+    fine = {"tcp.timer.tick": "10 ms", "tcp.timer.initial_rto": "300 ticks"}
+    return _variations("tail-drop", {FINE_TIMER: fine}, FINE_TIMER_SHARE)
+
+
+def _fba_parameters() -> list[Experiment]:
+    """Other parameters of Fair Buffer Allocation than the paper's."""
+    parts = {
+        name: {"switch.policy": {"kind": "fba", "threshold": r, "z": z}} for name, (r, z) in FBA_PARAMETERS.items()
+    }
+    return _variations("fba", parts, FBA_SHARE)
+
+
 def _scenario(factors: Factors) -> Scenario:
     return BASE.with_(
         **{
@@ -129,7 +169,11 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Metrics of section 3.2, and what tells why: cells lost and the peak queue [cells] of all switches, timeouts."""
+    """Metrics of section 3.2, and what explains them.
+
+    `cells_lost` and `peak_queue_cells` are of all switches. `duplicates` is the share of the segments sent that arrived
+    although the receiver had them: segments sent less those damaged in the network and those delivered.
+    """
     switches = result.ports[result.ports["kind"] == "switch"]
     return {
         "efficiency": metrics.efficiency(result.throughputs_bps, full_segments_bps(result)),
@@ -138,7 +182,14 @@ def measure(result: Result) -> dict[str, float]:
         "peak_queue_cells": int(switches["peak_queue_cells"].max()),
         "timeouts": int(result.flows["timeouts"].sum()),
         "fast_retransmits": int(result.flows["fast_retransmits"].sum()),
+        "duplicates": duplicate_share(result),
     }
+
+
+def _synchronized(experiment: Experiment) -> bool:
+    """Chooses plain UBR with 15 sources and the smaller buffers, of which claim frr-17 compares the flavors."""
+    factors = experiment.factors
+    return factors["policy"] == "tail-drop" and factors["sources"] == 15 and factors["buffer_cells"] in (1000, 12000)
 
 
 PAPER: Final = ReplicatedPaper(
@@ -159,10 +210,12 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
+    recordings=(Recording("cwnd", _synchronized, synchronization, seeds=3),),
+    reasons=REASONS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
-        "Fast retransmit once three duplicate ACKs have passed; R 0.9 for all three policies. "
+        "Fast retransmit on the third duplicate ACK; R 0.9 for all three policies. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock; "
         "the WAN, whose runs differ less, has half of the seeds."

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, VERMILION
 
 # Of the smaller and the larger buffer, and of the fewer and the more sources.
@@ -16,8 +17,10 @@ MARKERS: Final = ("o", "s")
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Efficiency against fairness of every table, by file name."""
-    return {f"tables-{table.replace('+', '-')}": efficiency_fairness(found, table) for table in found.tables}
+    """The network, and efficiency against fairness of every table, by file name."""
+    of_tables = {f"tables-{table.replace('+', '-')}": efficiency_fairness(found, table) for table in found.tables}
+    network = topology(found.paper.networks()["lan"], "frr-96, Figure 1: N sources; here the LAN with 5")
+    return {"network": network, **of_tables}
 
 
 def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.DataFrame:

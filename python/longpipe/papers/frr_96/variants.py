@@ -55,7 +55,7 @@ VARIANTS: Final = (
     Variant("starts over 100 ms", {"start": {"kind": "random", "over": "100 ms"}}),
     Variant("send jitter 5 us", {"network.send_jitter": "5 us"}),
     Variant("send jitter 100 us", {"network.send_jitter": "100 us"}, WAN),
-    Variant("fast retransmit at the third duplicate", {"tcp.duplicate_ack_threshold": 3}),
+    Variant("fast retransmit on the fourth duplicate", {"tcp.duplicate_ack_threshold": 4}),
     Variant("delayed ACK", {"tcp.ack": {"kind": "delayed"}}),
     Variant("silly-window avoidance off", {"tcp.silly_window_avoidance": False}),
 )

@@ -1,6 +1,8 @@
 """ATM Forum/97-0424: a guaranteed rate for UBR beside bursts of VBR, on a LAN, a WAN and a satellite link."""
 
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -9,9 +11,11 @@ from longpipe.aal5 import cell_tax
 from longpipe.analysis import metrics
 from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
-from longpipe.papers.gr_97.claims import CLAIMS
+from longpipe.papers.gr_97.claims import CLAIMS, LONG_BURST_MS, LONG_BURSTS, PLAIN_TIMER
+from longpipe.papers.gr_97.reasons import REASONS
 from longpipe.papers.gr_97.summaries import SUMMARIES
 from longpipe.papers.gr_97.variants import VARIANTS, WATCHED
+from longpipe.papers.recorded import Recording, timeout_s
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
 from longpipe.scenario import Scenario
@@ -85,6 +89,9 @@ BASE: Final = Scenario().with_(
     }
 )
 
+# Of the seeds asked for, what runs without a table have.
+PARTS_SHARE: Final = 0.5
+
 # Its satellite efficiencies are divided by what segments of 512 bytes could reach; its own have 9180.
 PAPER_S_MSS: Final = 512
 SATELLITE_MSS: Final = 9180
@@ -92,7 +99,40 @@ SATELLITE_MSS: Final = 9180
 
 @cache
 def experiments() -> list[Experiment]:
-    """The 306 rows of Tables 1 to 9; twelve of Tables 1 and 2 come again in Tables 3 to 6."""
+    """The 306 rows of Tables 1 to 9, and runs that only claims need.
+
+    Twelve rows of Tables 1 and 2 come again in Tables 3 to 6.
+    """
+    return [*_tables(), *_without_fit(), *_long_bursts()]
+
+
+def _without_fit() -> Iterator[Experiment]:
+    """Reno and SACK on the LAN without the two settings that are fitted."""
+    plain = {"tcp.fast_retransmit_interval": "0 s", "tcp.reno.inflate_always": False}
+    for one in _tables():
+        if one.table == "3+5" and one.factors["tcp"] != "vanilla":
+            scenario = one.replicated.with_(**plain)
+            yield Experiment({**one.factors, "part": PLAIN_TIMER}, scenario, share_of_seeds=PARTS_SHARE)
+
+
+def _long_bursts() -> Iterator[Experiment]:
+    """Bursts of VBR that are longer than the round trip of the satellite link and the timers."""
+    for tcp, rate in product(("vanilla", "reno", "sack"), (0.0, 0.5)):
+        factors: Factors = {
+            "network": "satellite",
+            "sources": 5,
+            "buffer_cells": 200000,
+            "tcp": tcp,
+            "policy": "selective-drop",
+            "guaranteed_rate": rate,
+            "vbr_period_ms": LONG_BURST_MS,
+        }
+        scenario = _scenario(factors).with_(**DRAWN)
+        yield Experiment({**factors, "part": LONG_BURSTS}, scenario, share_of_seeds=PARTS_SHARE)
+
+
+@cache
+def _tables() -> list[Experiment]:
     found = []
     scenarios: dict[tuple[Any, ...], Scenario] = {}
     for row in PAPER.published().to_dict("records"):
@@ -142,6 +182,12 @@ def measure(result: Result) -> dict[str, float]:
     }
 
 
+def _over_the_satellite(experiment: Experiment) -> bool:
+    """Chooses Selective Drop with 200 000 cells and a GR of 0, of which claim gr-13 takes the timeout."""
+    factors = experiment.factors
+    return experiment.table == "7" and factors["buffer_cells"] == 200000 and factors["guaranteed_rate"] == 0
+
+
 PAPER: Final = ReplicatedPaper(
     id="gr-97",
     title="Guaranteed rate for improving TCP performance on UBR+ (ATM Forum/97-0424, April 1997)",
@@ -175,9 +221,13 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
+    recordings=(Recording("rtt", _over_the_satellite, timeout_s, seeds=3),),
+    reasons=REASONS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(
+        "Two settings of Reno and SACK are fitted to its LAN, and in no document: at least 200 ms between fast "
+        "retransmits, and a Reno that every duplicate ACK past the third inflates. gr-3-plain is judged without them. "
         f"Single run: {DETERMINISTIC_TIES} order of simultaneous cells, clocks and starts at 0, nothing random. "
         "Replications draw by seed the order of simultaneous cells and the phase of the hosts' common 100 ms clock. "
         "Satellite efficiencies have the paper's denominator, that of 512-byte segments; both are shown below."

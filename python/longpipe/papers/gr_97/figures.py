@@ -2,28 +2,86 @@
 
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from longpipe import simulate
+from longpipe.aal5 import CELL_BITS, packet_cells
+from longpipe.papers import PAPERS
 from longpipe.papers.gr_97.claims import PERIODS
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, VERMILION, plain
+from longpipe.units import RATE
+
+FloatArray = npt.NDArray[np.float64]
 
 # And markers that tell the levels apart in grey.
 COLOURS: Final = (BLUE, VERMILION, GREEN)
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}
+# Of Figure 2: the rates, the time shown [s], its steps, and the period of VBR, on and off [s].
+SHOWN_RATES: Final = (0.0, 0.1, 0.5)
+SHOWN_S: Final = (4.2, 6.0)
+STEP_S: Final = 0.01
+PERIOD_S: Final = 0.6
 TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
 # From the plainest on, as in the paper's tables.
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Its Figures 4 and 5 by file name."""
-    return {"vbr-period": vbr_period(found), "by-factor": by_factor(found)}
+    """Its Figures 2 to 5 by file name."""
+    network = topology(found.paper.networks()["lan"], "gr-97, Figure 3: N sources beside VBR; here the LAN with 5")
+    return {
+        "link-shares": link_shares(),
+        "network": network,
+        "vbr-period": vbr_period(found),
+        "by-factor": by_factor(found),
+    }
+
+
+def link_shares() -> Figure:
+    """Figure 2: the share of the link that UBR gets over time for three GRs, and VBR's bursts, WAN with 15 sources."""
+    figure = Figure(figsize=(9.5, 5.4), layout="constrained")
+    panels = figure.subplots(len(SHOWN_RATES), 1, sharex=True, sharey=True)
+    for panel, rate in zip(panels, SHOWN_RATES, strict=True):
+        plain(panel)
+        at_s, share = ubr_share(rate)
+        for burst_s in np.arange(np.floor(SHOWN_S[0] / PERIOD_S) * PERIOD_S, SHOWN_S[1], PERIOD_S):
+            panel.axvspan(burst_s, burst_s + PERIOD_S / 2, color="0.92", linewidth=0)
+        panel.step(at_s, share, where="mid", color=BLUE)
+        panel.axhline(rate, color=VERMILION, linewidth=0.8, linestyle="--")
+        panel.set_xlim(*SHOWN_S)
+        panel.set_ylim(0, 1.05)
+        panel.set_title(f"GR {rate:g}", loc="left", fontsize=10)
+    panels[1].set_ylabel("UBR's share of the link, in steps of 10 ms")
+    panels[-1].set_xlabel("time [s]; grey: VBR sends at the rate of the link")
+    figure.suptitle("gr-97, Figure 2: link shares beside VBR of 300 ms; dashed: the GR (SACK, one run each)")
+    return figure
+
+
+def ubr_share(rate: float) -> tuple[FloatArray, FloatArray]:
+    """Middles of steps of 10 ms [s] and the share of the trunk's cells that carried new data of UBR in each, [0, 1]."""
+    cells = found_cells(rate)
+    edges = np.arange(SHOWN_S[0], SHOWN_S[1] + STEP_S / 2, STEP_S)
+    in_step, _ = np.histogram(cells["time_s"], edges, weights=cells["cells"])
+    of_link = STEP_S * RATE.parse("155.52 Mbit/s") / CELL_BITS
+    return edges[:-1] + STEP_S / 2, in_step / of_link
+
+
+def found_cells(rate: float) -> pd.DataFrame:
+    """Cells of UBR's segments at their arrival, from one run over the WAN."""
+    levels = {"network": "wan", "sources": 15, "buffer_cells": 36000, "tcp": "sack", "policy": "selective-drop"}
+    chosen = {**levels, "guaranteed_rate": rate, "vbr_period_ms": 300}
+    cells = PAPERS["gr-97"].cells()[" ".join(str(level) for level in chosen.values())]
+    trace = simulate(cells.with_(duration=f"{SHOWN_S[1]:g} s", traces={"arrivals": True}), 1).traces["arrivals"]
+    return pd.DataFrame({"time_s": trace["time_s"], "cells": trace["bytes"] / 512 * packet_cells(512)})
 
 
 def points(found: Reproduction) -> pd.DataFrame:

@@ -54,7 +54,10 @@ def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     published = rows[rows["table"] != PERIODS].pivot_table(
         "published", index=["network", *FACTORS], columns="metric", sort=False
     )
-    frames = {"published": published.reset_index(), "simulated": runs[runs["table"] != PERIODS]}
+    frames = {
+        "published": published.reset_index(),
+        "simulated": runs[runs["table"].notna() & (runs["table"] != PERIODS)],
+    }
     found = []
     for network in ("lan", "wan", "satellite"):
         factors = [name for name in FACTORS if not (name == "sources" and network == "satellite")]
@@ -102,7 +105,7 @@ def _suspected(row: pd.Series) -> str:
 
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Efficiency over the satellite under the paper's denominator (segments of 512 bytes) and that of its own 9180."""
-    chosen = runs[runs["network"] == "satellite"]
+    chosen = runs[runs["table"].notna() & (runs["network"] == "satellite")]
     means = chosen.groupby("tcp", sort=False)[["efficiency", "true_efficiency"]].mean()
     named = means.set_axis(["efficiency_over_512_byte_tax", "efficiency_over_9180_byte_tax"], axis="columns")
     return named.reset_index()
@@ -110,7 +113,7 @@ def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 def vbr(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """What VBR pays: mean and longest delay from end to end [ms], cells lost."""
-    groups = runs.groupby(["network", "guaranteed_rate", "vbr_period_ms"], sort=False)
+    groups = runs[runs["table"].notna()].groupby(["network", "guaranteed_rate", "vbr_period_ms"], sort=False)
     return pd.DataFrame(
         {
             "mean_delay_ms": 1e3 * groups["vbr_delay_s"].mean(),

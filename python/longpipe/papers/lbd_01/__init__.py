@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from longpipe.papers.lbd_01 import page, text
 from longpipe.papers.lbd_01.beyond import reproduce_beyond
+from longpipe.papers.lbd_01.numbers import HALF
 from longpipe.papers.lbd_01.reproduction import reproduce
-from longpipe.papers.lbd_01.transfers import ID, SEED
+from longpipe.papers.lbd_01.transfers import ID, SEED, W_STARS, Transfer, transfers
 from longpipe.papers.lbd_01.variants import sensitivity
 from longpipe.papers.paper import Distance, Findings, Paper
 
 if TYPE_CHECKING:
+    from longpipe.papers.frozen import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
+    from longpipe.scenario import Scenario
     from longpipe.study import Runner
 
 
@@ -45,9 +48,17 @@ class TransferPaper(Paper):
         """A page's tables: the numbers printed, utilization by buffer, gains."""
         return page.grids(results)
 
-    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+    def variants_grid(self, results: Tables) -> tuple[str, Grid]:
         """A page's table of the variants."""
         return "", page.variants(results)
+
+    def cells(self) -> Mapping[str, Scenario]:
+        """The scenario of each transfer of Table 1, by W*, the buffer in W* and the flavor."""
+        return {f"{t.w_star_packets} {t.buffer_bdp:g} {t.tcp}": t.scenario() for t in transfers()}
+
+    def networks(self) -> Mapping[str, Scenario]:
+        """The smallest and the largest bandwidth-delay product, with half of it as buffer."""
+        return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
     def distances(self, results: Results) -> Iterator[Distance]:
         """How far each quantity is from what was published."""

@@ -17,6 +17,8 @@ from longpipe.units import RATE, TIME
 TRACES: Final = {"traces": {"sequence": True, "queue": True, "cwnd": True}}
 # Losses further apart, in round trips, belong to different overflows.
 GAP: Final = 0.5
+# Share of the bottleneck that counts as all of it.
+FULL: Final = 0.98
 # Round trips until ACKs come at the pace of congestion avoidance, and those left out at the end of the transfer.
 SETTLED: Final = 3
 LEFT_OUT: Final = 2
@@ -74,9 +76,33 @@ class Course:
     @property
     def recovery_s(self) -> float:
         """From the first loss until all packets of the first overflow are acknowledged."""
+        return self.recovered_s - float(self.lost["s"].iloc[0])
+
+    @property
+    def recovered_s(self) -> float:
+        """When all packets of the first overflow are acknowledged."""
         last = self.first_overflow["packet"].max()
-        done = self.acknowledged[self.acknowledged["packet"] > last]
-        return float(done["s"].iloc[0] - self.lost["s"].iloc[0])
+        return float(self.acknowledged.loc[self.acknowledged["packet"] > last, "s"].iloc[0])
+
+    @property
+    def second_loss_s(self) -> float:
+        """When the bottleneck drops a packet again after the first overflow; nan if it never does."""
+        later = self.lost["s"].iloc[len(self.first_overflow) :]
+        return float(later.iloc[0]) if len(later) else float("nan")
+
+    @property
+    def pipe_full_s(self) -> float:
+        """Middle of the first round trip after the recovery in which the bottleneck is busy throughout."""
+        steps = self.throughput()
+        full = steps[(steps["s"] > self.recovered_s) & (steps["throughput"] >= FULL)]
+        return float(full["s"].iloc[0]) if len(full) else float("nan")
+
+    @property
+    def reductions_s(self) -> list[float]:
+        """Times at which ssthresh changes."""
+        trace = self.result.traces["cwnd"]
+        thresholds = trace["ssthresh_bytes"].to_numpy()
+        return [float(s) for s in trace["time_s"].to_numpy()[1:][thresholds[1:] != thresholds[:-1]]]
 
     @property
     def estimate_packets(self) -> float:

@@ -12,6 +12,7 @@ from longpipe.papers.lbd_01.numbers import FIGURE_6, HALF, gains
 from longpipe.papers.lbd_01.reproduction import TransferReproduction
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND, W_STARS, Transfer
 from longpipe.papers.names import NAMES
+from longpipe.papers.topology import topology
 from longpipe.pictures.style import ASH, BLUE, GREEN, PURPLE, SKY, VERMILION, plain
 
 # And markers that tell the flavors apart in grey.
@@ -25,11 +26,12 @@ FIGURE_6_S: Final = {"reno": 4.0, "newreno": 22.0}
 
 
 def figures(found: TransferReproduction) -> dict[str, Figure]:
-    """Figures 2 to 7 by file name."""
+    """Figures 1 to 7 by file name."""
     over_time = {
         f"figure-{number}-{tcp}": throughput(found, tcp) for number, tcp in ((3, "reno"), (4, "sack"), (5, "newreno"))
     }
     return {
+        "figure-1-network": topology(Transfer(640, 0.5, "sack").scenario(), "lbd-01, Figure 1; here W* = 640"),
         "figure-2-utilization": utilization(found),
         **over_time,
         "figure-6-recovery": recovery(found),

@@ -16,6 +16,8 @@ WATCHED: Final = (
     *(Transfer(w_star, HALF, tcp) for tcp in ("reno", "sack", "newreno") for w_star in W_STARS),
     *FIGURE_6.values(),
 )
+# The timeout of the first overflow comes within this time of its first loss; a later fall of the window is another one.
+SECOND_FALL_S: Final = 0.9
 SLOPES: Final = ("reno", "sack")
 
 Courses = Mapping[Transfer, Course]
@@ -64,11 +66,40 @@ def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
         "second_fast_retransmit_time": lambda _: sent_again_s(1),
         "retransmission_timeout_time": lambda _: sent_again_s(2),
         "buffer_gain": gain,
+        "completion_time_difference_newreno_reno": lambda row: (
+            run(row, "completion_time_s", "newreno") - run(row, "completion_time_s", "reno")
+        ),
+        "recovery_duration": lambda row: courses[_of(row)].recovery_s,
+        "recovered_time": lambda row: courses[_of(row)].recovered_s,
+        "avoidance_time": lambda row: courses[_of(row)].avoidance_s()[0],
+        "pipe_full_time": lambda row: courses[_of(row)].pipe_full_s,
+        "second_loss_time": lambda row: courses[_of(row)].second_loss_s,
     }
     found = published().rename(columns={"value": "published"})
     found["simulated"] = [simulate[str(row["quantity"])](row) for _, row in found.iterrows()]
     found["error"] = found["simulated"] / found["published"] - 1
     return found
+
+
+def _of(row: pd.Series) -> Transfer:
+    """The transfer that a published number is about."""
+    return Transfer(int(row["w_star_packets"]), float(row["buffer_bdp"]), str(row["tcp"]))
+
+
+def falls_again(courses: Courses) -> pd.Series:
+    """When Reno's window falls first after the timeout that follows its first overflow, by W* [s]; B = W*/2."""
+    found = {}
+    for w_star in W_STARS:
+        course = courses[Transfer(w_star, HALF, "reno")]
+        again = [s for s in course.reductions_s if s > float(course.lost["s"].iloc[0]) + SECOND_FALL_S]
+        found[w_star] = again[0]
+    return pd.Series(found)
+
+
+def stall(courses: Courses) -> float:
+    """NewReno's mean T_N between 1 and 11 s of Figure 6."""
+    steps = courses[FIGURE_6["newreno"]].throughput()
+    return float(steps.loc[steps["s"].between(1.0, 11.0), "throughput"].mean())
 
 
 def gains(runs: pd.DataFrame) -> pd.DataFrame:

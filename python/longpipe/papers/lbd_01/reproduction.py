@@ -11,9 +11,9 @@ import pandas as pd
 
 from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
-from longpipe.papers.lbd_01.claims import claims
+from longpipe.papers.lbd_01.claims import Recorded, claims
 from longpipe.papers.lbd_01.courses import Course
-from longpipe.papers.lbd_01.numbers import FIGURE_6, WATCHED, Courses, numbers, slopes
+from longpipe.papers.lbd_01.numbers import FIGURE_6, WATCHED, Courses, falls_again, numbers, slopes, stall
 from longpipe.papers.lbd_01.transfers import (
     BASE,
     FLAVORS,
@@ -101,7 +101,17 @@ def reproduce(runner: Runner) -> TransferReproduction:
         runner.progress(Progress(in_all, len(planned), number))
     of_paper = runs[runs["tcp"].isin(FLAVORS)]
     recoveries = {tcp: courses[transfer].recovery_s for tcp, transfer in FIGURE_6.items()}
-    conclusions = claims(slopes(courses), recoveries, courses[FIGURE_6["newreno"]].estimate_packets)
+    conclusions = claims(
+        Recorded(
+            slopes(courses),
+            recoveries,
+            courses[FIGURE_6["newreno"]].estimate_packets,
+            falls_again(courses),
+            stall(courses),
+            {w: courses[Transfer(w, 0.5, "sack")].pipe_full_s for w in (20, 80)},
+            courses[Transfer(20, 0.5, "sack")].second_loss_s,
+        )
+    )
     return TransferReproduction(
         seconds=time.monotonic() - began,
         runs=runs,

@@ -16,6 +16,7 @@ from longpipe.papers.rfc_9438.reproduction import reproduce
 from longpipe.papers.rfc_9438.variants import sensitivity
 
 if TYPE_CHECKING:
+    from longpipe.papers.frozen import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
     from longpipe.study import Runner
@@ -48,7 +49,7 @@ class TablePaper(Paper):
         """A page's tables: printed beside simulated windows."""
         return page.grids(results)
 
-    def variants_grid(self, results: Results) -> tuple[str, Grid]:
+    def variants_grid(self, results: Tables) -> tuple[str, Grid]:
         """A page's table of the variants."""
         return "", page.variants(results)
 

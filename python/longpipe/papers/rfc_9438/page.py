@@ -5,6 +5,7 @@ from typing import Final
 
 import pandas as pd
 
+from longpipe.papers.frozen import Tables
 from longpipe.papers.paper import Distance
 from longpipe.papers.rfc_9438.connections import ID, NAMES
 from longpipe.report.frames import cell, grid
@@ -26,7 +27,7 @@ def grids(results: Results) -> tuple[Grid, ...]:
     return tuple(_table(rows[rows["table"] == table], table) for table in TITLES if table in set(rows["table"]))
 
 
-def variants(results: Results) -> Grid:
+def variants(results: Tables) -> Grid:
     """Mean windows of Table 1 under other settings."""
     found = results.frame("sensitivity")
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)

@@ -9,6 +9,7 @@ from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.papers.www_98.claims import CLAIMS
+from longpipe.papers.www_98.reasons import REASONS
 from longpipe.papers.www_98.summaries import SUMMARIES
 from longpipe.papers.www_98.variants import VARIANTS, WATCHED
 from longpipe.result import Result, duration_s
@@ -64,6 +65,9 @@ BASE: Final = Scenario().with_(
         "switch.slot_phase": 0.5,
         "tcp.silly_window_avoidance": False,
         "tcp.idle_restart": False,
+        # The guard against repeated fast retransmits is of November 1998 (RFC 2582). The paper says that its NewReno
+        # lacks it, and its SACK of 1997 predates it.
+        "tcp.sack.guard": False,
         "tcp.timer": {
             "kind": "coarse",
             "tick": "100 ms",
@@ -140,10 +144,21 @@ PAPER: Final = ReplicatedPaper(
         for table, link in (("4", "WAN"), ("7", "MEO link"), ("10", "GEO link"))
         for metric in ("efficiency", "fairness")
     ),
+    decimals=4,
+    # Printed below Tables 5, 8 and 11.
+    standard_errors={
+        ("4", "efficiency"): 0.0156,
+        ("4", "fairness"): 0.0472,
+        ("7", "efficiency"): 0.0036,
+        ("7", "fairness"): 0.0060,
+        ("10", "efficiency"): 0.0182,
+        ("10", "fairness"): 0.0139,
+    },
     seeds=10,
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
+    reasons=REASONS,
     variants=VARIANTS,
     watched=WATCHED,
     conditions=(

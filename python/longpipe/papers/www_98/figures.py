@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from longpipe.analysis import figures as analysis
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
+from longpipe.papers.topology import topology
 from longpipe.papers.www_98.claims import FLAVORS, LETTERS, LEVEL
 from longpipe.papers.www_98.summaries import NETWORKS, replicated
 from longpipe.pictures.style import BLUE, VERMILION, plain
@@ -28,6 +29,7 @@ def figures(found: Reproduction) -> dict[str, Figure]:
         for metric, fit in zip(LETTERS, fits, strict=True):
             drawn[f"effects-{network}-{metric}"] = _named(analysis.main_effects(fit, LEVEL), network)
             drawn[f"interactions-{network}-{metric}"] = _named(analysis.interactions(fit), network)
+    drawn["network"] = topology(found.paper.networks()["wan"], "www-98, Figure 1: 100 pairs; here 5 of them on the WAN")
     return drawn
 
 

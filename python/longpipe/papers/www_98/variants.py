@@ -29,7 +29,13 @@ VARIANTS: Final = (
     Variant("NewReno: the first partial ACK alone restarts the timer", {"tcp.newreno.timer_restart": "first"}, NEWRENO),
     Variant("NewReno: window inflation for the flywheel", {"tcp.newreno.flywheel": False}, NEWRENO),
     Variant("NewReno: one fast retransmit a window", {"tcp.newreno.guard": True}, NEWRENO),
-    Variant("SACK: several fast retransmits a window", {"tcp.sack.guard": False}, SACK),
+    Variant("SACK: at most one fast retransmit a window", {"tcp.sack.guard": True}, SACK),
+    Variant("SACK: fast retransmits leave the timer alone", {"tcp.fast_retransmit_restarts_timer": False}, SACK),
+    Variant(
+        "SACK: one fast retransmit a window, timer left alone",
+        {"tcp.sack.guard": True, "tcp.fast_retransmit_restarts_timer": False},
+        SACK,
+    ),
     Variant("SACK: the first partial ACK alone restarts the timer", {"tcp.sack.timer_restart": "first"}, SACK),
     Variant("SACK: PIPE from what is outstanding", {"tcp.sack.pipe": "outstanding"}, SACK),
 )

@@ -1,0 +1,26 @@
+"""Segments that a receiver got more than once, from the counters of a run."""
+
+from __future__ import annotations
+
+import math
+
+from longpipe.result import Result
+from longpipe.scenario import Dumbbell
+from longpipe.units import SIZE
+
+
+def duplicate_share(result: Result) -> float:
+    """Lower bound of the share of arriving segments whose data the receiver already had, in [0, 1].
+
+    Every segment that arrives undamaged is acknowledged at once (`tcp.ack` immediate), so that the ACKs that the sinks
+    sent count the arrivals. Data up to the highest sequence number received count as new, which includes holes: the
+    share is too small by at most a window per flow. 0 if nothing arrived; nan for a graph and for delayed ACKs.
+    """
+    network, tcp = result.scenario.network, result.scenario.tcp
+    if not isinstance(network, Dumbbell) or tcp.ack.kind != "immediate":
+        return math.nan
+    ports = result.ports
+    acks = ports.loc[ports["port"].str.match(r"sink\d+->"), "frames_in"]
+    arrived = int(acks.sum())
+    new = int(result.flows["highest_sequence_bytes"].sum()) / SIZE.parse(tcp.mss)
+    return max(0.0, 1 - new / arrived) if arrived else 0.0

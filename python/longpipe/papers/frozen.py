@@ -1,0 +1,104 @@
+"""Sensitivity results that come with the package, so that a report shows them without computing them.
+
+`python -m longpipe.papers.frozen results/PAPER` replaces those of a paper by the ones of its folder.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import pandas as pd
+
+from longpipe.papers import IDS, PAPERS, package_of
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+# Tables of a sensitivity run that a page shows; a paper has one of them.
+TABLES: Final = ("sensitivity-rows", "sensitivity")
+RECORD: Final = "frozen.json"
+
+
+class Tables(Protocol):
+    """Where a page takes the tables of a paper and their record from: a folder, or the package."""
+
+    @property
+    def document(self) -> str:
+        """Id of the paper."""
+
+    @property
+    def records(self) -> Mapping[str, Mapping[str, Any]]:
+        """Provenance of each part."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Returns a table by its file stem."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The sensitivity results of a paper that come with the package."""
+
+    document: str
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """`seeds`, the `command` that computed them, the `engine`, and the day on which it `finished`."""
+        found: dict[str, Any] = json.loads(_file(self.document, RECORD).read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def records(self) -> Mapping[str, Mapping[str, Any]]:
+        """The record, as that of the part of a folder."""
+        return {"sensitivity": self.record}
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Returns the table, compressed in the package."""
+        with _file(self.document, f"{name}.csv.gz").open("rb") as file:
+            return pd.read_csv(file, compression="gzip", dtype={"table": str})
+
+
+def frozen(paper: str) -> Frozen | None:
+    """Returns the sensitivity results of a paper that come with the package, or None."""
+    return Frozen(paper) if _file(paper, RECORD).is_file() else None
+
+
+def freeze(folder: Path) -> None:
+    """Writes the sensitivity results of a folder into the package of its paper."""
+    records = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    of_part, paper = records["sensitivity"], records["sensitivity"]["document"]
+    from longpipe import _core
+
+    into = Path(str(_file(paper, RECORD))).parent
+    for name in TABLES:
+        file = folder / f"{name}.csv"
+        if file.is_file() and (name == TABLES[0] or not (folder / f"{TABLES[0]}.csv").is_file()):
+            compression = {"method": "gzip", "mtime": 0}
+            pd.read_csv(file, dtype={"table": str}).to_csv(
+                into / f"{name}.csv.gz", index=False, float_format="%.6g", compression=compression
+            )
+    seeds = None if PAPERS[paper].seeds is None else of_part["seeds"]
+    record = {
+        "seeds": seeds,
+        "command": f"longpipe reproduce {paper} --sensitivity" + ("" if seeds is None else f" --seeds {seeds}"),
+        "engine": _core.__engine__,
+        "finished": of_part["finished_at"][:10],
+    }
+    (into / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _file(paper: str, name: str) -> Traversable:
+    return resources.files(package_of(paper)) / name
+
+
+if __name__ == "__main__":
+    chosen = [Path(argument) for argument in sys.argv[1:]]
+    if not chosen or any(not (path / "provenance.json").is_file() for path in chosen):
+        sys.exit(f"DIR: needs folders of longpipe reproduce PAPER --sensitivity; papers are {', '.join(IDS)}")
+    for path in chosen:
+        freeze(path)

@@ -1,0 +1,28 @@
+"""Why cells of gr-97 deviate, as far as it was found; docs/gr-97.md has the numbers."""
+
+from typing import Final
+
+from longpipe.papers.reasons import Reason
+
+REASONS: Final = (
+    Reason(
+        "Beside bursts with strict priority on the WAN the phase of the coarse timer against the bursts decides (means "
+        "from .42 to .78 by the phase alone), and the document does not give it (docs/gr-97.md).",
+        {"network": ("wan",), "guaranteed_rate": (0.0,)},
+    ),
+    Reason(
+        "SACK of the document stalls where the text's SACK does not; no setting makes it stall here. It is too good on "
+        "www-98's WAN, too (docs/www-98.md).",
+        {"network": ("wan",), "tcp": ("sack",)},
+        "efficiency",
+    ),
+    Reason(
+        "Reno of the document times out where it recovers here, nearly as often as Vanilla; the fitted interval of 200 "
+        "ms between fast retransmits explains a part (docs/gr-97.md).",
+        {"network": ("lan",), "tcp": ("reno",)},
+    ),
+    Reason(
+        "Over the satellite one timeout more or less in 40 s moves a cell by .1 and more (docs/gr-97.md).",
+        {"network": ("satellite",), "tcp": ("reno", "vanilla")},
+    ),
+)

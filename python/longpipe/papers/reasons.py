@@ -1,0 +1,48 @@
+"""Why cells of a reproduced table deviate from what was printed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from longpipe.papers.experiments import Level
+
+Record = Mapping[Hashable, Any]
+
+SPREAD: Final = "The document printed a single run, and its value lies within the 95 % range of single runs here."
+UNEXPLAINED: Final = "Not explained: no setting that the document leaves open was found to bring it near."
+
+
+@dataclass(frozen=True)
+class Reason:
+    """An explanation, and the cells that it is about: those whose factors have the levels of `where`."""
+
+    text: str
+    where: Mapping[str, tuple[Level, ...]]
+    # "efficiency", "fairness", or both if empty.
+    metric: str = ""
+
+    def applies(self, record: Record) -> bool:
+        """Whether it is about a row of a table of results, which has the factors and the `metric`."""
+        if self.metric and record["metric"] != self.metric:
+            return False
+        return all(record[name] in levels for name, levels in self.where.items())
+
+
+@dataclass
+class Footnotes:
+    """The explanations of a table's cells, numbered in the order in which they are asked for."""
+
+    reasons: Iterable[Reason]
+    texts: list[str] = field(default_factory=list)
+
+    def number(self, record: Record) -> int:
+        """Returns the number of the explanation of a row: its paper's own, or else whether single runs span it."""
+        text = next((reason.text for reason in self.reasons if reason.applies(record)), None)
+        if text is None:
+            low, high = float(record["low"]), float(record["high"])
+            text = SPREAD if low <= float(record["published"]) <= high else UNEXPLAINED
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text) + 1

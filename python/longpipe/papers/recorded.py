@@ -1,0 +1,70 @@
+"""Runs recorded over time, from which claims take what the totals of a run do not show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from longpipe import simulate
+from longpipe.papers.experiments import Experiment
+from longpipe.result import Result
+from longpipe.scenario import Scenario
+
+# Interval at which windows are sampled, and what is left out at the beginning [s].
+STEP_S: Final = 0.01
+SETTLED_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Replications of some experiments with traces on, and what is measured of each."""
+
+    # The trace to record, by its name in `traces`.
+    trace: str
+    # Chosen among the paper's experiments.
+    chosen: Callable[[Experiment], bool]
+    measure: Callable[[Result], Mapping[str, float]]
+    seeds: int
+
+    def rows(self, experiments: list[Experiment], seeds: int) -> Iterator[dict[str, object]]:
+        """One row per run: the factors, the part "recorded", `seed` and the measures; simulated anew each time."""
+        for experiment in experiments:
+            if experiment.table is None or not self.chosen(experiment):
+                continue
+            scenario: Scenario = experiment.replicated.with_(traces={self.trace: True})
+            for seed in range(1, min(seeds, self.seeds) + 1):
+                measured = self.measure(simulate(scenario, seed))
+                yield {**experiment.factors, "part": "recorded", "replicated": True, "seed": seed, **measured}
+
+
+def synchronization(result: Result) -> dict[str, float]:
+    """Mean correlation between the windows of two flows, sampled every 10 ms after the first second, in [-1, 1].
+
+    1 means that all windows rise and fall together. Flows whose window never changes are left out; nan where fewer
+    than two are left. Needs the trace `cwnd`.
+    """
+    trace = result.traces["cwnd"]
+    end_s = float(trace["time_s"].max())
+    at = np.arange(SETTLED_S, end_s, STEP_S)
+    windows = []
+    for _, of_flow in trace.groupby("flow"):
+        last = np.searchsorted(of_flow["time_s"].to_numpy(), at, side="right") - 1
+        windows.append(of_flow["cwnd_bytes"].to_numpy(dtype=float)[last])
+    varying = [window for window in windows if len(at) and window.std() > 0]
+    if len(varying) < 2:
+        return {"synchronization": math.nan}
+    standard = np.array([(window - window.mean()) / window.std() for window in varying])
+    n = len(standard)
+    # The variance of a sum of n standardized series is n plus n (n - 1) times their mean correlation.
+    return {"synchronization": float((standard.sum(axis=0).var() / n - 1) / (n - 1))}
+
+
+def timeout_s(result: Result) -> dict[str, float]:
+    """Median of the retransmission timeout over all RTT samples, as the coarse timer has it [s]; needs `rtt`."""
+    trace: pd.DataFrame = result.traces["rtt"]
+    return {"rto_s": float(trace.loc[trace["rtt_s"].notna(), "rto_s"].median())}

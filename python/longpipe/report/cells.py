@@ -1,0 +1,39 @@
+"""Scenarios of a document's configurations on a page: each as a file, with the command that writes it."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import TYPE_CHECKING
+
+from longpipe.report.parts import Cell, Column, Grid
+
+if TYPE_CHECKING:
+    from longpipe.papers.paper import Paper
+
+
+def anchor(paper: str, name: str) -> str:
+    """Returns the id of the row of a configuration."""
+    return f"{paper}-cell-{re.sub(r'[^0-9A-Za-z]+', '-', name)}"
+
+
+def cells(paper: Paper) -> Grid:
+    """Returns a table with a row per configuration: its scenario as a file, and the commands that write and run it."""
+    columns = (Column("configuration"), Column("hash"), Column("write it, then run it"))
+    rows = []
+    for name, scenario in paper.cells().items():
+        text = base64.b64encode(scenario.to_toml().encode()).decode()
+        command = f"longpipe init cell.toml --example '{paper.id}: {name}'; longpipe run cell.toml"
+        rows.append(
+            (
+                Cell(name, link=f"data:application/toml;base64,{text}", anchor=anchor(paper.id, name)),
+                Cell(scenario.digest()[:16]),
+                Cell(command),
+            )
+        )
+    note = (
+        "A name links to the scenario as a TOML file. The hash is the first 16 digits of SHA-256 over the fully "
+        "resolved scenario; scenarios.csv has all 64 and the single runs. A seed draws what the paper leaves "
+        "open: --seed 2."
+    )
+    return Grid(f"{paper.id}-scenarios", "Scenarios", columns, tuple(rows), note=note, closed=len(rows) > 1)

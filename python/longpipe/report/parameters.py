@@ -1,0 +1,116 @@
+"""Parameters of reproduced documents as tables: of one document by network, and what differs between documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from longpipe.papers import PAPERS
+from longpipe.papers.names import NAMES
+from longpipe.papers.paper import Paper
+from longpipe.report.parts import NOTHING, Cell, Column, Grid
+from longpipe.scenario import Dumbbell, Scenario
+from longpipe.scenario.timers import Coarse
+from longpipe.scenario.traffic import RandomStart
+from longpipe.units import TIME
+
+
+def _dumbbell(scenario: Scenario) -> Dumbbell:
+    assert isinstance(scenario.network, Dumbbell)  # noqa: S101 - `parameters` takes no others
+    return scenario.network
+
+
+def _round_trip(scenario: Scenario) -> str:
+    network = _dumbbell(scenario)
+    return TIME.format(2 * sum(map(TIME.parse, (network.access_delay, network.trunk_delay, network.exit_delay))))
+
+
+def _timer(scenario: Scenario) -> str:
+    timer = scenario.tcp.timer
+    if not isinstance(timer, Coarse):
+        return timer.kind
+    return f"{timer.tick} ticks, RTO at least {timer.min_rto}, at first {timer.initial_rto}"
+
+
+def _clock(scenario: Scenario) -> str:
+    timer = scenario.tcp.timer
+    if not isinstance(timer, Coarse):
+        return NOTHING
+    return {"common": "common, phase drawn", "per-flow": "one per host", "fixed": "common, fixed"}[timer.phase.kind]
+
+
+def _start(scenario: Scenario) -> str:
+    start = scenario.start
+    return f"within {start.over}" if isinstance(start, RandomStart) else "all together"
+
+
+# What a table of parameters shows of each network.
+ROWS: Final[dict[str, Callable[[Scenario], str]]] = {
+    "frames": lambda s: s.framing,
+    "access links": lambda s: _dumbbell(s).access_rate,
+    "bottleneck": lambda s: _dumbbell(s).trunk_rate,
+    "delay source to switch": lambda s: _dumbbell(s).access_delay,
+    "delay of the bottleneck": lambda s: _dumbbell(s).trunk_delay,
+    "delay switch to sink": lambda s: _dumbbell(s).exit_delay,
+    "round trip": _round_trip,
+    "maximum segment size": lambda s: s.tcp.mss,
+    "receiver window": lambda s: s.tcp.receiver_window,
+    "initial ssthresh": lambda s: s.tcp.initial_ssthresh,
+    "timer": _timer,
+    "clocks of hosts": _clock,
+    "starts": _start,
+    "duration": lambda s: s.duration,
+}
+
+# What differs between documents although they could share it, and why.
+WHY: Final[dict[str, tuple[Callable[[Scenario], str], str]]] = {
+    "threshold R of EPD and Selective Drop": (
+        lambda s: f"{s.switch.policy.threshold:g}" if hasattr(s.switch.policy, "threshold") else NOTHING,
+        "frr-96 gives .9 for FBA alone, taken for the other two; 98-0876 prints .8, taken for 97-0424 and 97-0616, too",
+    ),
+    "receiver window of the shortest path": (
+        lambda s: s.tcp.receiver_window,
+        "two readings of 64K: 65 535 is the largest of TCP's header, 65 536 is 64 KiB, which www-98 needs scaling for",
+    ),
+    "duplicate ACKs of fast retransmit": (
+        lambda s: str(s.tcp.duplicate_ack_threshold),
+        "the third in all documents",
+    ),
+    "interval between fast retransmits": (
+        lambda s: s.tcp.fast_retransmit_interval,
+        "fitted to gr-97's LAN, in no document; claim gr-3-plain is judged without it",
+    ),
+    "SACK's guard against repeated fast retransmits": (
+        lambda s: "on" if s.tcp.sack.guard else "off",
+        "RFC 2582 of 1999 has it; www-98 disclaims it for NewReno, and a fit of gr-97 keeps it there",
+    ),
+    "clocks of hosts": (_clock, "a common coarse timer by 96-1761; where a document is silent, the same"),
+    "starts": (
+        _start,
+        "together by 96-1761; www-98's clients first ask within 100 ms, as all at once would be one burst",
+    ),
+}
+
+
+def parameters(paper: Paper) -> tuple[Grid, ...]:
+    """Returns a table with a column per network of a paper; none if its networks are no dumbbells."""
+    networks = {name: s for name, s in paper.networks().items() if isinstance(s.network, Dumbbell)}
+    if not networks:
+        return ()
+    columns = (Column("parameter"), *(Column(NAMES.get(name, name)) for name in networks))
+    rows = tuple((Cell(name), *(Cell(str(of(s))) for s in networks.values())) for name, of in ROWS.items())
+    return (Grid(f"{paper.id}-parameters", "Parameters by network", columns, rows, stacked=True),)
+
+
+def differences(documents: Iterable[str]) -> Grid:
+    """Returns a table of the settings that differ between documents, with the reason."""
+    shown = {name: PAPERS[name].networks() for name in documents}
+    first = {name: next(iter(networks.values())) for name, networks in shown.items() if networks}
+    first = {name: scenario for name, scenario in first.items() if isinstance(scenario.network, Dumbbell)}
+    columns = (Column("setting"), *(Column(name) for name in first), Column("why"))
+    rows = tuple(
+        (Cell(name), *(Cell(str(of(scenario))) for scenario in first.values()), Cell(why))
+        for name, (of, why) in WHY.items()
+    )
+    note = "Of the first network of each document. Every setting of a run is in its scenario."
+    return Grid("settings", "Settings that differ between the documents", columns, rows, note=note, stacked=True)

@@ -1,0 +1,47 @@
+"""Every statement of the five founding documents is judged by claims that exist, or has a reason why it cannot be."""
+
+import pytest
+
+from longpipe.papers import IDS, PAPERS
+from longpipe.papers.replicated import ReplicatedPaper
+from longpipe.papers.statements import NOT_TESTABLE, Statement, counts, statements
+
+FOUNDING = IDS[:5]
+
+
+@pytest.mark.parametrize("paper", FOUNDING)
+def test_statements_are_numbered_and_judged(paper: str) -> None:
+    found = statements(paper)
+    letter = found[0].id[0]
+    assert [one.id for one in found] == [f"{letter}{n}" for n in range(1, len(found) + 1)]
+    for one in found:
+        assert one.place
+        assert one.text
+        # A statement without claims says why.
+        assert one.claims or one.reason.startswith("Not testable: "), one.id
+
+
+@pytest.mark.parametrize("paper", FOUNDING[:4])
+def test_statements_and_claims_refer_to_each_other(paper: str) -> None:
+    of_paper = PAPERS[paper]
+    assert isinstance(of_paper, ReplicatedPaper)
+    used = {claim for one in statements(paper) for claim in (*one.claims, *one.beside)}
+    assert used == {claim.id for claim in of_paper.claims}
+
+
+def test_a_statement_has_the_worst_verdict_of_its_claims() -> None:
+    one = Statement("X1", "section 1", "text", ("a", "b"), ("c",), "")
+    assert one.verdict({"a": "holds", "b": "undecided", "c": "fails"}) == "undecided"
+    assert one.verdict({"a": "holds", "b": "fails"}) == "fails"
+    assert one.verdict({"a": "holds"}) is None
+    assert Statement("X2", "section 1", "text", (), (), "Not testable: a setting.").verdict({}) == NOT_TESTABLE
+
+
+def test_counts_tell_what_has_no_verdict() -> None:
+    found = counts("frr-96", {})
+    assert found == {"holds": 0, "undecided": 0, "fails": 0, NOT_TESTABLE: 1, "no verdict": 14}
+    assert sum(found.values()) == len(statements("frr-96"))
+
+
+def test_a_paper_without_a_list_has_no_statements() -> None:
+    assert statements("rfc-9438") == ()
