@@ -298,3 +298,17 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert heads(simulate(scenario))[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
     assert not heads(simulate(Scenario(duration="1 ms")))[-1].startswith("but")
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [
+        (["version"], ["--version"]),
+        (["help"], ["--help"]),
+        (["help", "study", "export"], ["study", "export", "--help"]),
+    ],
+)
+def test_version_and_help_are_commands_too(words: list[str], same: list[str]) -> None:
+    told = run(*words)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout == run(*same).stdout

@@ -89,6 +89,14 @@ def outcome(file: Path) -> str:
     return ""
 
 
+@pytest.mark.parametrize(("written", "meant"), [("goe.toml", True), ("geo.tml", True), ("fiber.toml", False)])
+def test_a_name_that_is_nearly_right_gets_a_suggestion(tmp_path: Path, written: str, meant: bool) -> None:
+    (tmp_path / "geo.toml").write_text("")
+    suggestion = f" (did you mean '{tmp_path / 'geo.toml'}'?)" if meant else ""
+    said = f": can't be read, no such file or directory{suggestion}; needs a file"
+    assert refusal(tmp_path / written) == said
+
+
 def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
     content = gzip.compress(json.dumps([{"a": k, "b": k * k} for k in range(40)]).encode(), mtime=0)
     read = 0

@@ -97,6 +97,22 @@ app.add_typer(
 )
 
 
+@app.command("version")
+def version() -> None:
+    """Show the versions of package, engine and scenario schema."""
+    _show_version(wanted=True)
+
+
+@app.command("help")
+def help_(
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="A command, as in run or study export.")
+    ] = None,
+) -> None:
+    """Show the help of a command."""
+    app([*(command or []), "--help"], prog_name="longpipe", standalone_mode=False)
+
+
 def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -17,6 +19,8 @@ from longpipe.files import will_read
 MOST_BYTES: Final = 256 << 20
 GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 20
+# Names of a folder among which one that is nearly right is looked for.
+_MOST_NAMES: Final = 2000
 # A file that unpacks to more than _BOMB_BYTES must not be packed tighter than this. Deflate reaches 1032; text of
 # measurements reaches about 20.
 _BOMB_RATIO: Final = 200
@@ -64,12 +68,25 @@ def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> It
             yield opened
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{file}: can't be read, {reason}; needs {needs}") from None
+        near = _near(Path(file)) if isinstance(error, FileNotFoundError) else None
+        meant = f" (did you mean {near!r}?)" if near else ""
+        raise ScenarioError(f"{file}: can't be read, {reason}{meant}; needs {needs}") from None
     except ValueError as error:
         # A name with a NUL character, or one that the file system can't encode; not what a reader raises.
         if "\0" in str(file) or isinstance(error, UnicodeEncodeError):
             raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
         raise
+
+
+def _near(path: Path) -> str | None:
+    """Returns the file beside one that is not there whose name is nearly the same, if there is one."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NAMES)]
+    except (OSError, ValueError):
+        return None
+    close = difflib.get_close_matches(path.name, names, n=1, cutoff=0.8)
+    return str(path.with_name(close[0])) if close else None
 
 
 def check_regular(file: str | Path, mode: int, needs: str) -> None:
