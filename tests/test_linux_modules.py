@@ -21,7 +21,7 @@ CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 MODULES = pd.read_csv(TABLES / "modules.csv")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'").set_index("list")["lost"]
 # Controllers of longpipe that follow the code of a module of the same name.
-NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "westwood", "yeah")]
+NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
 # Modules that Linux's table has; Reno is no module.
 IN_TABLE = [name for name in NAMES if name in CONTROLS.index]
 # What is not as near to Linux's as 15 % of the packets lost, here as with longpipe's own: docs/linux.md says why.
@@ -70,12 +70,6 @@ def test_a_module_and_the_controller_of_its_name_agree_bit_by_bit(name: str, los
     lose = {} if losses == "queue" else {"lose": lists(losses), "rate": "100 Mbit/s", "buffer": 100_000}
     path = case(duration="20 s", **lose)
     assert simulate(with_module(path, name)).state_hash == simulate(with_native(path, name)).state_hash
-
-
-def test_westwood_agrees_bit_by_bit_over_a_full_queue() -> None:
-    """Elsewhere the module takes the RTT of an ACK before it filters the bandwidth, as Linux does since 2025."""
-    path = case(duration="20 s")
-    assert simulate(with_module(path, "westwood")).state_hash == simulate(with_native(path, "westwood")).state_hash
 
 
 def windows(result: Result, times: np.ndarray) -> np.ndarray:

@@ -56,6 +56,10 @@ impl Module for WestwoodModule {
     }
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
+        // Linux takes the RTT in `pkts_acked` and filters in `in_ack_event`, which runs later since commit 149dfb31615e (2025).
+        if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
+            self.rtt = socket.usecs_to_jiffies(rtt_us);
+        }
         self.end_measurement(socket);
         // The first ACK of the connection only sets the sequence number from which bytes count.
         let first = !std::mem::replace(&mut self.acked, true);
@@ -71,9 +75,6 @@ impl Module for WestwoodModule {
             self.rtt
         };
         self.has_min_rtt = true;
-        if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
-            self.rtt = socket.usecs_to_jiffies(rtt_us);
-        }
     }
 
     /// Sets cwnd to the estimated BDP at the end of a reduction, and ssthresh at a timeout.

@@ -24,7 +24,7 @@ pub trait Module: Sized {
     /// Invoked when the connection is established; `socket.srtt_us` is known if a handshake was simulated (`init`).
     fn init(&mut self, _socket: &mut Socket) {}
 
-    /// Invoked for every ACK, before loss recovery processes it (`in_ack_event`, then `pkts_acked`).
+    /// Invoked for every ACK, before loss recovery processes it (`pkts_acked`, then `in_ack_event`, as in 6.1.192).
     fn on_acked(&mut self, _acked: &AckedSegments, _socket: &Socket) {}
 
     /// Invoked for every ACK after loss recovery has processed it, before the window grows.
