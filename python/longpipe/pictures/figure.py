@@ -36,7 +36,7 @@ def as_written(artist: Figure | Axes) -> None:
         locator = axis.get_major_locator()
         if isinstance(locator, FixedLocator):
             # Of names. Matplotlib makes the labels when it draws unless they are asked for.
-            axis.get_major_ticks(len(locator.locs))
+            axis.get_major_ticks(len(locator()))
         else:
             ticks = (*axis.majorTicks, *axis.minorTicks)
             numeric.update(id(label) for tick in ticks for label in (tick.label1, tick.label2))

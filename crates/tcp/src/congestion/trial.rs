@@ -1,4 +1,4 @@
-//! A congestion control alone with its window, for tests.
+//! A congestion control with a window but without sender and network, for tests.
 
 use super::control::{Ack, AckSample, Cause, Phase, Usage};
 use super::limits::Limits;
@@ -9,7 +9,7 @@ use longpipe_events::{Span, Time};
 /// Payload of a segment [byte].
 const MSS: u32 = 1000;
 
-/// A window that a control moves, and no network; windows are in segments.
+/// A congestion control and its window. Windows are in segments.
 #[derive(Debug)]
 pub struct Trial {
     control: Congestion,
@@ -17,17 +17,17 @@ pub struct Trial {
     now: Time,
     rtt: Option<Span>,
     least_rtt: Option<Span>,
-    /// One-way delay that ACKs tell of.
+    /// One-way delay that ACKs report.
     pub delay: Option<Span>,
 }
 
 impl Trial {
-    /// Past slow start.
+    /// Returns a trial in congestion avoidance.
     pub fn new(config: &CongestionConfig, window: f64) -> Trial {
         Trial::with_threshold(config, window, 0.0)
     }
 
-    /// In slow start, if the window is below the threshold.
+    /// Returns a trial with the given ssthresh; in slow start if the window is smaller.
     pub fn with_threshold(config: &CongestionConfig, window: f64, threshold: f64) -> Trial {
         let [window, threshold] = [window, threshold].map(|segments| segments * f64::from(MSS));
         Trial {
@@ -40,25 +40,25 @@ impl Trial {
         }
     }
 
-    /// Over a path of that round trip: ACKs come as they do for evenly spaced segments, and tell of it.
+    /// Sets the round-trip time: ACKs arrive as for evenly spaced segments and carry RTT samples.
     pub fn over(mut self, rtt: Span) -> Trial {
         self.rtt = Some(rtt);
         self.least_rtt = self.least_rtt.min(self.rtt).or(self.rtt);
         self
     }
 
-    /// The window.
+    /// Returns the window.
     pub fn window(&self) -> f64 {
         self.flight.cwnd() / self.flight.mss()
     }
 
-    /// The window after an ACK of a segment that lets it grow.
+    /// Acknowledges one segment, with growth allowed; returns the window.
     pub fn ack(&mut self) -> f64 {
         let gap = self.rtt.map_or(0.0, |rtt| rtt.0 as f64 / self.window());
         self.ack_after(Span(gap as u64), true)
     }
 
-    /// The window after an ACK that comes so much later than the one before, of a window used up or not.
+    /// Acknowledges one segment `gap` after the previous ACK, with a window that was `used_up` or not; returns the window.
     pub fn ack_after(&mut self, gap: Span, used_up: bool) -> f64 {
         self.now += gap;
         let in_flight = if used_up { self.flight.window() } else { u64::from(MSS) };
@@ -102,7 +102,7 @@ impl Trial {
         self.window()
     }
 
-    /// The window at an instant.
+    /// Acknowledges segments until a time; returns the window.
     pub fn until(&mut self, instant: Span) -> f64 {
         while self.now < Time(instant.0) {
             self.ack();
@@ -110,7 +110,7 @@ impl Trial {
         self.window()
     }
 
-    /// When the window reaches so many segments.
+    /// Acknowledges segments until the window reaches `window`; returns the time.
     pub fn reach(&mut self, window: f64) -> Time {
         while self.window() < window {
             self.ack();
@@ -118,12 +118,12 @@ impl Trial {
         self.now
     }
 
-    /// The threshold.
+    /// Returns ssthresh.
     pub fn threshold(&self) -> f64 {
         self.flight.ssthresh() / self.flight.mss()
     }
 
-    /// The window after an ACK of each segment in it.
+    /// Acknowledges each segment of one window; returns the window.
     pub fn round_trip(&mut self) -> f64 {
         for _ in 0..self.window() as u64 {
             self.ack();
@@ -131,19 +131,19 @@ impl Trial {
         self.window()
     }
 
-    /// Window and threshold after a reduction.
+    /// Requests a reduction; returns window and ssthresh.
     pub fn reduce(&mut self, cause: Cause) -> (f64, f64) {
         self.control.on_reduction(cause, self.now, &mut self.flight);
         (self.window(), self.threshold())
     }
 
-    /// Window and threshold after a recovery.
+    /// Ends a recovery; returns window and ssthresh.
     pub fn recover(&mut self) -> (f64, f64) {
         self.control.on_recovered(false, self.now, &mut self.flight);
         (self.window(), self.threshold())
     }
 
-    /// The mean window by time where one segment in `period` is lost, once that is all the same.
+    /// Returns the time average of the window in the periodic steady state if one segment in `period` is lost.
     pub fn mean_window(&mut self, period: u64) -> f64 {
         let mut cycle = || {
             self.reduce(Cause::FastRetransmit);

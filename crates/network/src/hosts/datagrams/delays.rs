@@ -1,13 +1,13 @@
-//! One-way delays of many packets in little room: their sum, extremes, quantiles to 1/256, and jitter.
+//! Statistics of one-way delays in constant memory: mean, extremes, quantiles with a relative error of 1/512, and jitter.
 
 use longpipe_events::memory::Growing;
 use longpipe_events::Span;
 
-/// Classes of delays to a power of two: a quantile is known to half of 1/256.
+/// Number of histogram classes per power of two.
 const CLASSES: u64 = 256;
 const CLASS_BITS: u32 = CLASSES.trailing_zeros();
 
-/// Delays [ps].
+/// Statistics of delays [ps].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delays {
     count: u64,
@@ -15,14 +15,14 @@ pub struct Delays {
     least: u64,
     most: u64,
     last: u64,
-    /// J of RFC 3550 section 6.4.1.
+    /// Jitter J of RFC 3550 section 6.4.1 [ps].
     jitter: f64,
-    /// How many fall into each class, up to the highest that was met.
+    /// Number of delays in each class, up to the highest class that occurred.
     classes: Vec<u64>,
 }
 
 impl Delays {
-    /// The next packet's.
+    /// Records the delay of the next packet.
     pub fn take(&mut self, delay: Span) {
         let ps = delay.0;
         if self.count == 0 {
@@ -42,17 +42,17 @@ impl Delays {
         self.classes[class] += 1;
     }
 
-    /// Packets.
+    /// Returns the number of packets.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean [s]; nan of none.
+    /// Returns the mean [s]; NaN without packets.
     pub fn mean(&self) -> f64 {
         self.sum as f64 / self.count as f64 / 1e12
     }
 
-    /// The shortest and the longest [s]; nan of none.
+    /// Returns the smallest and the largest delay [s]; NaN without packets.
     pub fn extremes(&self) -> (f64, f64) {
         let seconds = |ps: u64| {
             if self.count == 0 {
@@ -64,7 +64,8 @@ impl Delays {
         (seconds(self.least), seconds(self.most))
     }
 
-    /// How much the delay of one differs from that of the next, as receivers of RTP estimate it [s]; nan of fewer than two.
+    /// Returns the jitter as estimated by receivers of RTP: the smoothed difference of consecutive delays [s]; NaN with
+    /// fewer than two packets.
     pub fn jitter(&self) -> f64 {
         if self.count < 2 {
             f64::NAN
@@ -73,7 +74,7 @@ impl Delays {
         }
     }
 
-    /// What this share of the packets took at most, to 1/512 [s]; nan of none.
+    /// Returns the quantile of a share of the packets, with a relative error of 1/512 [s]; NaN without packets.
     pub fn quantile(&self, share: f64) -> f64 {
         let rank = ((share * self.count as f64).ceil() as u64).max(1);
         let mut below = 0;
@@ -85,7 +86,7 @@ impl Delays {
         found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(least, most))
     }
 
-    /// All of it as words.
+    /// Returns the statistics as words, for the state hash.
     pub(crate) fn words(&self) -> [u64; 6] {
         [
             self.count,
@@ -100,13 +101,13 @@ impl Delays {
     }
 }
 
-/// Delays below 512 ps have a class each; above, those of one power of two have 256.
+/// Returns the class of a delay. Delays below 512 ps have a class each; above, each power of two is divided into 256 classes.
 fn class(ps: u64) -> usize {
     let octave = ps.max(1).ilog2().saturating_sub(CLASS_BITS);
     (u64::from(octave) * CLASSES + (ps >> octave)) as usize
 }
 
-/// The middle of a class [ps].
+/// Returns the middle of a class [ps].
 fn middle(class: usize) -> f64 {
     let class = class as u64;
     if class < 2 * CLASSES {
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(delays.extremes(), (0.001, 1.0));
     }
 
-    /// RFC 3550 section 6.4.1: J = J + (|D| - J)/16, by hand.
+    /// RFC 3550 section 6.4.1: J = J + (|D| - J)/16, computed by hand.
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         let mut delays = Delays::default();

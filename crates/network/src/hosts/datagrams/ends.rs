@@ -1,4 +1,4 @@
-//! What both ends of a flow of datagrams do.
+//! Sending and receiving application of a flow of datagrams.
 
 use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
@@ -7,7 +7,7 @@ use crate::observe::probe::Probe;
 use crate::packets::contents::Datagram;
 use crate::packets::{Circuit, Flow};
 
-/// An application sends what is due now.
+/// Sends the datagrams that are due now.
 pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     loop {
@@ -30,7 +30,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
     }
 }
 
-/// A datagram reaches its application.
+/// Delivers a datagram to its application.
 pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame: u32, datagram: &Datagram) {
     let now = hosts.clock.now;
     hosts.probe.received_datagram(now, flow, frame, datagram);

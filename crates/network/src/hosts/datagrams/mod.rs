@@ -1,4 +1,4 @@
-//! Datagrams of UDP beside TCP: what their application sends, and what becomes of them.
+//! UDP datagrams: traffic of their applications, and counters of losses, reordering and delays.
 
 pub mod delays;
 pub(super) mod ends;
@@ -12,23 +12,23 @@ use delays::Delays;
 use longpipe_events::Time;
 use source::Source;
 
-/// Both ends of a flow of datagrams.
+/// State of both ends of a flow of datagrams.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     source: Source,
-    /// Those that travel as cells and have not come.
+    /// Datagrams in transit as cells.
     way: InTransit<Datagram>,
-    /// What was sent, and its payload [byte].
+    /// Datagrams sent, and their payload [byte].
     sent: (u64, u64),
-    /// What came, and its payload [byte].
+    /// Datagrams received, and their payload [byte].
     received: (u64, u64),
-    /// One more than the highest number that came.
+    /// Highest number received, plus one.
     expected: u64,
     delays: Delays,
 }
 
 impl Datagrams {
-    /// Nothing sent.
+    /// Returns the state before the first datagram.
     pub(crate) fn new(source: Source) -> Box<Datagrams> {
         Box::new(Datagrams {
             source,
@@ -40,21 +40,21 @@ impl Datagrams {
         })
     }
 
-    /// The datagram of a frame that is on its way as cells.
+    /// Returns the datagram of a frame in transit as cells.
     pub(crate) fn get(&self, frame: u32) -> &Datagram {
         self.way.get(frame)
     }
 
-    /// Takes it off its way, and those before it, which were lost.
+    /// Removes and returns the datagram of a frame; removes earlier ones, which were lost.
     pub(crate) fn pick(&mut self, frame: u32) -> Datagram {
         self.way.take(frame)
     }
 
-    /// A datagram comes, of this number modulo 2³¹.
+    /// Counts an arriving datagram; `frame` is its number modulo 2³¹.
     fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) {
         self.received.0 += 1;
         self.received.1 += u64::from(datagram.length);
-        // It is near those that came before.
+        // The number is close to those received before, which determines its upper bits.
         let ahead = frame.wrapping_sub(self.expected as u32) & !REQUEST;
         if ahead < REQUEST / 2 {
             self.expected += u64::from(ahead) + 1;
@@ -62,7 +62,7 @@ impl Datagrams {
         self.delays.take(now - datagram.sent);
     }
 
-    /// What has come of it all.
+    /// Returns the counters.
     pub(crate) fn report(&self, flow: Flow) -> DatagramReport {
         DatagramReport {
             flow: flow.index(),
@@ -75,7 +75,7 @@ impl Datagrams {
         }
     }
 
-    /// What is wrong with the account, if anything is.
+    /// Returns a violated conservation law of the counters, if any.
     pub(crate) fn broken(&self) -> Option<String> {
         let holds = self.received.0 <= self.expected
             && self.expected <= self.sent.0
