@@ -1,4 +1,4 @@
-//! Who watches a run, and what it is told.
+//! Observation of a run: the probe interface, traces and captures.
 
 pub mod arrived;
 pub mod capture;

@@ -1,4 +1,4 @@
-//! What watches a run. A probe that is `()` compiles away.
+//! Interface of observers of a run. The probe `()` observes nothing and compiles to nothing.
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
@@ -9,71 +9,71 @@ use longpipe_tcp::journal::SenderEvent;
 use longpipe_tcp::sender::Watched;
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// A cell's or packet's place on a link's wire.
+/// Transmission slot of a cell or packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     /// The link.
     pub link: Link,
-    /// When it reached the switch's port; none at a host's interface.
+    /// Arrival at the switch's port; none at a host's interface.
     pub arrival: Option<Time>,
-    /// When its last bit leaves.
+    /// Departure of its last bit.
     pub departure: Time,
 }
 
-/// Called by the simulation; never changes it.
+/// An observer of a run, which has no influence on it.
 pub trait Probe {
-    /// Whether it watches nothing, so that end points may run ahead of each other. The same through the whole run.
+    /// Returns true if it observes nothing, which allows early processing at hosts. Constant during a run.
     #[inline(always)]
     fn is_idle(&self) -> bool {
         false
     }
 
-    /// cwnd and ssthresh [byte] of a sender after an event that may have changed them.
+    /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
-    /// Whether `control` is of use.
+    /// Returns true if it uses `control`.
     fn wants_control(&self) -> bool {
         false
     }
-    /// What a sender is about after such an event.
+    /// Reports the state of a sender after such an event.
     fn control(&mut self, _now: Time, _flow: Flow, _watched: &Watched) {}
-    /// A sender's timer after such an event: the round trip measured in it, if any, SRTT and RTO.
+    /// Reports a sender's timer after such an event: the RTT sample, if any, SRTT and RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
-    /// Whether `queue` is of use.
+    /// Returns true if it uses `queue`.
     fn wants_queue(&self) -> bool {
         false
     }
-    /// Whether `cell` is of use: then all go cell by cell.
+    /// Returns true if it uses `cell`; the engine then processes every cell individually.
     fn wants_cells(&self) -> bool {
         false
     }
-    /// Cells held by a switch port when the first cell of a frame arrives.
+    /// Reports the cells queued in a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
-    /// Whether `event` is of use.
+    /// Returns true if it uses `event`.
     fn wants_events(&self) -> bool {
         false
     }
-    /// An event of a sender.
+    /// Reports an event of a sender.
     fn event(&mut self, _flow: Flow, _event: &SenderEvent) {}
-    /// A packet is lost.
+    /// Reports the loss of a packet.
     fn dropped(&mut self, _dropped: &Dropped) {}
-    /// A router's port marks a packet of a flow (CE, RFC 3168).
+    /// Reports that a router's port marks a packet of a flow (CE, RFC 3168).
     fn marked(&mut self, _now: Time, _link: Link, _flow: Flow) {}
-    /// A segment handed to the sender's interface, as packet number `frame` of its circuit. For requests, which
-    /// carry the mark `REQUEST` in that number, the flow's receiver is the sender, here and in what follows.
+    /// Reports a segment handed to the sender's interface, as packet number `frame` of its circuit. Here and in the
+    /// following functions, requests, whose number has the flag `REQUEST`, are sent by the flow's receiver.
     fn sent(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
-    /// A segment that reached the receiver.
+    /// Reports a segment that reaches the receiver.
     fn received(&mut self, _now: Time, _flow: Flow, _frame: u32, _segment: &DataSegment) {}
-    /// An ACK handed to the receiver's interface.
+    /// Reports an ACK handed to the receiver's interface.
     fn answered(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
-    /// An ACK that reached the sender.
+    /// Reports an ACK that reaches the sender.
     fn acknowledged(&mut self, _now: Time, _flow: Flow, _frame: u32, _ack: &AckSegment) {}
-    /// A datagram handed to its sender's interface, as packet number `frame` of its circuit.
+    /// Reports a datagram handed to its sender's interface, as packet number `frame` of its circuit.
     fn sent_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
-    /// A datagram that reached its receiver.
+    /// Reports a datagram that reaches its receiver.
     fn received_datagram(&mut self, _now: Time, _flow: Flow, _frame: u32, _datagram: &Datagram) {}
-    /// A TCP cell got its slot on a link; per link in the order of the slots, which may lie ahead.
+    /// Reports the slot of a cell on a link. Each link reports in the order of its slots; a slot may lie in the future.
     fn cell(&mut self, _slot: Slot, _cell: &Cell, _contents: impl Fn() -> Contents) {}
-    /// The same of a whole packet, where there are no cells.
+    /// Reports the slot of a packet on a link that carries packets instead of cells.
     fn packet(&mut self, _slot: Slot, _vc: Circuit, _frame: u32, _contents: impl Fn() -> Contents) {}
 }
 
@@ -84,7 +84,7 @@ impl Probe for () {
     }
 }
 
-/// Two probes side by side.
+/// Two probes that observe the same run.
 impl<A: Probe, B: Probe> Probe for (A, B) {
     #[inline(always)]
     fn is_idle(&self) -> bool {
@@ -183,7 +183,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 }
 
-/// A probe that is there or not, as is decided when the run begins: one engine for both, a little slower than `()`.
+/// A probe that is optional at run time. One compiled engine serves both cases, slightly slower than with `()`.
 impl<A: Probe> Probe for Option<A> {
     #[inline(always)]
     fn is_idle(&self) -> bool {

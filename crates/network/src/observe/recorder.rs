@@ -1,4 +1,4 @@
-//! What a scenario asks to have recorded over time, as columns.
+//! Recorder of the traces that a scenario requests, as columns.
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
@@ -19,7 +19,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 /// cwnd and ssthresh at each change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WindowTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
@@ -29,61 +29,61 @@ pub struct WindowTrace {
     pub ssthresh: Vec<f64>,
 }
 
-/// What senders are about; a row at each change.
+/// States of senders; one row per change.
 #[derive(Clone, Debug, Default)]
 pub struct ControlTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Number of the stage of a control that has a model of its path; -1: it has none.
+    /// Number of the stage of a model-based control (BBR); -1 for other controls.
     pub stage: Vec<i8>,
-    /// Number of the recovery's state.
+    /// Number of the state of the loss recovery.
     pub state: Vec<i8>,
-    /// Rate at which segments leave: payload [bit/s]; nan: as ACKs come.
+    /// Pacing rate of the payload [bit/s]; NaN without pacing.
     pub pacing: Vec<f64>,
-    /// Bandwidth that the model has: payload [bit/s]; nan without.
+    /// Bandwidth estimate of the model, as payload [bit/s]; NaN without a model.
     pub bandwidth: Vec<f64>,
 }
 
-/// Round trips as measured, and what the timer makes of them; a row for each measurement and each change of the RTO.
+/// RTT samples and the retransmission timer; one row per sample and per change of the RTO.
 #[derive(Clone, Debug, Default)]
 pub struct TimerTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Round trip measured [s]; nan where none was.
+    /// RTT sample [s]; NaN without a sample.
     pub rtt: Vec<f64>,
-    /// Smoothed round trip [s]; nan before the first measurement.
+    /// Smoothed RTT [s]; NaN before the first sample.
     pub srtt: Vec<f64>,
-    /// Retransmission timeout, backed off as it is [s].
+    /// Retransmission timeout, including backoff [s].
     pub rto: Vec<f64>,
 }
 
-/// Port occupancy at each frame's first cell.
+/// Queue lengths of ports at the arrival of the first cell of each frame.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueueTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
-    /// Cells held.
+    /// Cells in the queue.
     pub held: Vec<u64>,
 }
 
-/// Packets that left routers' ports, and how long they were there.
+/// Delays of packets in routers' ports.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DelayTrace {
-    /// When the last bit left [ps].
+    /// Departure of the last bit [ps].
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
     /// Circuit (VC) index.
     pub vc: Vec<u32>,
-    /// Length, headers included [byte].
+    /// Length with headers [byte].
     pub bytes: Vec<u32>,
-    /// Since its arrival [ps].
+    /// Time from arrival to departure [ps].
     pub delay: Vec<u64>,
 }
 
@@ -118,7 +118,7 @@ impl DropTrace {
 /// What happened to senders, and to the segments that they sent.
 #[derive(Clone, Debug, Default)]
 pub struct EventTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
@@ -145,28 +145,28 @@ impl EventTrace {
 /// Segments sent and ACKs received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SequenceTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
     /// 0: segment sent; 1: ACK received; 2: block of its SACK option.
     pub event: Vec<u8>,
-    /// First byte of the segment or block, or the acknowledgement [byte].
+    /// First byte of the segment or block, or the acknowledgement number [byte].
     pub sequence: Vec<u64>,
-    /// Bytes of payload, or of the block.
+    /// Payload of the segment, or length of the block [byte].
     pub length: Vec<u32>,
-    /// Whether the segment had been sent before.
+    /// Whether the segment is a retransmission.
     pub retransmission: Vec<bool>,
 }
 
-/// Data that reached receivers for the first time.
+/// Data that reach receivers for the first time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ArrivalTrace {
-    /// Instant [ps].
+    /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Bytes that had not come before.
+    /// Bytes that had not arrived before.
     pub bytes: Vec<u32>,
 }
 
@@ -174,7 +174,7 @@ const SENT: u8 = 0;
 const ACKNOWLEDGED: u8 = 1;
 const SACKED: u8 = 2;
 
-/// Records what a scenario asks for.
+/// Records the traces that a scenario requests.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     wanted: TraceConfig,
@@ -183,9 +183,9 @@ pub struct Recorder {
     latest_control: Vec<Option<Watched>>,
     /// Windows over time.
     pub windows: WindowTrace,
-    /// What senders are about over time.
+    /// States of senders over time.
     pub controls: ControlTrace,
-    /// Round trips and timers over time.
+    /// RTT samples and timers over time.
     pub timers: TimerTrace,
     /// Queues over time.
     pub queues: QueueTrace,
@@ -199,13 +199,13 @@ pub struct Recorder {
     pub drops: DropTrace,
     /// What happened to senders.
     pub events: EventTrace,
-    /// What reached receivers.
+    /// Data that reached receivers.
     pub arrivals: ArrivalTrace,
     arrived: Vec<Arrived>,
 }
 
 impl Recorder {
-    /// An empty record for `flows` senders and `links` links.
+    /// Returns an empty record for `flows` senders and `links` links.
     pub fn new(wanted: TraceConfig, flows: usize, links: usize) -> Recorder {
         Recorder {
             wanted,
@@ -218,7 +218,7 @@ impl Recorder {
         }
     }
 
-    /// Completes what is sampled, at the end of the run, and puts what ports told ahead of time into the order of time.
+    /// Completes the samples at the end of the run, and sorts by time the rows that ports reported in advance.
     pub fn finish(&mut self, end: Time) {
         if self.wanted.vc_queue {
             self.vc_queues.finish(end);
@@ -339,8 +339,8 @@ impl Recorder {
     }
 }
 
-/// Rows in the order of their keys (instant, port and a reason, say), equals as they are; none where they are in order. One
-/// function for all of them: a sort is much code.
+/// Returns the stable order of rows by a key, for example time, port and cause; empty if they are in order already. Not
+/// generic, since each instance of a sort is much code.
 pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();
@@ -350,7 +350,7 @@ pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8)) -> Vec<
     order
 }
 
-/// Puts a column into such an order.
+/// Reorders a column.
 pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
     if !order.is_empty() {
         *column = order.iter().map(|&row| column[row]).collect();

@@ -1,4 +1,4 @@
-//! What a probe is told of cells and packets on their way.
+//! Reports to probes about cells and packets in transit.
 
 use crate::atm::aal5::Cell;
 use crate::hosts::connection::Connection;
@@ -8,7 +8,7 @@ use crate::packets::in_transit::REQUEST;
 use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
-/// The packet that a frame carries.
+/// Returns the packet that a frame carries.
 pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Contents {
     let (flow, on_data_circuit) = (&flows[vc.flow().index()], !vc.is_back());
     match &flow.requests {
@@ -31,7 +31,7 @@ fn datagram(flow: &Connection, frame: u32) -> Contents {
     Contents::Datagram(sent.unwrap_or_default())
 }
 
-/// A cell was given its slot on a link.
+/// Reports the slot of a cell on a link.
 #[inline(always)]
 pub(crate) fn cell<P: Probe>(
     probe: &mut P,
@@ -51,7 +51,7 @@ pub(crate) fn cell<P: Probe>(
     }
 }
 
-/// A packet was given its place on a link.
+/// Reports the slot of a packet on a link.
 #[inline(always)]
 pub(crate) fn packet<P: Probe>(
     probe: &mut P,
