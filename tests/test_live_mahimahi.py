@@ -31,13 +31,37 @@ def test_shells_of_mahimahi_are_links_one_after_the_other(tmp_path: Path) -> Non
     assert links[9]["loss"] == {"kind": "none"}
 
 
+def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Path) -> None:
+    words = schedules(tmp_path).removesuffix(" mm-loss uplink 0.1").split()
+    words[-2:] = [
+        "--uplink-queue=codel",
+        "--uplink-queue-args=packets=100, target=5, interval=100",
+        "--downlink-queue=pie",
+        "--downlink-queue-args=bytes=200000,qdelay_ref=20,max_burst=150",
+    ]
+    links = chain(words).scenario().resolve()["links"]
+    up, down = links[6], links[7]
+    assert (up["buffer"], down["buffer"]) == ({"unit": "packets", "limit": 100}, {"unit": "bytes", "limit": 200_000})
+    codel, pie = up["policy"], down["policy"]
+    assert (codel["kind"], codel["target_ps"], codel["interval_ps"]) == ("codel", 5 * 10**9, 100 * 10**9)
+    assert (pie["kind"], pie["target_ps"], pie["burst_ps"]) == ("pie", 20 * 10**9, 150 * 10**9)
+    assert (codel["least_backlog_bytes"], pie["update_ps"]) == (1504, 30 * 10**9)
+    alone = chain([*words[:-4], "--uplink-queue=fq-codel"]).scenario().resolve()["links"]
+    assert (alone[6]["policy"]["kind"], alone[6]["buffer"]) == ("fq-codel", None)
+    # Without an own queue the downlink is infinite, whatever the uplink has.
+    assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
         ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
         ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
-        ("mm-link a b --uplink-log=x", "mm-link: --uplink-log; did you mean 'uplink-queue'? accepts uplink-queue"),
+        (
+            "mm-link a b --uplink-log=x",
+            "mm-link: '--uplink-log=x'; did you mean '--uplink-queue'? accepts --uplink-queue, ",
+        ),
         ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
         ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
     ],
@@ -46,6 +70,27 @@ def test_what_mahimahi_would_not_take_is_one_line(words: str, line: str) -> None
     with pytest.raises(ScenarioError) as caught:
         chain(words.split())
     assert line in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("queue", "line"),
+    [
+        ("--uplink-queue=drophead", "--uplink-queue=drophead; accepts infinite, droptail, codel, pie, fq-codel, "),
+        ("--uplink-queue=droptail", "--uplink-queue-args: 0 limits; needs packets=N or bytes=N for droptail"),
+        ("--uplink-queue=codel --uplink-queue-args=packets=9,target=5", "no interval; needs interval=MILLISECONDS"),
+        (
+            "--downlink-queue=pie --downlink-queue-args=delay=5",
+            "args=delay; accepts packets=N, bytes=N, qdelay_ref=N, ",
+        ),
+        ("--uplink-queue=droptail --uplink-queue-args=packets", "args=packets; needs NAME=N, as in packets=100"),
+    ],
+)
+def test_a_queue_that_cannot_be_is_one_line(tmp_path: Path, queue: str, line: str) -> None:
+    words = schedules(tmp_path).split()[:5]
+    with pytest.raises(ScenarioError) as caught:
+        chain([*words, *queue.split()])
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("namespaces")

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from longpipe.errors import ScenarioError
 from longpipe.examples import MOVING
 from longpipe.pictures.path import path_series
 from longpipe.satellites import Constellation, round_trips, shell, station
+from longpipe.scenario.switch import Policy
 
 MS = 10**9
 # The head of what `longpipe satellites` writes.
@@ -298,3 +299,71 @@ def test_a_delay_that_jumps_between_knots_is_drawn_as_a_jump() -> None:
 def test_a_picture_of_a_path_needs_one() -> None:
     with pytest.raises(ScenarioError, match=r"^path: no link moves; needs network.path"):
         pictures.path(Scenario())
+
+
+# Every discipline of IP ports, with what it requires.
+DISCIPLINES: dict[str, dict[str, Any]] = {
+    "tail-drop": {},
+    "selective-drop": {},
+    "fba": {},
+    "red": {},
+    "pie": {},
+    "step-marking": {"threshold": 20},
+    "blue": {},
+    "codel": {},
+    "fq-codel": {},
+    "drr": {},
+    "sfq": {},
+    "fq": {},
+    "strict-priority": {"classes": 2},
+    "weighted-priority": {"weights": [2, 1]},
+    "dualpi2": {},
+    "ack-filter": {},
+}
+
+
+def test_all_disciplines_are_tested() -> None:
+    union = get_args(get_args(Policy)[0])
+    cells = {"partial-packet-discard", "epd"}
+    assert set(DISCIPLINES) == {kind.model_fields["kind"].default for kind in union} - cells
+
+
+@pytest.mark.parametrize("kind", DISCIPLINES)
+def test_every_discipline_runs_in_front_of_every_transmitter(kind: str, tmp_path: Path) -> None:
+    schedule = tmp_path / "schedule"
+    schedule.write_text("1\n2\n3\n7\n", encoding="utf-8")
+    paths: dict[str, object] = {
+        "rate": {"rate": [["0 s", "10 Mbit/s"], ["1 s", "2 Mbit/s"], ["2 s", "6 Mbit/s"]]},
+        "outages": {
+            "outages": {"every": "700 ms", "gap": "30 ms", "waiting": "drop", "in_service": "drop", "arriving": "drop"}
+        },
+        "schedule": {"file": str(schedule)},
+        "coded": {"symbol_rate": "5 Mbaud", "esn0": [["0 s", 12.0], ["1 s", 3.0], ["2 s", 12.0]]},
+    }
+    policy = {"kind": kind, **DISCIPLINES[kind]}
+    for name, path in paths.items():
+        scenario = over(path, "3 s", trunk_delay="10 ms", sources=2).with_(**{"switch.policy": policy})
+        result = simulate(scenario)
+        reference = simulate(scenario.with_(engine="reference"))
+        assert result.state_hash == reference.state_hash, name
+        port = result.ports.set_index("port").loc["switch1->switch2"]
+        assert port["packets_out"] > 100, name
+        lost = port[[one for one in port.index if one.startswith("packets_lost")]].sum()
+        assert port["packets_in"] == port["packets_out"] + lost + port["packets_held"], name
+
+
+def test_codel_keeps_the_delay_of_a_slow_link_near_its_target() -> None:
+    """RFC 8289: of a standing queue CoDel leaves 5 ms and what a window's sawtooth adds; tail drop fills the buffer."""
+    slow = {"rate": [["0 s", "20 Mbit/s"], ["10 s", "5 Mbit/s"]]}
+    held = {}
+    for policy in ("tail-drop", "codel", "fq-codel", "pie"):
+        scenario = over(slow, "60 s", trunk_delay="10 ms").with_(
+            **{"switch.policy": policy, "switch.buffer": "200 packets", "traces.queue": True}
+        )
+        queue = simulate(scenario).traces["queue"]
+        late = queue[(queue["port"] == "switch1->switch2") & (queue["time_s"] > 30)]
+        held[policy] = late["queue_packets"].median() * 1500 * 8 / 5e6
+    assert held["tail-drop"] > 0.1
+    assert held["codel"] < 0.03
+    assert held["fq-codel"] < 0.03
+    assert held["pie"] < 0.05

@@ -36,9 +36,15 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
 }
 
 /** What links and nodes may have that the page does not, and what it does. */
-const NOT_HERE = { pep: "splits connections", path: "moves", return_path: "moves" };
+const NOT_HERE = {
+    pep: "splits connections",
+    path: "moves",
+    return_path: "moves",
+    host_policy: "queues at hosts",
+    host_buffer: "queues at hosts",
+};
 
-/** ScenarioError where a link moves or a proxy splits connections: asked of what was written, of which the page knows no more. */
+/** ScenarioError where a link moves, a proxy splits connections or a host queues: asked of what was written, of which the page knows no more. */
 export function checkStands(network: unknown): void {
     const whole = tableIn(network);
     const parts: [string, Record<string, unknown>][] = [["network", whole]];

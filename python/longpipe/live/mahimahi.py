@@ -15,7 +15,28 @@ MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
 _WAYS: Final = ("uplink", "downlink")
 _OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args"))
-_QUEUES: Final = ("infinite", "droptail")
+# Queues with a limit, each with its arguments in milliseconds and the fields of longpipe's policy that they set.
+_QUEUES: Final[dict[str, dict[str, str]]] = {
+    "droptail": {},
+    "codel": {"target": "target", "interval": "interval"},
+    "pie": {"qdelay_ref": "target", "max_burst": "burst"},
+}
+# Constants of mahimahi's queues: a packet of 1504 bytes stays in CoDel's queue, and PIE updates every 30 ms.
+_OWN: Final[dict[str, dict[str, str]]] = {
+    "codel": {"least_backlog": "1504 B"},
+    "pie": {"update": "30 ms", "delay": "departure-rate"},
+}
+# Further policies, which mahimahi does not have: with their defaults.
+_POLICIES: Final = (
+    "fq-codel",
+    "red",
+    "blue",
+    "drr",
+    "sfq",
+    "fq",
+    "dualpi2",
+    "ack-filter",
+)
 _UNLIMITED: Final = "unlimited"
 
 
@@ -89,7 +110,9 @@ def _link(words: list[str]) -> tuple[dict[str, Any], list[str]]:
         if not Path(schedule).is_file():
             raise ScenarioError(f"mm-link: {schedule}: can't be read; needs a schedule, a millisecond a line")
         link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
-        link["buffer" if way == "uplink" else "return_buffer"] = _buffer(way, options)
+        prefix = "" if way == "uplink" else "return_"
+        queue = _queue(way, options)
+        link |= {f"{prefix}{name}": value for name, value in queue.items()}
     return link, rest
 
 
@@ -111,13 +134,39 @@ def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
     return schedules, options, rest
 
 
-def _buffer(way: str, options: dict[str, str]) -> str:
+def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:
+    """Buffer and policy of one direction, as link fields without their prefix."""
     kind = options.get(f"{way}-queue", "infinite")
-    if kind not in _QUEUES:
-        raise ScenarioError(f"mm-link: --{way}-queue={kind}; accepts {' or '.join(_QUEUES)} beside a schedule")
-    unit, _, number = options.get(f"{way}-queue-args", "").strip("\"'").partition("=")
+    args = _arguments(way, options.get(f"{way}-queue-args", ""))
     if kind == "infinite":
-        return _UNLIMITED
-    if unit not in ("packets", "bytes") or not number.isdecimal():
-        raise ScenarioError(f"mm-link: --{way}-queue-args={unit}; needs packets=N or bytes=N")
-    return f"{number} packets" if unit == "packets" else f"{number} B"
+        return {"buffer": _UNLIMITED, "policy": "tail-drop"}
+    known = _QUEUES.get(kind, {} if kind in _POLICIES else None)
+    if known is None:
+        raise ScenarioError(f"mm-link: --{way}-queue={kind}; accepts {', '.join(('infinite', *_QUEUES, *_POLICIES))}")
+    fields = {}
+    for name, value in args.items():
+        if name not in ("packets", "bytes") and name not in known:
+            accepted = ", ".join(f"{one}=N" for one in ("packets", "bytes", *known))
+            raise ScenarioError(f"mm-link: --{way}-queue-args={name}; accepts {accepted} for {kind}")
+        if name in known:
+            fields[known[name]] = f"{value} ms"
+    if missing := [name for name in known if name not in args]:
+        raise ScenarioError(f"mm-link: --{way}-queue-args: no {missing[0]}; needs {missing[0]}=MILLISECONDS for {kind}")
+    limits = [f"{args[unit]} {written}" for unit, written in (("packets", "packets"), ("bytes", "B")) if unit in args]
+    if len(limits) != 1 and (kind in _QUEUES or limits):
+        raise ScenarioError(f"mm-link: --{way}-queue-args: {len(limits)} limits; needs packets=N or bytes=N for {kind}")
+    policy = "tail-drop" if kind == "droptail" else {"kind": kind, **_OWN.get(kind, {}), **fields}
+    return {"buffer": limits[0] if limits else _UNLIMITED, "policy": policy}
+
+
+def _arguments(way: str, text: str) -> dict[str, int]:
+    """Arguments of a queue, as in "packets=100, target=5"."""
+    arguments: dict[str, int] = {}
+    for part in (part.strip() for part in text.strip("\"'").split(",")):
+        name, equals, number = (word.strip() for word in part.partition("="))
+        if not part:
+            continue
+        if not equals or not number.isdecimal():
+            raise ScenarioError(f"mm-link: --{way}-queue-args={part}; needs NAME=N, as in packets=100")
+        arguments[name] = int(number)
+    return arguments

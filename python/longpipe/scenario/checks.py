@@ -37,6 +37,7 @@ def check(framing: Framing, network: Network, switch: Switch, topology: Topology
         _tcp_problems(framing, network, topology, tcps),
         _framing_problems(framing, network, switch, topology),
         _path_problems(topology),
+        _host_problems(framing, network, topology),
     )
     if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
         raise ScenarioError(*found)
@@ -78,10 +79,13 @@ def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
     policies = {
         2 * k + back: policy
         for k, link in enumerate(graph.links)
-        for back, policy in enumerate(
+        for back, at_switch in enumerate(
             (link.policy or switch.policy, link.return_policy or link.policy or switch.policy)
         )
-        if isinstance(policy, StrictPriority | WeightedPriority) and topology.kinds[link.between[back]] == "switch"
+        if isinstance(
+            policy := at_switch if topology.kinds[link.between[back]] == "switch" else link.host_policy,
+            StrictPriority | WeightedPriority,
+        )
     }
     if not policies:
         return
@@ -129,14 +133,37 @@ def _tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
 
 
 def _policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
-    """Each that is written, with its field."""
+    """Yields each policy that is written, with its field."""
     yield "switch.policy", switch.policy
     for i, link in enumerate(topology.graph.links):
-        if link.policy is not None:
-            yield f"network.links[{i}].policy", link.policy
-        if link.return_policy is not None:
-            dumbbell = isinstance(network, Dumbbell)
-            yield "network.return_policy" if dumbbell else f"network.links[{i}].return_policy", link.return_policy
+        for name in ("policy", "return_policy", "host_policy"):
+            if (policy := getattr(link, name)) is not None:
+                yield _link_field(network, i, name), policy
+
+
+def _link_field(network: Network, i: int, name: str) -> str:
+    """Field of link i as it is written."""
+    return f"network.{name}" if isinstance(network, Dumbbell) else f"network.links[{i}].{name}"
+
+
+def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
+    """What queues at hosts' interfaces cannot be combined with."""
+    jitter = {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
+    for i, link in enumerate(topology.graph.links):
+        name = next((name for name in ("host_policy", "host_buffer") if getattr(link, name) is not None), None)
+        if name is None:
+            continue
+        field = _link_field(network, i, name)
+        hosts = [node for node in link.between if topology.kinds[node] == "host"]
+        if framing == "aal5":
+            yield f"{field}: set; needs framing 'ip': hosts send cells from an unlimited queue"
+        elif not hosts:
+            yield f"{field}: set; needs a host at either end of the link"
+        elif (host := next((host for host in hosts if host in jitter), None)) is not None:
+            yield f"{field}: set; needs send_jitter 0 s, not {jitter[host]}, at {host}"
+            if isinstance(network, Dumbbell):
+                # All its hosts are alike.
+                return
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:

@@ -11,11 +11,8 @@ HoldOrDrop = Literal["hold", "drop"]
 BETWEEN = "Delay between two points: linear interpolation, or hold the earlier one"
 AT = "When the delay of a packet is read: at the end of its transmission, or at the start as in ns-3 and Hypatia"
 MOST_STEPS: Final = 1_000_000
-# Policies of time-varying links: those that depend only on the backlog at an arrival.
-BESIDE_MOTION: Final = {
-    "ip": ("tail-drop", "selective-drop", "fba"),
-    "aal5": ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"),
-}
+# Policies of ATM ports whose link varies over time.
+CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba")
 
 
 class Outages(Model):

@@ -80,6 +80,12 @@ class Dumbbell(Model):
     send_jitter: Delay = Field(
         default="0 s", description="Hosts delay each packet by a uniform random time below this [time]"
     )
+    host_policy: Part[Policy | None] = part(
+        default=None, description="Queue discipline of the hosts' interfaces; tail drop if absent"
+    )
+    host_buffer: Buffer | None = Field(
+        default=None, description="Buffer of the hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
+    )
     trunk_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch1 to switch2")
     return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch2 to switch1")
     path: Part[Path | None] = part(
@@ -158,6 +164,12 @@ class Link(Model):
     policy: Part[Policy | None] = part(default=None, description="Queue discipline of its switch ports")
     return_policy: Part[Policy | None] = part(
         default=None, description="Queue discipline of the second node's port; equal to policy if absent"
+    )
+    host_policy: Part[Policy | None] = part(
+        default=None, description="Queue discipline of its hosts' interfaces; tail drop if absent"
+    )
+    host_buffer: Buffer | None = Field(
+        default=None, description="Buffer of its hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
     )
     loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the first node to the second")
     return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the second node to the first")

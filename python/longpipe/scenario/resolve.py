@@ -15,7 +15,7 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.module import Module, core_module
-from longpipe.scenario.motion import BESIDE_MOTION
+from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
 from longpipe.scenario.series import Series, series
@@ -108,9 +108,8 @@ def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
     """What a link that moves has of its own in the core."""
-    accepted = BESIDE_MOTION[framing]
-    if link["policy"]["kind"] not in accepted:
-        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(accepted)}")
+    if framing == "aal5" and link["policy"]["kind"] not in CELLS_OVER_TIME:
+        raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(CELLS_OVER_TIME)}")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
     if series.loss is None:
@@ -152,7 +151,8 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
 def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
     """Both directions of each link of the graph, each with its port."""
     switch, kinds, position = scenario.switch, topology.kinds, topology.position
-    host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": core_fields(Fifo())}
+    fifo = core_fields(Fifo())
+    host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": fifo}
     scheduler, buffers = core_fields(switch.scheduler), _Buffers(scenario, topology, largest)
     # Links share what is alike, so that it is made and encoded once.
     made: dict[int, dict[str, Any]] = {}
@@ -173,6 +173,9 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
             port = host_port
             if kinds[a] == "switch":
                 port = {"policy": shared(policy), "scheduler": scheduler, "buffer": room}
+            elif link.host_policy is not None or link.host_buffer is not None:
+                queue = shared(link.host_policy) if link.host_policy else host_port["policy"]
+                port = {"policy": queue, "scheduler": fifo, "buffer": buffers.of_host(i, rates[at])}
             yield {
                 "from": position[a],
                 "to": position[b],
@@ -201,6 +204,11 @@ class _Buffers:
             return first, first
         return first, self._made_of(i, "return_buffer", link.return_buffer or text, link.return_rate or rate)
 
+    def of_host(self, i: int, rate: str) -> dict[str, Any] | None:
+        """Buffer of a link's port at a host; `rate` is that of the port."""
+        text = self._topology.graph.links[i].host_buffer
+        return None if text is None else self._made_of(i, "host_buffer", text, rate)
+
     def _made_of(self, i: int, name: str, text: str, rate: str) -> dict[str, Any] | None:
         if (text, rate) not in self._made:
             bdp_bits = Fraction(RATE.parse(rate) * self._topology.longest_round_trip_ps, 10**12)
@@ -211,9 +219,9 @@ class _Buffers:
     def _field(self, i: int, name: str) -> str:
         """Where the buffer of a link's port is written."""
         link = self._topology.graph.links[i]
-        if name == "return_buffer" and link.return_buffer is not None:
+        if name == "host_buffer" or (name == "return_buffer" and link.return_buffer is not None):
             dumbbell = isinstance(self._scenario.network, Dumbbell)
-            return "network.return_buffer" if dumbbell else f"network.links[{i}].return_buffer"
+            return f"network.{name}" if dumbbell else f"network.links[{i}].{name}"
         return "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.motion import BESIDE_MOTION
 from longpipe.scenario.network import Node
 from longpipe.scenario.series import PS_PER_NS
 from longpipe.scenario.switch import Fifo, TailDrop
@@ -66,11 +65,6 @@ class _Build:
                 if links[k][name] != like[name]:
                     field = f"{self.over.where[k // 2].removesuffix('.path')}.{name.removesuffix('_bps')}"
                     raise ScenarioError(f"{field}: is another for another link; over one constellation needs one")
-        if like["policy"]["kind"] not in BESIDE_MOTION["ip"]:
-            where = self.over.where[first]
-            raise ScenarioError(
-                f"{where}: beside policy {like['policy']['kind']}; needs {', '.join(BESIDE_MOTION['ip'])}"
-            )
         sky_links = _SkyLinks(self, like, number, sky, ways)
         for i, own in zip(sky.pairs, ways.changes, strict=True):
             pair = sky.pairs[i]

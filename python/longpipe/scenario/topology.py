@@ -28,7 +28,8 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     ]
     host = Node(name="source1", kind="host", send_jitter=network.send_jitter)
     hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
-    first = link("source1", "switch1", network.access_rate, network.access_delay)
+    at_hosts = {"host_policy": network.host_policy, "host_buffer": network.host_buffer}
+    first = link("source1", "switch1", network.access_rate, network.access_delay).model_copy(update=at_hosts)
     entry = [first.model_copy(update={"between": (f"source{i}", "switch1")}) for i in numbers]
     trunk = link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
         update={
@@ -42,7 +43,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
             "return_path": network.return_path,
         }
     )
-    last = link("switch2", "sink1", network.access_rate, network.exit_delay)
+    last = link("switch2", "sink1", network.access_rate, network.exit_delay).model_copy(update=at_hosts)
     leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
     flow = Flow(name="flow1", from_="source1", to="sink1")
     flows = []

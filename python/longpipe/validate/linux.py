@@ -68,6 +68,9 @@ class LinuxCase(Model):
     flows: tuple[LinuxFlow, ...] = Field(
         default=(LinuxFlow(),), min_length=1, max_length=16, description="The connections"
     )
+    rates: tuple[tuple[Instant, Rate], ...] = Field(
+        default=(), description="Further rates of the bottleneck, each from an instant on, in multiples of 20 ms"
+    )
     duration: Duration = Field(default="60 s", description="Simulated time at most")
     capture: bool = Field(default=False, description="Keep what goes through the sender's device")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Seed of all of the guest's randomness")
@@ -88,6 +91,7 @@ class LinuxCase(Model):
         limited = "limit" in words or words[0] not in BY_PACKETS
         return {
             "rate": RATE.parse(self.rate),
+            "rates": [[seconds(at), RATE.parse(rate)] for at, rate in self.rates],
             "delay_s": seconds(self.round_trip) / 2,
             "discipline": self.discipline if limited else f"{self.discipline} limit {self.buffer}",
             "loss": self.loss,
@@ -181,7 +185,8 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
 
 def _packets_at_most(case: LinuxCase) -> float:
     """Returns the maximum number of packets of a case: those of the bottleneck, or twice those of files."""
-    packets = RATE.parse(case.rate) * seconds(case.duration) / 8 / PACKET_BYTES
+    fastest = max(RATE.parse(rate) for rate in (case.rate, *(rate for _, rate in case.rates)))
+    packets = fastest * seconds(case.duration) / 8 / PACKET_BYTES
     sizes = [SIZE.parse(flow.size) for flow in case.flows if flow.size is not None]
     return min(packets, 2 * math.fsum(sizes) / MSS) if len(sizes) == len(case.flows) else packets
 

@@ -103,7 +103,22 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
+    if case.rates:
+        fields["network"] |= {"path": _path(case, wire, half_ps), "return_path": {"kind": "moving"}}
     return Scenario(**fields).with_(**changes)
+
+
+def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
+    """The trunk of a case whose rate varies: at each rate the delay is shorter by one packet's time."""
+    steps = [
+        (at, int(Fraction(RATE.parse(rate) * wire, PACKET_BYTES))) for at, rate in (("0 s", case.rate), *case.rates)
+    ]
+    return {
+        "rate": [[at, f"{rate} bit/s"] for at, rate in steps],
+        "delay": [[at, f"{max(0, half_ps - wire * 8 * 10**12 // rate)} ps"] for at, rate in steps],
+        "between": "hold",
+        "at": "start",
+    }
 
 
 def _group(case: LinuxCase, number: int) -> dict[str, object]:

@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 import pandas as pd
 
 from longpipe.units import RATE
+from longpipe.validate import linux_rates
 from longpipe.validate.linux import (
     MSS,
     PACKET_BYTES,
@@ -207,6 +208,19 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
     return {"shared-paths.csv": pd.DataFrame(rows)}
 
 
+def varying_paths(tell: Tell) -> Files:
+    """Random paths whose rate varies over time, over each queue discipline in turn."""
+    rows = []
+    for seed in range(linux_rates.SEEDS * linux_rates.VARYING):
+        number = seed // linux_rates.SEEDS
+        case = linux_rates.draw_varying(number).model_copy(update={"seed": seed})
+        found = _told(case, f"varying path {number}, seed {seed}", tell)
+        about = {name: getattr(case, name) for name in ("rate", "round_trip", "discipline")}
+        controls = " ".join(flow.control for flow in case.flows)
+        rows.append({"path": number, **about, "controls": controls, "seed": seed, **shared_measures(found)})
+    return {"varying-paths.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
@@ -240,6 +254,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "queues": queues,
     "paths": paths,
     "shared-paths": shared_paths,
+    "varying-paths": varying_paths,
 }
 
 

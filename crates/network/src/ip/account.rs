@@ -19,14 +19,15 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
             let report = PacketReport::of_router(router, line, now);
             (report, router.accounts_agree(line, now), router.rate)
         }
-        Port::Served(port) => (port.report(line, now), true, port.served().rate()),
+        Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
+        Port::VariableRate(port) => (port.report(now, under_way), true, port.queue().rate()),
         Port::Delayed(delayed) => {
             let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
             let within = report.conserves(rate, now);
             report.motion = Some(MotionReport::of_delay(within));
             (report, agree, rate)
         }
-        Port::Moving(moving) => (moving.report(now, under_way), moving.accounts_agree(), Rate(0)),
+        Port::Moving(moving) => (moving.report(now, under_way), moving.accounts_agree(), moving.rate()),
     }
 }
 
@@ -62,10 +63,15 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         let Wire {
             line, port, verdict, ..
         } = wire;
-        if let Port::Moving(moving) = port {
-            let lost = moving.lost_later(now);
-            under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
-        }
+        let lost = match port {
+            Port::Moving(moving) => moving.lost_later(now),
+            Port::VariableRate(port) => {
+                port.settle(line, now);
+                port.lost_later(now)
+            }
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::ConstantRate(_) => (0, 0),
+        };
+        under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
         let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
         check(report.conserves(rate, now) && accounts_agree, || {
             format!("port {index}: {report:?}")
@@ -80,7 +86,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             let node = ip.topology.ends[index].node as usize;
             // What a FIFO admitted is under way at once; what waits to be served is not.
             let held = match port {
-                Port::Served(port) => port.served().waiting(),
+                Port::ConstantRate(port) => port.queue().backlog(),
+                Port::VariableRate(port) => port.not_on_wire(),
                 Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
             };
             sum(

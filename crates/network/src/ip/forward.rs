@@ -57,13 +57,9 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let mut options = NO_OPTIONS;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        let Some(arrival) = wire.send(ready, packet.bytes(), |_| (0, false)) else {
-            if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
-                watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
-            }
-            if let Some((time, cause)) = wire.port.take_loss(ready.min(hosts.clock.end)) {
-                hosts.lose(time, link, &packet, cause);
-            }
+        let asked = |_| (self.routes.local(&self.topology, packet), packet.is_capable());
+        let Some(arrival) = wire.send(ready, packet.bytes(), asked) else {
+            self.transmit_by_queue(hosts, (link, ready), packet, &options);
             return None;
         };
         let departure = wire.left(arrival);
@@ -75,6 +71,32 @@ impl Ip {
         }
         self.set_out(hosts, link, OnWire { arrival, packet }, &options);
         None
+    }
+
+    /// A host's interface did not send a packet at once: it was lost or is queued. If it begins to leave, it is on its way.
+    #[inline(never)]
+    fn transmit_by_queue<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        (link, ready): (Link, Time),
+        packet: Packet,
+        options: &Options,
+    ) {
+        let wire = &mut self.wires[link.index()];
+        if let Some(departure) = wire.take_left_if(!hosts.probe.is_idle()) {
+            watch::packet(&mut hosts.probe, link, None, departure, packet, options);
+        }
+        if !wire.port.has_egress_queue() {
+            if let Some((time, cause)) = wire.port.take_loss(ready.min(hosts.clock.end)) {
+                hosts.lose(time, link, &packet, cause);
+            }
+            return;
+        }
+        if let Some((arrival, packet)) = self.enqueue(hosts, link, ready, packet, options) {
+            let departure = self.wires[link.index()].left(arrival);
+            watch::packet(&mut hosts.probe, link, None, departure, packet, options);
+            self.set_out(hosts, link, OnWire { arrival, packet }, options);
+        }
     }
 
     /// A packet is on its way over its first link.
@@ -320,7 +342,7 @@ impl Ip {
                     return Some((departure + wire.line.delay(), packet.marked()));
                 }
             }
-            Port::Served(_) => return self.hold(hosts, link, now, packet, options),
+            Port::ConstantRate(_) | Port::VariableRate(_) => return self.enqueue(hosts, link, now, packet, options),
         }
         if let Some((time, cause)) = wire.port.take_loss(now) {
             hosts.lose(time, link, &packet, cause);

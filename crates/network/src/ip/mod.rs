@@ -8,11 +8,11 @@ mod account;
 pub(crate) mod forward;
 pub(crate) mod lanes;
 pub mod port;
+mod queued;
 #[cfg(feature = "reference")]
 pub(crate) mod reference;
 pub mod report;
 pub(crate) mod routes;
-mod serving;
 pub mod wire;
 
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
@@ -149,7 +149,7 @@ impl Medium for Ip {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        self.serve(hosts, Link::new(port), hosts.clock.now);
+        self.run_port(hosts, Link::new(port), hosts.clock.now);
     }
 
     #[inline(always)]

@@ -4,21 +4,22 @@ use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::lanes::insert_options;
+use crate::ip::port::constant_rate::{Begun, ConstantRatePort};
 use crate::ip::port::delayed::Delayed;
+use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line, Repeats};
 use crate::ip::port::moving::Moving;
-use crate::ip::port::prompt::Prompt;
-use crate::ip::port::served::Served;
+use crate::ip::port::variable_rate::VariableRatePort;
 use crate::motion::Motion;
 use crate::packets::ring::Ring;
-use crate::packets::{OnWire, Options};
+use crate::packets::{OnWire, Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::Policy;
 use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
-use crate::scenario::{NodeKind, PolicyConfig, Scenario};
+use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Span, Time};
 
 /// An output port with its wire. Two lines of cache, a power of two, hold what most packets touch.
@@ -43,6 +44,8 @@ pub(crate) struct Waiting {
     pub packets: Ring<OnWire>,
     /// Options of those that have any, in the same order.
     options: Ring<Options>,
+    /// When the event of the wire's port is scheduled, if one is.
+    pub port_event: Option<Time>,
 }
 
 /// What decides at the end of a wire whether a packet goes on.
@@ -98,7 +101,7 @@ impl Wire {
         match &mut self.port {
             Port::Delayed(delayed) => delayed.send(&mut self.line, ready, bytes, asked),
             Port::Moving(moving) => moving.send(&mut self.line, ready, bytes, asked.0),
-            Port::Interface(_) | Port::Router(_) | Port::Served(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
 
@@ -177,26 +180,28 @@ impl Waiting {
 /// What feeds a wire.
 #[derive(Clone, Debug)]
 pub(crate) enum Port {
-    /// A host's interface.
+    /// A host's interface with an unlimited FIFO.
     Interface(Box<Interface>),
-    /// A router's output port.
+    /// A router's output port whose packets' departures are certain at enqueue.
     Router(Box<Router>),
-    /// Likewise, whose queue is served.
-    Served(Box<Prompt>),
-    /// Either, of a link whose delay alone moves.
+    /// Either, where the delay alone varies over time.
     Delayed(Box<Delayed>),
-    /// Either, of a link that moves.
+    /// A FIFO that decides by occupancy alone, where the transmitter varies over time.
     Moving(Box<Moving>),
+    /// A queue discipline that decides at dequeue, in front of a transmitter of constant rate.
+    ConstantRate(Box<ConstantRatePort>),
+    /// Any queue discipline, in front of any transmitter.
+    VariableRate(Box<VariableRatePort>),
 }
 
 impl Port {
-    /// A packet is ready to be sent, or arrives at a port that stands; unless it is lost, when it leaves.
+    /// A packet is ready to be sent, or arrives at a port of constant rate. Returns when it leaves, unless it is lost.
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
             Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
             Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked),
-            Port::Served(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Delayed(_) | Port::Moving(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
 
@@ -205,10 +210,68 @@ impl Port {
         match self {
             Port::Interface(_) => Some((now, DropCause::InjectedLoss)),
             Port::Router(router) => Some((now, router.cause_of_loss())),
-            // It keeps a list of its own: it also drops packets that came earlier.
-            Port::Served(_) => None,
             Port::Delayed(delayed) => delayed.port.take_loss(now),
             Port::Moving(moving) => moving.take_loss(),
+            // It keeps a list of its own: it also drops packets that came earlier.
+            Port::ConstantRate(_) | Port::VariableRate(_) => None,
+        }
+    }
+
+    /// The egress queue, if there is one.
+    pub fn egress_queue(&mut self) -> Option<&mut EgressQueue> {
+        match self {
+            Port::ConstantRate(port) => Some(port.queue_mut()),
+            Port::VariableRate(port) => Some(port.queue_mut()),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// Whether packets may wait here whose departures are not known.
+    pub fn has_egress_queue(&self) -> bool {
+        matches!(self, Port::ConstantRate(_) | Port::VariableRate(_))
+    }
+
+    /// When the next action of an egress queue is due, if that is by `now`.
+    pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
+        match self {
+            Port::ConstantRate(port) => port.due(line, now),
+            Port::VariableRate(port) => port.due(now),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// Does what is due at `now` at an egress queue. Returns the packet that begins to leave, if one does.
+    pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+        match self {
+            Port::ConstantRate(port) => port.act(line, now),
+            Port::VariableRate(port) => port.act(line, now),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// A packet arrives at an egress queue, after all that was due. Returns it if it begins to leave at once.
+    pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
+        match self {
+            Port::ConstantRate(port) => port.arrive(line, now, packet, options),
+            Port::VariableRate(port) => port.arrive(line, now, packet, options),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// When an egress queue needs an event.
+    pub fn next_event(&self, line: &Line) -> Option<Time> {
+        match self {
+            Port::ConstantRate(port) => port.next_event(line),
+            Port::VariableRate(port) => port.next_event(),
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+        }
+    }
+
+    /// When a packet that leaves an egress queue arrived there, as probes are notified: `None` at hosts.
+    pub fn arrival_of(&self, queued: &QueuedPacket) -> Option<Time> {
+        match self {
+            Port::VariableRate(port) if port.queue().is_host() => None,
+            _ => Some(queued.arrival),
         }
     }
 
@@ -219,11 +282,78 @@ impl Port {
                 router.settle(line, now);
                 router.held(line, now).0
             }
-            Port::Served(port) => port.served().held().0,
             Port::Delayed(delayed) => delayed.port.held(line, now),
             Port::Moving(moving) => moving.held(now),
+            Port::ConstantRate(port) => port.queue().held().0,
+            Port::VariableRate(port) => port.queue().held().0,
         }
     }
+}
+
+/// The idle port at the beginning of a link, and when its line may repeat itself. `queueless`: no packet ever waits there.
+fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize, u64)) -> (Port, Repeats) {
+    let link = &scenario.links[index];
+    let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
+    let varies = link.motion.is_some();
+    let host = scenario.nodes[link.from].kind == NodeKind::Host;
+    if varies || scenario.has_queue_at_host(link) {
+        let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| link.policy.looks_alone());
+        if let Some(delay) = only_delay.filter(|_| !scenario.has_queue_at_host(link)) {
+            let port = if host {
+                Port::Interface(Box::new(Interface::new(rate, loss)))
+            } else {
+                router(link, &link.policy, loss, (vcs, seed, index))
+            };
+            return (Port::Delayed(Box::new(Delayed::new(port, delay))), Repeats::Never);
+        }
+        let transmitter = Motion::of_packets(link);
+        let port = match EgressQueue::new(scenario, link, seed, index as u64) {
+            Some(queue) => Port::VariableRate(Box::new(VariableRatePort::new(queue, transmitter, varies))),
+            None => {
+                let moving = Moving::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
+                Port::Moving(Box::new(moving))
+            }
+        };
+        return (port, Repeats::Never);
+    }
+    if host {
+        let repeats = if loss.is_none() {
+            Repeats::Always
+        } else {
+            Repeats::Never
+        };
+        return (Port::Interface(Box::new(Interface::new(rate, loss))), repeats);
+    }
+    // Where no packet waits, none is dropped, marked or overtaken.
+    let policy = match queueless {
+        true => &PolicyConfig::TailDrop {},
+        false => &link.policy,
+    };
+    if policy.serves() {
+        if let Some(queue) = EgressQueue::new(scenario, link, seed, index as u64) {
+            let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue)));
+            return (port, Repeats::WhenLet);
+        }
+    }
+    let port = router(link, policy, loss, (vcs, seed, index));
+    let repeats = match &port {
+        Port::Router(router) if router.is_plain() => Repeats::Always,
+        _ => Repeats::WhenLet,
+    };
+    (port, repeats)
+}
+
+/// The port of a router in which departures are certain at enqueue.
+fn router(
+    link: &LinkConfig,
+    policy: &PolicyConfig,
+    loss: Option<Box<Loss>>,
+    (vcs, seed, index): (usize, u64, usize),
+) -> Port {
+    let acting = Acting::new(policy, link.rate_bps, seed, index as u64);
+    let policy = Policy::new(policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
+    let rate = Rate(link.rate_bps);
+    Port::Router(Box::new(Router::new(rate, link.buffer, (policy, acting), loss, vcs)))
 }
 
 /// Every wire of a scenario of IP packets, idle.
@@ -235,12 +365,6 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         links.for_each(|&link| reroutes[link] |= !topology.ends[link].host);
     }
     let wires = scenario.links.iter().enumerate().map(|(index, link)| {
-        // Where none waits, none is judged, or served before another.
-        let policy = match queueless[index] {
-            true => &PolicyConfig::TailDrop {},
-            false => &link.policy,
-        };
-        let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
         let end = &topology.ends[index];
         let end = match (end.host, end.unshared) {
             (true, _) => End::Host,
@@ -248,9 +372,6 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             (false, false) if link.may_reorder() => End::Unordered,
             (false, false) => End::Shared,
         };
-        let only = Delayed::only(link.motion.as_deref());
-        let motion = Motion::new(link).filter(|_| only.is_none());
-        let stands = only.is_none();
         let errors = BitErrors::new(&link.loss, seed, index as u64);
         let reroutes = reroutes[index];
         let verdict = (errors.is_some() || reroutes).then(|| {
@@ -262,57 +383,19 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
             })
         });
         let seen = if verdict.is_some() { End::Uncertain } else { end };
-        let least = Span(link.promise().least_delay);
-        let line = |repeats| {
-            let mut line = Line::new(least, seen, if stands { repeats } else { Repeats::Never });
-            // What goes on through a router meets nobody there.
-            if seen == End::Through {
-                line.quiet_until = Time(scenario.duration_ps);
-            }
-            line
-        };
-        let wire = |port, repeats| Wire {
-            line: line(repeats),
+        let vcs = topology.vcs_of_link[index][0] as usize;
+        let (port, repeats) = port(scenario, index, queueless[index], (vcs, seed));
+        let mut line = Line::new(Span(link.promise().least_delay), seen, repeats);
+        // A packet that passes a router without meeting others may always go on at once.
+        if seen == End::Through {
+            line.quiet_until = Time(scenario.duration_ps);
+        }
+        Wire {
+            line,
             lead: leads[index],
-            port: match only {
-                Some(delay) => Port::Delayed(Box::new(Delayed::new(port, delay))),
-                None => port,
-            },
+            port,
             verdict,
             waiting: Box::default(),
-        };
-        let vcs = topology.vcs_of_link[index][0] as usize;
-        let kind = scenario.nodes[link.from].kind;
-        if let Some(motion) = motion {
-            let moving = Moving::new(motion, Time(scenario.duration_ps), (link, kind), loss, vcs);
-            return wire(Port::Moving(Box::new(moving)), Repeats::Never);
-        }
-        match kind {
-            NodeKind::Host => {
-                let repeats = if loss.is_none() {
-                    Repeats::Always
-                } else {
-                    Repeats::Never
-                };
-                wire(Port::Interface(Box::new(Interface::new(rate, loss))), repeats)
-            }
-            NodeKind::Switch => {
-                if policy.serves() {
-                    let served = Served::new(scenario, link, seed, index as u64);
-                    if let Some(served) = served {
-                        return wire(Port::Served(Box::new(Prompt::new(served))), Repeats::WhenLet);
-                    }
-                }
-                let acting = Acting::new(policy, link.rate_bps, seed, index as u64);
-                let policy = Policy::new(policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
-                let router = Router::new(rate, link.buffer, (policy, acting), loss, vcs);
-                let repeats = if router.is_plain() {
-                    Repeats::Always
-                } else {
-                    Repeats::WhenLet
-                };
-                wire(Port::Router(Box::new(router)), repeats)
-            }
         }
     });
     wires.collect()

@@ -54,6 +54,8 @@ impl Ahead {
             // A host that sends to itself would answer the first packet of a burst before the rest has left.
             uncertain[to] |= from == to;
             uncertain[from] |= !promises.circuits[circuit.index()].end.silent_between_timers;
+            // What it sends may wait for later packets of other flows.
+            uncertain[from] |= scenario.has_queue_at_host(&scenario.links[first]);
             ends[from][circuit.way()].push(circuit);
         }
         let mut ahead = Ahead {

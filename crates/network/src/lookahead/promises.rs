@@ -48,6 +48,9 @@ impl Promises {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut promise = link.promise();
             promise.departs_as_admitted |= queueless;
+            if scenario.has_queue_at_host(link) {
+                (promise.departs_as_admitted, promise.departs_as_begun) = (false, false);
+            }
             promise
         };
         Promises {

@@ -12,7 +12,7 @@ mod steps;
 
 use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
-use crate::scenario::motion::{HoldOrDrop, InFlight, InService, ServiceConfig};
+use crate::scenario::motion::{HoldOrDrop, InFlight, InService, OrderConfig, ServiceConfig};
 use crate::scenario::LinkConfig;
 use delay::Delay;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
@@ -73,15 +73,21 @@ pub(crate) struct Motion {
 }
 
 impl Motion {
-    /// That of a link of packets, if it moves.
+    /// Transmitter and wire of a link of packets, if they vary over time.
     pub fn new(link: &LinkConfig) -> Option<Motion> {
-        let line = match &link.motion.as_deref()?.service {
+        link.motion.is_some().then(|| Motion::of_packets(link))
+    }
+
+    /// Transmitter and wire of a link of packets, whether they vary over time or not.
+    pub fn of_packets(link: &LinkConfig) -> Motion {
+        let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
+        let line = match service {
             Some(ServiceConfig::Opportunities {
                 instants_ps,
                 bytes,
                 header_bytes,
             }) => Line::Opportunities(Opportunities::new(instants_ps.clone(), *bytes, *header_bytes)),
-            _ => Line::Steps {
+            Some(ServiceConfig::Steps { .. }) | None => Line::Steps {
                 steps: steps(link),
                 free: Exact::default(),
             },
@@ -89,21 +95,24 @@ impl Motion {
         Motion::of_line(link, line)
     }
 
-    /// That of a link of cells, if it moves, whose first slot begins at `phase`.
+    /// Transmitter and wire of a link of cells, if they vary over time. The first slot begins at `phase`.
     pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<Motion> {
-        Motion::of_line(link, Line::Slots(Slots::new(steps(link), phase)))
+        let line = || Line::Slots(Slots::new(steps(link), phase));
+        link.motion.is_some().then(|| Motion::of_line(link, line()))
     }
 
-    fn of_line(link: &LinkConfig, line: Line) -> Option<Motion> {
-        let config = link.motion.as_deref()?;
-        let delay = config.delay.as_ref();
-        Some(Motion {
+    fn of_line(link: &LinkConfig, line: Line) -> Motion {
+        let config = link.motion.as_deref();
+        let delay = config.and_then(|config| config.delay.as_ref());
+        let outages = config.and_then(|config| config.outages.clone());
+        let constant = config.is_none_or(|config| config.service.is_none());
+        Motion {
             line,
-            outages: config.outages.clone().map(Outages::new),
+            outages: outages.map(Outages::new),
             delay: delay.map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
-            order: Order::new(config.order),
-            rate: config.service.is_none().then_some(Rate(link.rate_bps)),
-        })
+            order: Order::new(config.map_or(OrderConfig::Fifo, |config| config.order)),
+            rate: constant.then_some(Rate(link.rate_bps)),
+        }
     }
 
     /// Whether a packet keeps its room until its first bit leaves, not its last.
@@ -126,11 +135,17 @@ impl Motion {
             .then(|| outages.next_begin(came.0))
             .flatten()
             .filter(|&begin| begin <= service.begins.0);
-        let in_service = (outages.config.in_service == InService::Drop)
+        waiting.map(Time).or_else(|| self.interrupted(service))
+    }
+
+    /// When the outage begins that drops a packet in transmission.
+    pub fn interrupted(&mut self, service: Service) -> Option<Time> {
+        let outages = self.outages.as_mut()?;
+        (outages.config.in_service == InService::Drop)
             .then(|| outages.next_begin(service.begins.0))
             .flatten()
-            .filter(|&begin| begin < service.ends.0);
-        waiting.or(in_service).map(Time)
+            .filter(|&begin| begin < service.ends.0)
+            .map(Time)
     }
 
     /// What becomes of the packet that came at `came`, after all before it.
@@ -167,37 +182,45 @@ impl Motion {
         }
     }
 
-    /// Serves the packet that came at `came`, after all before it, if no outage drops it.
+    /// Transmits the packet that came at `came`, after all before it, if no outage drops it.
     pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
+        self.ready(came);
+        self.transmit(bytes)
+    }
+
+    /// Returns when the transmitter can begin a packet that came at `came`, after all packets before it: when it is free and no
+    /// outage holds, or at the next opportunity. A rate of zero does not delay the begin: the packet is in service until the rate
+    /// rises.
+    pub fn ready(&mut self, came: Time) -> Time {
         match &mut self.line {
-            Line::Opportunities(opportunities) => {
-                let (begins, ends) = opportunities.serve(came.0, u64::from(bytes));
-                Service {
-                    begins: Time(begins),
-                    ends: Time(ends),
-                }
-            }
-            Line::Slots(slots) => {
-                let (begins, ends) = slots.serve(self.outages.as_mut(), came.0);
-                Service {
-                    begins: Time(begins),
-                    ends: Time(ends),
-                }
-            }
-            Line::Steps { steps, free } => {
+            Line::Opportunities(opportunities) => Time(opportunities.ready(came.0)),
+            Line::Slots(slots) => Time(slots.ready(self.outages.as_mut(), came.0)),
+            Line::Steps { free, .. } => {
                 if came.0 > free.whole {
                     *free = Exact { whole: came.0, part: 0 };
                 }
                 if let Some(end) = self.outages.as_mut().and_then(|outages| outages.end(free.whole)) {
                     *free = Exact { whole: end, part: 0 };
                 }
-                let begins = Time(free.whole);
-                *free = finish(steps, self.outages.as_mut(), *free, work(u64::from(bytes)));
-                Service {
-                    begins,
-                    ends: Time(free.whole),
-                }
+                Time(free.whole)
             }
+        }
+    }
+
+    /// Transmits a packet from the instant that `ready` has just returned.
+    pub fn transmit(&mut self, bytes: u16) -> Service {
+        let (begins, ends) = match &mut self.line {
+            Line::Opportunities(opportunities) => opportunities.transmit(u64::from(bytes)),
+            Line::Slots(slots) => slots.transmit(self.outages.as_mut()),
+            Line::Steps { steps, free } => {
+                let begins = free.whole;
+                *free = finish(steps, self.outages.as_mut(), *free, work(u64::from(bytes)));
+                (begins, free.whole)
+            }
+        };
+        Service {
+            begins: Time(begins),
+            ends: Time(ends),
         }
     }
 

@@ -29,17 +29,22 @@ impl Opportunities {
         }
     }
 
-    /// Sends a packet that came at `came`, after all before it: when its first and its last byte leave.
-    pub fn serve(&mut self, came: u64, bytes: u64) -> (u64, u64) {
+    /// Returns when the first byte of a packet can leave that came at `came`, after all packets before it.
+    pub fn ready(&mut self, came: u64) -> u64 {
         // What an opportunity at that instant, or before, had left when nothing waited is lost.
         if self.left.is_none_or(|left| left <= came) {
             self.number = self.first_after(came);
             self.rest = self.bytes;
         }
-        let mut needs = bytes + self.header;
         if self.rest == 0 {
             (self.number, self.rest) = (self.number + 1, self.bytes);
         }
+        self.instant(self.number)
+    }
+
+    /// Sends a packet from the instant that `ready` has just returned: when its first and its last byte leave.
+    pub fn transmit(&mut self, bytes: u64) -> (u64, u64) {
+        let mut needs = bytes + self.header;
         let begins = self.instant(self.number);
         if needs > self.rest {
             needs -= self.rest;
@@ -100,13 +105,19 @@ mod tests {
     #[test]
     fn an_instant_s_opportunities_are_spent_before_what_comes_then() {
         let mut line = Opportunities::new(vec![0, 0, 5, 5, 9], 10, 0);
-        assert_eq!(line.serve(0, 10), (5, 5));
+        let mut serve = |came, bytes| {
+            let begins = line.ready(came);
+            let sent = line.transmit(bytes);
+            assert_eq!(sent.0, begins);
+            sent
+        };
+        assert_eq!(serve(0, 10), (5, 5));
         // The other one at 5 carries ten more bytes, and that at 9 begins the next packet.
-        assert_eq!(line.serve(1, 14), (5, 9));
+        assert_eq!(serve(1, 14), (5, 9));
         // At 9 the cycle ends and its next two begin.
-        assert_eq!(line.serve(2, 6), (9, 9));
-        assert_eq!(line.serve(9, 1), (14, 14));
-        assert_eq!(line.serve(9, 40), (14, 18));
+        assert_eq!(serve(2, 6), (9, 9));
+        assert_eq!(serve(9, 1), (14, 14));
+        assert_eq!(serve(9, 40), (14, 18));
     }
 
     proptest! {

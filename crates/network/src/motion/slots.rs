@@ -27,9 +27,14 @@ impl Slots {
         Slots { steps, next }
     }
 
-    /// Gives the first slot that begins at `came` or later away: when it begins and ends [ps].
-    pub fn serve(&mut self, mut outages: Option<&mut Outages>, came: u64) -> (u64, u64) {
-        self.pass(outages.as_deref_mut(), came);
+    /// Lets the slots pass that begin before `came`, and returns when the next one begins [ps].
+    pub fn ready(&mut self, outages: Option<&mut Outages>, came: u64) -> u64 {
+        self.pass(outages, came);
+        self.next.whole
+    }
+
+    /// Takes the next slot, and returns when it begins and ends [ps].
+    pub fn transmit(&mut self, outages: Option<&mut Outages>) -> (u64, u64) {
         let begins = self.next;
         self.next = finish(&mut self.steps, outages, begins, work(CELL_BYTES));
         (begins.whole, self.next.whole)

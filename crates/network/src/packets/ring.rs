@@ -156,6 +156,11 @@ impl<T: Copy + Default> Ring<T> {
         Some(entry)
     }
 
+    /// Removes the latest entry.
+    pub fn pop_last(&mut self) {
+        self.tail -= u64::from(self.tail > self.head);
+    }
+
     /// Returns entry `number`, which must exist.
     #[inline]
     pub fn get(&self, number: u64) -> &T {

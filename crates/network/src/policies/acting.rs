@@ -90,6 +90,27 @@ impl Acting {
         }
     }
 
+    /// A packet entered whose service begins at the instant that `begin_service` will report.
+    pub fn enqueue(&mut self, arrival: &Arrival) {
+        if let Kind::Pie(pie) = &mut self.kind {
+            pie.enqueue(arrival);
+        }
+    }
+
+    /// The service of the next packet of those that `enqueue` has reported begins.
+    pub fn begin_service(&mut self, begins: Time) {
+        if let Kind::Pie(pie) = &mut self.kind {
+            pie.begin_service(begins);
+        }
+    }
+
+    /// An outage drops all packets whose service has not begun at `now`.
+    pub fn purge(&mut self, now: Time) {
+        if let Kind::Pie(pie) = &mut self.kind {
+            pie.purge(now);
+        }
+    }
+
     /// A packet that was not refused found no room.
     pub fn overflow(&mut self, now: Time) {
         match &mut self.kind {

@@ -25,11 +25,14 @@ const TIME_WEIGHT: f64 = 0.25;
 /// ns-3 protects another burst after so long without congestion.
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
+/// Begin of a service that is not known yet.
+const UNKNOWN: Time = Time(u64::MAX);
+
 /// A packet that has not begun to leave.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     arrival: Time,
-    /// When its service begins.
+    /// When its service begins, or `UNKNOWN`.
     begins: Time,
     bytes: u64,
 }
@@ -116,6 +119,8 @@ pub struct Pie {
     last_departure: Option<Time>,
     departures: Departures,
     waiting: Ring<Waiting>,
+    /// Packets at the end of `waiting` whose service has no known begin.
+    unscheduled: u64,
     bytes_waiting: u64,
 }
 
@@ -138,6 +143,7 @@ impl Pie {
             last_departure: None,
             departures: Departures::default(),
             waiting: Ring::default(),
+            unscheduled: 0,
             bytes_waiting: 0,
         }
     }
@@ -183,6 +189,41 @@ impl Pie {
             self.bytes_waiting += packet.bytes;
             self.waiting.push(packet);
         }
+    }
+
+    /// Takes in an admitted packet whose begin of service `begin_service` will tell.
+    pub fn enqueue(&mut self, arrival: &Arrival) {
+        self.bytes_waiting += arrival.bytes;
+        self.unscheduled += 1;
+        self.waiting.push(Waiting {
+            arrival: arrival.now,
+            begins: UNKNOWN,
+            bytes: arrival.bytes,
+        });
+    }
+
+    /// The service of the oldest packet without a known begin begins at `begins`.
+    pub fn begin_service(&mut self, begins: Time) {
+        let number = self.waiting.tail() - self.unscheduled;
+        self.unscheduled -= 1;
+        let packet = self.waiting.get_mut(number);
+        packet.begins = begins;
+        if packet.arrival == begins {
+            // It found the transmitter idle, so that it is the last one.
+            let packet = *packet;
+            self.waiting.pop_last();
+            self.bytes_waiting -= packet.bytes;
+            self.depart(&packet);
+        }
+    }
+
+    /// All packets whose service has not begun at `now` are dropped, but not by this controller.
+    pub fn purge(&mut self, now: Time) {
+        while let Some(&packet) = self.waiting.last().filter(|packet| packet.begins > now) {
+            self.waiting.pop_last();
+            self.bytes_waiting -= packet.bytes;
+        }
+        self.unscheduled = 0;
     }
 
     /// An arrival found no room.

@@ -1,6 +1,7 @@
-//! Controlled delay: packets are dropped at the head, the more often the longer it takes too long (RFC 8289).
+//! Controlled delay (CoDel): drops packets at the head while the sojourn time stays above a target, at shrinking intervals (RFC 8289).
 
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
 use crate::scenario::{CodelArithmetic, CodelConfig};
 use longpipe_events::Time;
 
@@ -88,7 +89,55 @@ fn newton(root: u64, count: u64) -> u64 {
     (rest.wrapping_mul(root) >> 31) >> 16
 }
 
-/// Where one queue stands.
+/// One queue under CoDel.
+#[derive(Clone, Debug)]
+pub struct Codel<T> {
+    law: Law,
+    control: Control,
+    backlog: Backlog<T>,
+}
+
+impl<T: Queued> Codel<T> {
+    /// An empty queue.
+    pub fn new(config: &CodelConfig) -> Codel<T> {
+        Codel {
+            law: Law::new(config),
+            control: Control::default(),
+            backlog: Backlog::default(),
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for Codel<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
+        self.backlog.push_unless_full(port, packet, drop);
+        false
+    }
+
+    fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let drop = |packet| drop(packet, DropCause::Aqm);
+        self.control.dequeue(&self.law, now, &mut self.backlog, 0, drop)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.backlog.size()
+    }
+
+    fn purge(&mut self, _now: Time, drop: impl FnMut(T)) {
+        self.backlog.purge(drop);
+    }
+
+    fn pass_through(&mut self, _packet: &T) -> bool {
+        self.control.rest();
+        true
+    }
+
+    fn passes_through_statelessly(&self) -> bool {
+        true
+    }
+}
+
+/// State of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Control {
     /// When the time above the target will have lasted an interval [tick].
@@ -147,7 +196,7 @@ impl Control {
         packet
     }
 
-    /// A packet passes that did not wait, or none does: nothing waited for too long.
+    /// Leaves the dropping state, because a packet passed without waiting or the queue is empty.
     pub fn rest(&mut self) {
         (self.first_above, self.dropping) = (None, false);
     }

@@ -1,6 +1,7 @@
 //! Two coupled queues: one of low latency for scalable congestion controls, one classic, under one PI controller (RFC 9332).
 
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
 use crate::scenario::{DualPi2Config, TwoQueues};
 use longpipe_events::{Time, PS_PER_SECOND};
 
@@ -70,18 +71,64 @@ impl<T: Queued> DualPi2<T> {
         )
     }
 
-    /// A packet comes, of low latency where it says so: ECT(1), or marked.
-    pub fn enqueue(&mut self, now: Time, packet: T) {
-        self.update_before(now);
+    /// Who sends where both wait.
+    fn low_is_first(&self, now: Time) -> bool {
+        match self.config.scheduler {
+            TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),
+            TwoQueues::Weighted { .. } => self.credit <= 0.0,
+        }
+    }
+
+    /// Bytes of one queue leave while the other waits, or is empty, which settles all.
+    fn count_turn(&mut self, low: bool, other_is_empty: bool, bytes: u64) {
+        if let TwoQueues::Weighted { classic } = self.config.scheduler {
+            self.credit = match (other_is_empty, low) {
+                (true, _) => 0.0,
+                (false, true) => self.credit + classic * bytes as f64,
+                (false, false) => self.credit - (1.0 - classic) * bytes as f64,
+            };
+        }
+    }
+
+    /// Does the updates that are due before `now`.
+    fn update_before(&mut self, now: Time) {
+        while self.next_update < now {
+            let due = self.next_update;
+            self.next_update.0 += self.config.update_ps;
+            let seconds = |ps: u64| ps as f64 / PS_PER_SECOND as f64;
+            let delay = self.low.delay(due).max(self.classic.delay(due));
+            let DualPi2Config { alpha, beta, .. } = self.config;
+            let error = seconds(delay) - seconds(self.config.target_ps);
+            let moved = self.base + alpha * error + beta * (seconds(delay) - seconds(self.delay_before));
+            self.base = moved.clamp(0.0, 1.0);
+            let rests = self.base == 0.0 && delay == 0 && self.delay_before == 0;
+            self.delay_before = delay;
+            if rests && self.low.backlog.is_empty() && self.classic.backlog.is_empty() && self.next_update < now {
+                // Nothing moves it before something comes.
+                let others = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
+                self.next_update.0 += others * self.config.update_ps;
+            }
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for DualPi2<T> {
+    /// Enqueues a packet in the low-latency queue if it carries ECT(1) or CE, else in the classic one.
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        if port.is_full(self.backlog(), packet.bytes()) {
+            drop(packet, DropCause::Overflow);
+            return false;
+        }
+        self.update_before(port.now);
         if packet.is_low_latency() {
             self.low.backlog.push(packet);
         } else {
             self.classic.backlog.push(packet);
         }
+        false
     }
 
-    /// The packet that leaves now, if any; those dropped on the way are handed to `dropped`.
-    pub fn dequeue(&mut self, now: Time, mut dropped: impl FnMut(T)) -> Option<T> {
+    fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
         self.update_before(now);
         loop {
             let low = match (self.low.backlog.is_empty(), self.classic.backlog.is_empty()) {
@@ -124,53 +171,19 @@ impl<T: Queued> DualPi2<T> {
             if keeps {
                 return Some(packet);
             }
-            dropped(packet);
+            drop(packet, DropCause::Aqm);
         }
     }
 
-    /// Who sends where both wait.
-    fn low_is_first(&self, now: Time) -> bool {
-        match self.config.scheduler {
-            TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),
-            TwoQueues::Weighted { .. } => self.credit <= 0.0,
-        }
-    }
-
-    /// Bytes of one queue leave while the other waits, or is empty, which settles all.
-    fn count_turn(&mut self, low: bool, other_is_empty: bool, bytes: u64) {
-        if let TwoQueues::Weighted { classic } = self.config.scheduler {
-            self.credit = match (other_is_empty, low) {
-                (true, _) => 0.0,
-                (false, true) => self.credit + classic * bytes as f64,
-                (false, false) => self.credit - (1.0 - classic) * bytes as f64,
-            };
-        }
-    }
-
-    /// Does the updates that are due before `now`.
-    fn update_before(&mut self, now: Time) {
-        while self.next_update < now {
-            let due = self.next_update;
-            self.next_update.0 += self.config.update_ps;
-            let seconds = |ps: u64| ps as f64 / PS_PER_SECOND as f64;
-            let delay = self.low.delay(due).max(self.classic.delay(due));
-            let DualPi2Config { alpha, beta, .. } = self.config;
-            let error = seconds(delay) - seconds(self.config.target_ps);
-            let moved = self.base + alpha * error + beta * (seconds(delay) - seconds(self.delay_before));
-            self.base = moved.clamp(0.0, 1.0);
-            let rests = self.base == 0.0 && delay == 0 && self.delay_before == 0;
-            self.delay_before = delay;
-            if rests && self.low.backlog.is_empty() && self.classic.backlog.is_empty() && self.next_update < now {
-                // Nothing moves it before something comes.
-                let others = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
-                self.next_update.0 += others * self.config.update_ps;
-            }
-        }
-    }
-
-    /// Packets that wait, and their bytes.
-    pub fn held(&self) -> (u64, u64) {
+    fn backlog(&self) -> (u64, u64) {
         let (low, classic) = (&self.low.backlog, &self.classic.backlog);
         (low.len() + classic.len(), low.bytes() + classic.bytes())
+    }
+
+    fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
+        // Updates that are due before see the packets.
+        self.update_before(now);
+        self.low.backlog.purge(&mut drop);
+        self.classic.backlog.purge(drop);
     }
 }

@@ -1,6 +1,7 @@
 //! Flows in turn as Linux's fq serves them: a credit for each, a large one at first, and new flows before old ones (sch_fq).
 
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
 use crate::scenario::FqConfig;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
@@ -50,16 +51,21 @@ impl<T: Queued> Fq<T> {
             bytes: 0,
         }
     }
+}
 
-    /// A packet of a flow comes; it goes again where too many of its own wait.
-    pub fn enqueue(&mut self, now: Time, number: u32, packet: T) -> Option<T> {
+impl<T: Queued> QueueDisc<T> for Fq<T> {
+    /// Enqueues a packet, or drops it if the port or its flow's queue is full (`flow_limit`).
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let number = packet.flow();
         let flow = &mut self.flows[number as usize];
-        if flow.backlog.len() >= self.flow_limit {
-            return Some(packet);
+        let full = port.is_full((self.packets, self.bytes), packet.bytes());
+        if full || flow.backlog.len() >= self.flow_limit {
+            drop(packet, DropCause::Overflow);
+            return false;
         }
         if !flow.waits {
             flow.waits = true;
-            if now > flow.since + self.refill_delay {
+            if port.now > flow.since + self.refill_delay {
                 flow.credit = flow.credit.max(self.quantum);
             }
             self.new.push_back(number);
@@ -67,11 +73,10 @@ impl<T: Queued> Fq<T> {
         self.packets += 1;
         self.bytes += packet.bytes();
         flow.backlog.push(packet);
-        None
+        false
     }
 
-    /// The packet that leaves now, if any.
-    pub fn dequeue(&mut self, now: Time) -> Option<T> {
+    fn dequeue(&mut self, now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
         if self.packets == 0 {
             return None;
         }
@@ -109,8 +114,13 @@ impl<T: Queued> Fq<T> {
         }
     }
 
-    /// Packets that wait, and their bytes.
-    pub fn held(&self) -> (u64, u64) {
+    fn backlog(&self) -> (u64, u64) {
         (self.packets, self.bytes)
+    }
+
+    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+        // Flows keep their turns: each finds itself empty at the next one.
+        self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
+        (self.packets, self.bytes) = (0, 0);
     }
 }

@@ -1,9 +1,10 @@
 //! Flow queueing with controlled delay: a queue for each flow, new ones first, each under CoDel (RFC 8290).
 
 use super::codel::{Control, Law};
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
 use crate::scenario::{FqCodelConfig, FqCodelRules};
-use longpipe_events::mix;
+use longpipe_events::{mix, Time};
 use std::collections::VecDeque;
 
 /// Most packets that go at once where there are too many.
@@ -70,31 +71,9 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// A packet of a flow, so long, comes where no queue has a turn, and leaves at once.
-    pub fn pass(&mut self, flow: u32, bytes: u64) {
-        let queue = self.queue_of(flow);
-        let flow = &mut self.flows[queue as usize];
-        flow.control.rest();
-        (flow.waits, flow.deficit) = (true, self.quantum - bytes as i64);
-        self.new.push_back(queue);
-    }
-
     /// Whether no queue has a turn.
-    pub fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.new.is_empty() && self.old.is_empty()
-    }
-
-    /// A packet of a flow comes.
-    pub fn enqueue(&mut self, flow: u32, packet: T) {
-        let queue = self.queue_of(flow);
-        self.packets += 1;
-        self.bytes += packet.bytes();
-        let flow = &mut self.flows[queue as usize];
-        flow.backlog.push(packet);
-        if !flow.waits {
-            (flow.waits, flow.deficit) = (true, self.quantum);
-            self.new.push_back(queue);
-        }
     }
 
     /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
@@ -121,8 +100,40 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// The packet that leaves now, if any.
-    pub fn dequeue(&mut self, now: longpipe_events::Time, mut dropped: impl FnMut(T)) -> Option<T> {
+    fn take_turn(&mut self, is_new: bool) {
+        if is_new {
+            self.new.pop_front();
+        } else {
+            self.old.pop_front();
+        }
+    }
+
+    /// All that wait, queue by queue.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.flows.iter().flat_map(|flow| flow.backlog.iter())
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for FqCodel<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let full = port.is_full(self.backlog(), packet.bytes());
+        let queue = self.queue_of(packet.flow());
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        let flow = &mut self.flows[queue as usize];
+        flow.backlog.push(packet);
+        if !flow.waits {
+            (flow.waits, flow.deficit) = (true, self.quantum);
+            self.new.push_back(queue);
+        }
+        if full {
+            self.shorten_longest(|packet| drop(packet, DropCause::Overflow));
+        }
+        false
+    }
+
+    fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let mut dropped = |packet| drop(packet, DropCause::Aqm);
         if self.packets == 0 {
             // Each turn would find its queue empty.
             for queues in [&mut self.new, &mut self.old] {
@@ -162,7 +173,7 @@ impl<T: Queued> FqCodel<T> {
                 return Some(packet);
             }
             self.take_turn(is_new);
-            // One that has just begun waits for the others' turn, or it would come first again and again.
+            // A new queue that empties joins the old ones, or it would be served before them again and again (RFC 8290 section 4.2).
             if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
                 self.old.push_back(queue);
             } else {
@@ -171,21 +182,25 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    fn take_turn(&mut self, is_new: bool) {
-        if is_new {
-            self.new.pop_front();
-        } else {
-            self.old.pop_front();
-        }
-    }
-
-    /// Packets that wait, and their bytes.
-    pub fn held(&self) -> (u64, u64) {
+    fn backlog(&self) -> (u64, u64) {
         (self.packets, self.bytes)
     }
 
-    /// All that wait, queue by queue.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.flows.iter().flat_map(|flow| flow.backlog.iter())
+    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+        // Queues keep their turns: each finds itself empty at the next one.
+        self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
+        (self.packets, self.bytes) = (0, 0);
+    }
+
+    fn pass_through(&mut self, packet: &T) -> bool {
+        if !self.is_idle() {
+            return false;
+        }
+        let queue = self.queue_of(packet.flow());
+        let flow = &mut self.flows[queue as usize];
+        flow.control.rest();
+        (flow.waits, flow.deficit) = (true, self.quantum - packet.bytes() as i64);
+        self.new.push_back(queue);
+        true
     }
 }

@@ -1,11 +1,40 @@
-//! Queues that act when a packet leaves: what follows next, and what is dropped or marked on the way out.
+//! Queue disciplines: which packet a port transmits next, and which packets it drops or marks. `disc.rs` has the interface.
 
+pub mod ack_filter;
+pub mod aqm_fifo;
 mod backlog;
 pub mod codel;
+mod disc;
 pub mod dualpi2;
 pub mod fq;
 pub mod fq_codel;
 pub mod round_robin;
 pub mod strict;
+pub mod weighted;
 
+use crate::drops::DropCause;
 pub use backlog::{Backlog, Queued};
+use disc::disciplines;
+pub use disc::{PortState, QueueDisc};
+use longpipe_events::Time;
+
+disciplines! {
+    /// FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking.
+    AqmFifo(aqm_fifo::AqmFifo<T>);
+    /// CoDel.
+    Codel(codel::Codel<T>);
+    /// FQ-CoDel.
+    FqCodel(fq_codel::FqCodel<T>);
+    /// Deficit round robin, and stochastic fair queueing.
+    RoundRobin(round_robin::RoundRobin<T>);
+    /// Linux's fq.
+    Fq(fq::Fq<T>);
+    /// Strict priorities of classes.
+    Strict(strict::Strict<T>);
+    /// Round robin of classes by weight.
+    Weighted(weighted::Weighted<T>);
+    /// FIFO in which a later ACK replaces earlier ones.
+    AckFilter(ack_filter::AckFilter<T>);
+    /// DualPI2.
+    DualPi2(dualpi2::DualPi2<T>);
+}

@@ -1,7 +1,8 @@
 //! Queues in turn, each of which may send some bytes: deficit round robin (Shreedhar and Varghese 1996), and stochastic fair
 //! queueing, where a hash that may change spreads the flows (McKenney 1990).
 
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
 use longpipe_events::{mix, Time};
 use std::collections::VecDeque;
 
@@ -71,8 +72,8 @@ impl<T: Queued> RoundRobin<T> {
         }
     }
 
-    /// A packet of a flow, or of the class that stands for it, comes.
-    pub fn enqueue(&mut self, now: Time, flow: u32, packet: T) {
+    /// Appends a packet to the queue of a flow or class.
+    pub fn push(&mut self, now: Time, flow: u32, packet: T) {
         let queue = self.queue_of(now, flow);
         self.packets += 1;
         self.bytes += packet.bytes();
@@ -84,8 +85,8 @@ impl<T: Queued> RoundRobin<T> {
         turn.backlog.push(packet);
     }
 
-    /// There are too many: the last packet of the longest queue goes.
-    pub fn shorten_longest(&mut self) -> Option<T> {
+    /// Removes the last packet of the longest queue, because the limit is exceeded.
+    fn shorten_longest(&mut self) -> Option<T> {
         // The first of equals.
         let longest = (0..self.queues.len())
             .rev()
@@ -101,8 +102,25 @@ impl<T: Queued> RoundRobin<T> {
         Some(packet)
     }
 
-    /// The packet that leaves now, if any.
-    pub fn dequeue(&mut self) -> Option<T> {
+    /// Packets and bytes of one queue.
+    pub fn backlog_of(&self, queue: u32) -> (u64, u64) {
+        self.queues[queue as usize].backlog.size()
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for RoundRobin<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let full = port.is_full(self.backlog(), packet.bytes());
+        self.push(port.now, packet.flow(), packet);
+        if full {
+            self.shorten_longest()
+                .into_iter()
+                .for_each(|packet| drop(packet, DropCause::Overflow));
+        }
+        false
+    }
+
+    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
         loop {
             let &queue = self.active.front()?;
             let turn = &mut self.queues[queue as usize];
@@ -129,14 +147,16 @@ impl<T: Queued> RoundRobin<T> {
         }
     }
 
-    /// Packets that wait, and their bytes.
-    pub fn held(&self) -> (u64, u64) {
+    fn backlog(&self) -> (u64, u64) {
         (self.packets, self.bytes)
     }
 
-    /// The same in one queue.
-    pub fn held_in(&self, queue: u32) -> (u64, u64) {
-        let backlog = &self.queues[queue as usize].backlog;
-        (backlog.len(), backlog.bytes())
+    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+        for queue in self.active.drain(..) {
+            let turn = &mut self.queues[queue as usize];
+            turn.backlog.purge(&mut drop);
+            (turn.deficit, turn.served) = (0, false);
+        }
+        (self.packets, self.bytes) = (0, 0);
     }
 }

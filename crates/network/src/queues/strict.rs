@@ -1,6 +1,8 @@
-//! Strict priority: of all classes where something waits the first one sends.
+//! Strict priority: of all classes in which a packet waits the first one sends.
 
-use super::{Backlog, Queued};
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
+use longpipe_events::Time;
 
 /// A queue for each class.
 #[derive(Clone, Debug)]
@@ -9,32 +11,31 @@ pub struct Strict<T> {
 }
 
 impl<T: Queued> Strict<T> {
-    /// So many classes, at least one.
+    /// Empty queues of this many classes, at least one.
     pub fn new(classes: u32) -> Strict<T> {
         Strict {
             classes: (0..classes).map(|_| Backlog::default()).collect(),
         }
     }
+}
 
-    /// A packet of a class comes.
-    pub fn enqueue(&mut self, class: u32, packet: T) {
-        self.classes[class as usize].push(packet);
+impl<T: Queued> QueueDisc<T> for Strict<T> {
+    /// Enqueues a packet in its class, which has the port's room to itself.
+    fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
+        self.classes[packet.class() as usize].push_unless_full(port, packet, drop);
+        false
     }
 
-    /// The packet that leaves now, if any.
-    pub fn dequeue(&mut self) -> Option<T> {
+    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
         self.classes.iter_mut().find_map(Backlog::pop)
     }
 
-    /// Packets that wait, and their bytes.
-    pub fn held(&self) -> (u64, u64) {
+    fn backlog(&self) -> (u64, u64) {
         let sums = |(packets, bytes), class: &Backlog<T>| (packets + class.len(), bytes + class.bytes());
         self.classes.iter().fold((0, 0), sums)
     }
 
-    /// The same of one class.
-    pub fn held_in(&self, class: u32) -> (u64, u64) {
-        let backlog = &self.classes[class as usize];
-        (backlog.len(), backlog.bytes())
+    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+        self.classes.iter_mut().for_each(|class| class.purge(&mut drop));
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         return refuse(field, node.send_jitter_ps, "needs at most 1000 s, in ps");
     }
     check_framing(scenario)?;
+    check_host_queues(scenario)?;
     if scenario.links.len() + 3 * scenario.flows.len() + scenario.vbr.len() > MAX_ENTITIES {
         return refuse(
             "flows",
@@ -99,18 +100,36 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// What a link that moves has that can't be, and what would be accepted.
+/// What a link that varies over time has that it cannot have, and what is accepted instead.
 fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
-    let judged = link.policy.looks_alone() || (framing == Framing::Aal5 && link.policy.looks_at_frames());
-    if !judged {
-        let accepted = match framing {
-            Framing::Aal5 => "needs tail-drop, partial-packet-discard, epd, selective-drop or fba",
-            Framing::Ip => "needs tail-drop, selective-drop or fba",
-        };
-        return Some(("beside this policy", accepted));
+    if framing == Framing::Aal5 {
+        let judged = link.policy.looks_alone() || link.policy.looks_at_frames();
+        let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
+        return (!judged).then_some(("beside this policy", accepted));
     }
-    let spoils = framing == Framing::Ip && matches!(link.loss, LossConfig::BitErrors { .. });
+    let spoils = matches!(link.loss, LossConfig::BitErrors { .. });
     spoils.then_some(("beside bit errors", "needs other losses"))
+}
+
+/// Checks the queues at the interfaces of hosts.
+fn check_host_queues(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let queues = scenario.links.iter().filter(|link| scenario.has_queue_at_host(link));
+    for link in queues {
+        if scenario.framing == Framing::Aal5 {
+            let name = &scenario.nodes[link.from].name;
+            return refuse("policy of a host", name, "needs tail-drop without a limit under AAL5");
+        }
+        let jitter = scenario.nodes[link.from].send_jitter_ps;
+        if jitter > 0 {
+            let field = format!("nodes[{}].send_jitter", link.from);
+            return refuse(
+                field,
+                jitter,
+                "needs 0 where the host's interface has a queue discipline or a limit",
+            );
+        }
+    }
+    Ok(())
 }
 
 fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Result<(), ScenarioError> {
@@ -215,8 +234,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     }?;
     let all = flow.ways(false).chain(flow.ways(true)).flatten();
     for link in all.filter_map(|&link| scenario.links.get(link)) {
-        let switch = scenario.nodes[link.from].kind == NodeKind::Switch;
-        if let Some(classes) = link.policy.classes().filter(|&classes| switch && flow.class >= classes) {
+        if let Some(classes) = link.policy.classes().filter(|&classes| flow.class >= classes) {
             let name = |node: usize| scenario.nodes[node].name.as_str();
             let accepted = format!(
                 "needs less than {classes}, the classes of {}->{}",

@@ -1,6 +1,7 @@
 //! Time-varying links: rate, delay, outages and order of arrivals.
 
 use super::bounds::LONGEST_WAIT;
+use super::LinkConfig;
 use longpipe_events::PS_PER_SECOND;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
@@ -151,6 +152,14 @@ const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 
 /// Field, value and accepted values of an invalid value.
 type Problem = Option<(&'static str, String, &'static str)>;
+
+impl LinkConfig {
+    /// Whether a packet keeps its room at the port until its first bit leaves, as in mahimahi, rather than its last.
+    pub(crate) fn frees_at_begin(&self) -> bool {
+        let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
+        matches!(service, Some(ServiceConfig::Opportunities { .. }))
+    }
+}
 
 impl MotionConfig {
     /// Returns the first invalid value.

@@ -1,7 +1,7 @@
 //! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
 
 use super::motion::{DelayConfig, OrderConfig};
-use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, TrafficConfig};
+use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use longpipe_tcp::segment::header_bytes;
 
@@ -63,7 +63,7 @@ impl LinkConfig {
     pub(crate) fn promise(&self) -> LinkPromise {
         if let Some(motion) = &self.motion {
             // When a packet has left a line whose rate moves, or stops, is certain too, but not how soon after another.
-            let stands = motion.service.is_none() && motion.outages.is_none();
+            let stands = motion.service.is_none() && motion.outages.is_none() && self.policy.looks_alone();
             return LinkPromise {
                 departs_as_begun: stands,
                 departs_as_admitted: stands,
@@ -81,6 +81,14 @@ impl LinkConfig {
             least_delay: self.delay_ps,
             least_spread: 1 << 32,
         }
+    }
+}
+
+impl Scenario {
+    /// Whether a host has more at the beginning of a link than an interface with an unlimited FIFO.
+    pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
+        let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none();
+        self.is_host(link.from) && !plain
     }
 }
 

@@ -316,7 +316,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
             return Err(unequal(&kind, recorded, counted));
         }
     }
-    let marked: u64 = routers().map(|port| port.packets_marked).sum();
+    let marked: u64 = report.packet_ports.iter().map(|port| port.packets_marked).sum();
     let is_mark = |cause: &&u8| **cause == DropTrace::MARKED;
     let recorded = recorder.drops.cause.iter().filter(is_mark).count() as u64;
     if scenario.traces.drops && recorded != marked {

@@ -1,7 +1,7 @@
 //! A packet as queues see it.
 
 use longpipe_events::Time;
-use longpipe_network::queues::Queued;
+use longpipe_network::queues::{PortState, QueueDisc, Queued};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Packet {
@@ -23,6 +23,14 @@ impl Queued for Packet {
         self.bytes
     }
 
+    fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    fn is_capable(&self) -> bool {
+        self.capable
+    }
+
     fn is_low_latency(&self) -> bool {
         self.low_latency
     }
@@ -31,4 +39,26 @@ impl Queued for Packet {
         self.marked |= self.capable;
         self.capable
     }
+}
+
+/// A port at a time, with room for so many packets.
+pub fn port(now: Time, room_packets: u64) -> PortState {
+    PortState {
+        now,
+        room_packets,
+        room_bytes: u64::MAX,
+        idle_since: None,
+    }
+}
+
+/// Enqueues a packet at a port without a limit; returns whether it stays.
+pub fn enqueue(disc: &mut impl QueueDisc<Packet>, now: Time, packet: Packet) -> bool {
+    let mut stays = true;
+    disc.enqueue(&port(now, u64::MAX), packet, |_, _| stays = false);
+    stays
+}
+
+/// Dequeues a packet from a discipline that drops none at dequeue.
+pub fn dequeue(disc: &mut impl QueueDisc<Packet>, now: Time) -> Option<Packet> {
+    disc.dequeue(now, |packet, _| panic!("{packet:?} was dropped"))
 }

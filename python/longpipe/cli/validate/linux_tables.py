@@ -15,7 +15,8 @@ def linux_tables(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Only this table: controls, modules, losses, transfers, phases, queues, paths, shared-paths.",
+            help="Only this table: controls, modules, losses, transfers, phases, queues, paths, shared-paths, "
+            "varying-paths.",
         ),
     ] = None,
 ) -> None:

@@ -105,8 +105,10 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
         capture.begin(time.clock_gettime(time.CLOCK_REALTIME))
     rows: list[str] = []
     samples = round(case["interval_s"] / WRITE_S)
+    rates = {round(at_s / WRITE_S): rate for at_s, rate in case["rates"]}
     for step in range(round(case["duration_s"] / WRITE_S) + 1):
         time.sleep(max(0.0, begin + step * WRITE_S - time.clock_gettime(time.CLOCK_MONOTONIC)))
+        _change(rates.get(step))
         if step % samples == 0:
             rows += _sample(flows, step * WRITE_S)
         for flow in flows:
@@ -123,6 +125,12 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
     for flow in flows:
         flow.abort()
     return told
+
+
+def _change(rate: int | None) -> None:
+    """Gives the bottleneck another rate [bit/s], if there is one."""
+    if rate is not None:
+        path.set_rate(rate)
 
 
 def _counted(flows: list[Flow], losses: Losses | None) -> dict[str, Any]:

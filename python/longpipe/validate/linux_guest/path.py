@@ -83,16 +83,25 @@ def _set_queues(case: dict[str, Any]) -> None:
     """Delays, losses and the bottleneck."""
     delay = f"netem delay {case['delay_s'] * 1e6:.3f}us limit 1000000"
     loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
-    burst = max(BURST_BYTES, int(case["rate"] * BURST_S / 8))
     _batch("d", "tc", [f"qdisc add dev d0 root {delay}", f"qdisc add dev d1 root {delay}{loss}"])
     _batch(
         "r",
         "tc",
         [
-            f"qdisc add dev r1 root handle 1: tbf rate {case['rate']}bit burst {burst} limit {UNLIMITED}",
+            f"qdisc add dev r1 root handle 1: {_bucket(case['rate'])}",
             f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
         ],
     )
+
+
+def _bucket(rate: int) -> str:
+    """The token bucket of a rate [bit/s]."""
+    return f"tbf rate {rate}bit burst {max(BURST_BYTES, int(rate * BURST_S / 8))} limit {UNLIMITED}"
+
+
+def set_rate(rate: int) -> None:
+    """Changes the bottleneck's rate [bit/s]. Its discipline stays, and its bucket becomes full."""
+    _batch("r", "tc", [f"qdisc change dev r1 root handle 1: {_bucket(rate)}"])
 
 
 def change(case: dict[str, Any]) -> None:

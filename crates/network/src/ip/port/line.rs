@@ -157,7 +157,7 @@ impl Line {
         self.repeatable = if self.repeats == Repeats::Always { bytes } else { 0 };
     }
 
-    /// The line is idle, and sends next what comes at `now`.
+    /// Makes an idle line begin at `now`, without what the last departure was rounded by.
     #[inline(always)]
     pub fn restart(&mut self, now: Time) {
         (self.free, self.part) = (now.0, 0);

@@ -1,11 +1,12 @@
 //! Output ports of hosts and routers, which send whole packets.
 
 mod accounts;
+pub(crate) mod constant_rate;
 pub mod delayed;
-pub(crate) mod discipline;
+mod disc_of;
+pub(crate) mod egress_queue;
 pub mod fifo;
 pub mod interface;
 pub mod line;
 pub mod moving;
-pub(crate) mod prompt;
-pub(crate) mod served;
+pub(crate) mod variable_rate;

@@ -7,8 +7,8 @@ use crate::ip::report::{MotionReport, PacketReport};
 use crate::motion::{Fate, Motion, Passage};
 use crate::packets::ring::Ring;
 use crate::policies::{Occupancy, Policy};
-use crate::scenario::{BufferUnit, LinkConfig, NodeKind};
-use longpipe_events::Time;
+use crate::scenario::{BufferUnit, LinkConfig};
+use longpipe_events::{Rate, Time};
 
 /// A packet held until an instant.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,6 +33,9 @@ struct OnWire {
 #[derive(Clone, Debug)]
 pub struct Moving {
     host: bool,
+    /// Whether rate, delay or outages vary over time, so that there is a report about it.
+    varies: bool,
+    rate: Rate,
     motion: Motion,
     loss: Option<Box<Loss>>,
     policy: Policy,
@@ -66,12 +69,11 @@ impl Moving {
     pub(crate) fn new(
         motion: Motion,
         end: Time,
-        (link, kind): (&LinkConfig, NodeKind),
+        (link, host): (&LinkConfig, bool),
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Moving {
-        let host = kind == NodeKind::Host;
-        let buffer = link.buffer.filter(|_| !host);
+        let buffer = link.buffer;
         let most = |unit| {
             buffer
                 .filter(|buffer| buffer.unit == unit)
@@ -81,10 +83,9 @@ impl Moving {
             host,
             motion,
             loss,
-            policy: match host {
-                true => Policy::TailDrop,
-                false => Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
-            },
+            varies: link.motion.is_some(),
+            rate: Rate(link.rate_bps),
+            policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
@@ -204,6 +205,11 @@ impl Moving {
         }
     }
 
+    /// Rate of the link, where it does not vary.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// When the packet leaves that was just sent in vain, if it does.
     pub fn take_left(&mut self) -> Option<Time> {
         self.left.take()
@@ -277,7 +283,7 @@ impl Moving {
         let used = (packets, report.bytes_out + self.counted.bytes_lost_on_wire);
         self.counted.overtakings = self.motion.overtakings(now);
         self.counted.within_capacity = self.motion.can_have_sent(used, now);
-        report.motion = Some(self.counted);
+        report.motion = self.varies.then_some(self.counted);
         report.utilization = self.motion.share_used(used, now);
         report
     }

@@ -4,12 +4,12 @@
 //! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
 //! packets that reach a host by number of the link, then timers and starts, which the event queue keeps.
 
+mod disc_port;
 mod horizon;
-mod plainly;
 mod port;
 mod way;
 
-use super::port::served::Served;
+use super::port::egress_queue::EgressQueue;
 use super::report::PacketReport;
 use crate::clock::{TIMER, UNKNOWN};
 use crate::drops::{report_external, DropCause};
@@ -22,12 +22,12 @@ use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, Carried, InvariantError};
 use crate::scenario::topology::{Entry, Topology};
-use crate::scenario::{LinkConfig, NodeKind, Scenario};
+use crate::scenario::{LinkConfig, Scenario};
 use crate::ties::TieRule;
+use disc_port::DiscPort;
 use horizon::Horizon;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
-use plainly::Plainly;
 use port::Port;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -53,8 +53,8 @@ type Event = (Time, Kind, Link);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     ports: Vec<Port>,
-    /// Those of them whose queue is served.
-    served: Vec<Option<Plainly>>,
+    /// Queues and transmitters of those ports whose discipline decides at dequeue.
+    disc_ports: Vec<Option<DiscPort>>,
     /// Packets on each link's wire, in the order of their arrivals.
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
     /// When the first of them arrives, and as what, where that is pending.
@@ -78,7 +78,7 @@ impl Reference {
             ports: (0..scenario.links.len())
                 .map(|link| Port::new(scenario, link, seed))
                 .collect(),
-            served: served(scenario, seed),
+            disc_ports: disc_ports(scenario, seed),
             wires: vec![Default::default(); scenario.links.len()],
             due: vec![None; scenario.links.len()],
             pending: BinaryHeap::new(),
@@ -112,12 +112,10 @@ impl Reference {
         if let Some(horizon) = &mut self.horizon {
             horizon.comes(link, &packet);
         }
-        if let Some(served) = &mut self.served[link.index()] {
-            if let Some(departure) = served.arrive(now, packet, &options) {
-                if let Some(flow) = served.marked() {
-                    hosts.probe.marked(now, link, flow);
-                }
-                self.set(departure, Kind::Departure, link);
+        if let Some(port) = &mut self.disc_ports[link.index()] {
+            let moves = self.ports[link.index()].motion.as_mut();
+            if let Some(next) = port.arrive(moves, now, packet, &options) {
+                self.set(next, Kind::Departure, link);
             }
         } else {
             let port = &mut self.ports[link.index()];
@@ -176,8 +174,18 @@ impl Reference {
 
     /// Packets that wait or are in service are dropped, as the link has it.
     fn on_outage(&mut self, now: Time, link: Link) {
-        if self.ports[link.index()].drop_all(now) {
-            self.serve(link);
+        let port = &mut self.ports[link.index()];
+        match (&mut self.disc_ports[link.index()], &mut port.motion) {
+            (Some(disc_port), Some(moves)) => {
+                if let Some(next) = disc_port.on_outage(moves, now) {
+                    self.set(next, Kind::Departure, link);
+                }
+            }
+            _ => {
+                if port.drop_all(now) {
+                    self.serve(link);
+                }
+            }
         }
         self.await_outage(link, Some(now));
     }
@@ -193,8 +201,8 @@ impl Reference {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
             let lost_later = port.lost_later(now);
             let on_wire = (wire.len() as u64 + lost_later.0, bytes + lost_later.1);
-            let report = match &mut self.served[index] {
-                Some(served) => served.report(now),
+            let report = match &mut self.disc_ports[index] {
+                Some(disc_port) => disc_port.report(port.motion.as_mut(), now, on_wire),
                 None => port.report(now, on_wire),
             };
             let report = report.with(port.errors.as_deref(), port.strays);
@@ -266,10 +274,10 @@ impl Medium for Reference {
     fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
         for (index, port) in self.ports.iter().enumerate() {
             let link = Link::new(index);
-            if let Some(served) = &self.served[index] {
-                served.watch_in_service(&mut hosts.probe, link);
+            if let Some(disc_port) = &self.disc_ports[index] {
+                disc_port.watch_in_service(port.motion.as_ref(), &mut hosts.probe, link);
             }
-            for (departure, waiting) in port.departures() {
+            for (departure, waiting) in port.departures(hosts.clock.end) {
                 let came = (!port.is_host()).then_some(waiting.arrival);
                 let (packet, options) = (waiting.packet, &waiting.options);
                 watch::packet(&mut hosts.probe, link, came, departure, packet, options);
@@ -288,10 +296,16 @@ impl Medium for Reference {
 }
 
 impl Reference {
-    /// Reports the packets that a link has lost since the last call.
+    /// Reports the packets that a link has lost or marked since the last call.
     fn report_drops<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
-        let mut lost = match &mut self.served[link.index()] {
-            Some(served) => served.drops().take(),
+        let mut lost = match &mut self.disc_ports[link.index()] {
+            Some(port) => {
+                let queue = port.queue();
+                queue
+                    .take_marks()
+                    .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+                queue.drops().take()
+            }
             None => Vec::new(),
         };
         // Whatever feeds it, bit errors of the link are noted here.
@@ -308,15 +322,17 @@ impl Reference {
 
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
-        let (packet, options, came) = if let Some(served) = &mut self.served[link.index()] {
-            let Some((left, next)) = served.depart(now) else { return };
-            if let Some(departure) = next {
-                if let Some(flow) = served.marked() {
-                    hosts.probe.marked(now, link, flow);
-                }
-                self.set(departure, Kind::Departure, link);
+        let (packet, options, came) = if let Some(port) = &mut self.disc_ports[link.index()] {
+            let moves = self.ports[link.index()].motion.as_mut();
+            let Some((left, next)) = port.on_transmitter(moves, now) else {
+                return;
+            };
+            if let Some(next) = next {
+                self.set(next, Kind::Departure, link);
             }
-            (left.packet, *left.options(), Some(left.arrival))
+            let Some(left) = left else { return };
+            let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
+            (left.packet, *left.options(), came)
         } else {
             let Some(left) = self.ports[link.index()].depart(now) else {
                 return;
@@ -337,7 +353,7 @@ impl Reference {
             wire.insert(place, (arrival, packet, options));
             self.await_first(link);
         }
-        if self.served[link.index()].is_none() {
+        if self.disc_ports[link.index()].is_none() {
             self.serve(link);
         }
         watch::packet(&mut hosts.probe, link, came, now, packet, &options);
@@ -367,9 +383,9 @@ impl Reference {
             return;
         };
         let packet = packet.at_step(step);
-        let held = self.served[next.index()]
+        let held = self.disc_ports[next.index()]
             .as_ref()
-            .map_or(self.ports[next.index()].held(), Plainly::held);
+            .map_or(self.ports[next.index()].held(), DiscPort::held);
         hosts.probe.queue(now, next, held);
         self.arrive(hosts, now, next, packet.further(), options);
     }
@@ -381,12 +397,14 @@ impl Reference {
     }
 }
 
-/// The ports of routers whose queue is served, by link.
-fn served(scenario: &Scenario, seed: u64) -> Vec<Option<Plainly>> {
+/// Queues and transmitters of the ports whose discipline decides at dequeue, by link.
+fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
-        let router = scenario.nodes[link.from].kind == NodeKind::Switch;
-        let served = router.then(|| Served::new(scenario, link, seed, index as u64));
-        served.flatten().map(Plainly::new)
+        let queue = link
+            .policy
+            .serves()
+            .then(|| EgressQueue::new(scenario, link, seed, index as u64));
+        queue.flatten().map(DiscPort::new)
     };
     scenario.links.iter().enumerate().map(port).collect()
 }

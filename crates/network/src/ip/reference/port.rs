@@ -7,7 +7,7 @@ use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::motion::Motion;
+use crate::motion::{Motion, Service};
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
 use crate::policies::acting::Acting;
@@ -15,7 +15,7 @@ use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
-use moves::Moves;
+pub(super) use moves::Moves;
 use std::collections::{BTreeMap, VecDeque};
 
 /// An instant and a fraction of a picosecond.
@@ -46,8 +46,8 @@ pub(super) struct Port {
     end: Time,
     rate: u64,
     delay: u64,
-    /// Of a link that moves.
-    motion: Option<Moves>,
+    /// The transmitter and wire, if they vary over time.
+    pub motion: Option<Moves>,
     loss: Option<Box<Loss>>,
     /// Of the link, whatever feeds it.
     pub errors: Option<Box<BitErrors>>,
@@ -66,8 +66,8 @@ pub(super) struct Port {
     held_by_vc: BTreeMap<(Circuit, u32), u64>,
     /// When the last packet has left.
     free: Exact,
-    /// When all that are held will have left.
-    planned: Exact,
+    /// When a packet last left or was dropped in an outage.
+    emptied: Time,
     report: PacketReport,
     /// Packets held, summed over time until the last change [packet·ps].
     packet_time: u128,
@@ -81,7 +81,7 @@ impl Port {
     pub fn new(scenario: &Scenario, index: usize, seed: u64) -> Port {
         let link: &LinkConfig = &scenario.links[index];
         let host = scenario.nodes[link.from].kind == NodeKind::Host;
-        let buffer = link.buffer.filter(|_| !host);
+        let buffer = link.buffer;
         let most = |unit| {
             buffer
                 .filter(|buffer| buffer.unit == unit)
@@ -96,16 +96,8 @@ impl Port {
             loss: Loss::new(&link.loss, seed, index as u64),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             strays: (0, 0),
-            policy: if host {
-                Policy::TailDrop
-            } else {
-                Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit))
-            },
-            acting: if host {
-                None
-            } else {
-                Acting::new(&link.policy, link.rate_bps, seed, index as u64)
-            },
+            policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
+            acting: Acting::new(&link.policy, link.rate_bps, seed, index as u64),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
@@ -113,7 +105,7 @@ impl Port {
             bytes_held: 0,
             held_by_vc: BTreeMap::new(),
             free: Exact::default(),
-            planned: Exact::default(),
+            emptied: Time::ZERO,
             report: PacketReport {
                 host,
                 ..PacketReport::default()
@@ -184,7 +176,7 @@ impl Port {
             self.report.packets_marked += 1;
         }
         if let Some(acting) = &mut self.acting {
-            acting.admit(&arrival, Time(self.planned.whole).max(now));
+            acting.enqueue(&arrival);
         }
         self.count_time(now);
         let waiting = Waiting {
@@ -193,7 +185,6 @@ impl Port {
             packet,
             options,
         };
-        self.planned = self.departure(self.planned, &waiting);
         self.queue.put(waiting);
         self.bytes_held += bytes;
         *self.held_by_vc.entry(circuit(&packet)).or_default() += self.size(&packet);
@@ -234,11 +225,18 @@ impl Port {
     /// When the packet in service will have left.
     pub fn next_departure(&mut self) -> Option<Time> {
         let first = self.queue.front()?;
-        let Some(moves) = &mut self.motion else {
-            return Some(Time(self.departure(self.free, first).whole));
+        let service = match &mut self.motion {
+            None => Service {
+                begins: Time(self.free.whole).max(first.ready),
+                ends: Time(self.departure(self.free, first).whole),
+            },
+            Some(moves) => *moves
+                .service
+                .insert(moves.motion.serve(first.ready, first.packet.bytes())),
         };
-        let service = moves.motion.serve(first.ready, first.packet.bytes());
-        moves.service = Some(service);
+        if let Some(acting) = &mut self.acting {
+            acting.begin_service(service.begins);
+        }
         Some(service.ends)
     }
 
@@ -253,6 +251,7 @@ impl Port {
         if self.motion.is_none() {
             self.free = self.departure(self.free, &first);
         }
+        self.emptied = now;
         self.let_go(&first);
         self.report.packets_out += 1;
         self.report.bytes_out += u64::from(first.packet.bytes());
@@ -272,11 +271,18 @@ impl Port {
         }
     }
 
-    /// When each packet held will have left, but for those that an outage will drop.
-    pub fn departures(&self) -> impl Iterator<Item = (Time, &Waiting)> {
+    /// When packets held at `end` of the run will have left, except for those that an outage will drop: all packets of a FIFO whose
+    /// departures are certain at enqueue, and only the packet in transmission where AQM is in front of a transmitter that may vary.
+    pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &Waiting)> {
+        let certain = self.acting.is_none() || (self.motion.is_none() && !self.host);
+        let count = if certain {
+            self.queue.len()
+        } else {
+            usize::from(self.has_begun(end))
+        };
         let mut free = self.free;
         let mut moves = self.motion.clone();
-        self.queue.iter().filter_map(move |waiting| {
+        self.queue.iter().take(count).filter_map(move |waiting| {
             let leaves = match &mut moves {
                 Some(moves) => moves.leaves(waiting),
                 None => {
@@ -326,16 +332,24 @@ impl Port {
         }
     }
 
-    /// What a policy that acts goes by: the packet in service does not wait.
+    /// Whether the first packet is in transmission.
+    fn has_begun(&self, now: Time) -> bool {
+        match &self.motion {
+            None => true,
+            Some(moves) => moves.service.is_some_and(|service| service.begins <= now),
+        }
+    }
+
+    /// The arrival of a packet as AQM sees it: a packet that is in transmission does not wait.
     fn arrival(&self, now: Time, packet: &Packet) -> Arrival {
-        let in_service = self.queue.front().map_or(0, |first| u64::from(first.packet.bytes()));
+        let in_service = self.queue.front().filter(|_| self.has_begun(now));
         Arrival {
             now,
             bytes: u64::from(packet.bytes()),
             capable: packet.is_capable(),
-            packets_waiting: self.held().saturating_sub(1),
-            bytes_waiting: self.bytes_held - in_service,
-            idle_since: self.queue.is_empty().then_some(Time(self.free.whole)),
+            packets_waiting: self.held() - u64::from(in_service.is_some()),
+            bytes_waiting: self.bytes_held - in_service.map_or(0, |first| u64::from(first.packet.bytes())),
+            idle_since: self.queue.is_empty().then_some(self.emptied),
         }
     }
 

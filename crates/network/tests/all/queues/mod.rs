@@ -3,12 +3,12 @@
 mod judged;
 mod rfc_8033;
 
-use crate::common::queued::Packet;
+use crate::common::queued::{port, Packet};
 use flate2::read::GzDecoder;
 use longpipe_events::Time;
-use longpipe_network::queues::codel::{Control, Law};
+use longpipe_network::queues::codel::Codel;
 use longpipe_network::queues::fq_codel::FqCodel;
-use longpipe_network::queues::Backlog;
+use longpipe_network::queues::QueueDisc;
 use longpipe_network::scenario::{CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules};
 use std::fs::File;
 use std::io::Read;
@@ -95,14 +95,8 @@ fn three() -> Vec<Packet> {
         .collect()
 }
 
-/// A queue that is served.
-trait Served {
-    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>);
-    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet>;
-}
-
-/// Arrivals at one server; what left, and when its service began.
-fn serve(arrivals: &[Packet], queue: &mut impl Served) -> (Vec<Event>, Vec<(Packet, Time)>) {
+/// Arrivals at one server with room for so many packets; what left, and when its service began.
+fn serve(arrivals: &[Packet], room: u64, queue: &mut impl QueueDisc<Packet>) -> (Vec<Event>, Vec<(Packet, Time)>) {
     let (mut events, mut left, mut busy_until) = (vec![], vec![], None::<Time>);
     let mut arrivals = arrivals.iter().copied().peekable();
     loop {
@@ -118,12 +112,16 @@ fn serve(arrivals: &[Packet], queue: &mut impl Served) -> (Vec<Event>, Vec<(Pack
             return (events, left);
         }
         if arrives {
-            queue.enqueue(arrivals.next().unwrap(), &mut events);
+            let drop = |packet: Packet, _| events.push(("drop", packet.index, now.0 / 1_000));
+            queue.enqueue(&port(now, room), arrivals.next().unwrap(), drop);
             if busy_until.is_some() {
                 continue;
             }
         }
-        let packet = queue.dequeue(now, &mut events);
+        let packet = queue.dequeue(now, |packet, _| events.push(("drop", packet.index, now.0 / 1_000)));
+        if let Some(packet) = packet.filter(|packet| packet.marked) {
+            events.push(("mark", packet.index, now.0 / 1_000));
+        }
         left.extend(packet.map(|packet| (packet, now)));
         busy_until = packet.map(|packet| Time(now.0 + 8 * packet.bytes * 1_000_000_000 / RATE * 1_000));
     }
@@ -133,32 +131,6 @@ fn differ(found: &[Event], expected: &[Event]) -> Option<(usize, Option<Event>, 
     (0..found.len().max(expected.len()))
         .map(|i| (i, found.get(i).copied(), expected.get(i).copied()))
         .find(|(_, found, expected)| found != expected)
-}
-
-struct Codel {
-    law: Law,
-    control: Control,
-    backlog: Backlog<Packet>,
-}
-
-impl Served for Codel {
-    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>) {
-        if self.backlog.len() >= 1000 {
-            events.push(("drop", packet.index, packet.arrival.0 / 1_000));
-        } else {
-            self.backlog.push(packet);
-        }
-    }
-
-    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
-        let ns = now.0 / 1_000;
-        let dropped = |packet: Packet| events.push(("drop", packet.index, ns));
-        let packet = self.control.dequeue(&self.law, now, &mut self.backlog, 0, dropped);
-        if let Some(packet) = packet.filter(|packet| packet.marked) {
-            events.push(("mark", packet.index, ns));
-        }
-        packet
-    }
 }
 
 fn codel_config(arithmetic: CodelArithmetic, ecn: bool) -> CodelConfig {
@@ -174,12 +146,7 @@ fn codel_config(arithmetic: CodelArithmetic, ecn: bool) -> CodelConfig {
 fn codel(arrivals: &[Packet], config: &CodelConfig) -> Vec<Event> {
     let capable = config.ecn;
     let arrivals: Vec<_> = arrivals.iter().map(|&packet| Packet { capable, ..packet }).collect();
-    let mut codel = Codel {
-        law: Law::new(config),
-        control: Control::default(),
-        backlog: Backlog::default(),
-    };
-    serve(&arrivals, &mut codel).0
+    serve(&arrivals, 1000, &mut Codel::new(config)).0
 }
 
 #[test]
@@ -215,19 +182,6 @@ fn codel_with_roots_drops_at_the_instants_of_its_law() {
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 
-impl Served for FqCodel<Packet> {
-    fn enqueue(&mut self, packet: Packet, events: &mut Vec<Event>) {
-        FqCodel::enqueue(self, packet.flow, packet);
-        if self.held().0 > 10_240 {
-            self.shorten_longest(|dropped| events.push(("drop", dropped.index, packet.arrival.0 / 1_000)));
-        }
-    }
-
-    fn dequeue(&mut self, now: Time, events: &mut Vec<Event>) -> Option<Packet> {
-        FqCodel::dequeue(self, now, |packet| events.push(("drop", packet.index, now.0 / 1_000)))
-    }
-}
-
 /// When the only flow of an FQ-CoDel queue loses packets at the head [ms], if the limit costs it 8 packets after 110 ms.
 fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     let config = FqCodelConfig {
@@ -241,7 +195,10 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
         rules,
     };
     let mut queue = FqCodel::new(&config, 1, 0);
-    (0..16).for_each(|index| FqCodel::enqueue(&mut queue, 0, packet(index, 0, 0, 1000)));
+    let enqueue = |queue: &mut FqCodel<Packet>, packet: Packet| {
+        queue.enqueue(&port(packet.arrival, u64::MAX), packet, |_, _| panic!("there is room"));
+    };
+    (0..16).for_each(|index| enqueue(&mut queue, packet(index, 0, 0, 1000)));
     let mut drops = vec![];
     for ms in 0..400 {
         if ms == 110 {
@@ -249,12 +206,12 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
             queue.shorten_longest(|_| batch += 1);
             assert_eq!(batch, 8, "half of 16 packets");
         }
-        let left = FqCodel::dequeue(&mut queue, Time(ms * MS), |_| drops.push(ms));
+        let left = queue.dequeue(Time(ms * MS), |_, _| drops.push(ms));
         assert!(left.is_some());
         // The queue stays as long as it is, and each packet waits for too long.
-        while queue.held().0 < 16 {
+        while queue.backlog().0 < 16 {
             let arrival = 1_000_000 * ms.saturating_sub(10);
-            FqCodel::enqueue(&mut queue, 0, packet(0, 0, arrival, 1000));
+            enqueue(&mut queue, packet(0, 0, arrival, 1000));
         }
     }
     drops
@@ -290,7 +247,7 @@ fn fq_codel_serves_and_drops_what_ns_3_does() {
         queues: None,
         rules: FqCodelRules::Rfc8290,
     };
-    let (events, left) = serve(&three(), &mut FqCodel::new(&config, 3, 0));
+    let (events, left) = serve(&three(), 10_240, &mut FqCodel::new(&config, 3, 0));
     assert_eq!(differ(&events, &expected("fqcodel-three.events")), None);
     let rows = rows("fqcodel-three.departures");
     let expected: Vec<(u64, u64)> = column(&rows, 0).into_iter().zip(column(&rows, 2)).collect();

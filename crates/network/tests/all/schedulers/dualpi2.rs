@@ -2,10 +2,11 @@
 
 use super::packet;
 use crate::common::kept::Kept;
-use crate::common::queued::Packet;
+use crate::common::queued::{enqueue, Packet};
 use crate::common::{run, SECOND};
 use longpipe_events::{Stream, Time};
 use longpipe_network::queues::dualpi2::DualPi2;
+use longpipe_network::queues::QueueDisc;
 use longpipe_network::scenario::{DualPi2Config, Engine, LowLatencyMarking, Scenario, TwoQueues};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -123,7 +124,7 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
             arrival += 1 + stream.below((2.0 * service as f64 / load) as u64);
             while free < arrival {
                 let mut dropped = vec![];
-                let left = ours.dequeue(Time(free), |packet| dropped.push(packet));
+                let left = ours.dequeue(Time(free), |packet, _| dropped.push(packet));
                 let (their, their_dropped) = theirs.dequeue(free as f64 / 1e12);
                 assert_eq!((left, &dropped), (their, &their_dropped), "at {free} ps, load {load}");
                 let (base, classic, coupled) = ours.probabilities();
@@ -146,7 +147,7 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
                 capable: low_latency || stream.fraction() < capable_share,
                 ..packet(0, 1500)
             };
-            ours.enqueue(Time(arrival), packet);
+            enqueue(&mut ours, Time(arrival), packet);
             theirs.update(arrival as f64 / 1e12);
             if low_latency {
                 theirs.lq.push_back(packet);

@@ -3,11 +3,12 @@
 mod dualpi2;
 
 use crate::common::packets::{ip, packets};
-use crate::common::queued::Packet;
+use crate::common::queued::{dequeue, enqueue, Packet};
 use crate::common::{run, tcp, SECOND};
 use longpipe_events::Time;
 use longpipe_network::queues::fq::Fq;
 use longpipe_network::queues::round_robin::{RoundRobin, Spread};
+use longpipe_network::queues::QueueDisc;
 use longpipe_network::scenario::{
     BufferUnit, CbrConfig, DrrConfig, Engine, FqConfig, PolicyConfig, Scenario, SfqConfig, StrictPriorityConfig,
     TrafficConfig, WeightedPriorityConfig,
@@ -34,7 +35,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
         let lengths = [40u64, 700, 1500];
         let mut queues = RoundRobin::new([quantum; 3], Spread::Apart);
         for flow in (0..3).cycle().take(60_000) {
-            queues.enqueue(Time(0), flow, packet(flow, lengths[flow as usize]));
+            enqueue(&mut queues, Time(0), packet(flow, lengths[flow as usize]));
         }
         let mut sent = [0u64; 3];
         for turn in 1..50 {
@@ -42,7 +43,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
             for (flow, &length) in (0..).zip(&lengths) {
                 let due = turn * quantum / length;
                 while sent[flow as usize] < due {
-                    let left = queues.dequeue().expect("none is empty");
+                    let left = dequeue(&mut queues, Time(0)).expect("none is empty");
                     assert_eq!(left.flow, flow, "turn {turn}, quantum {quantum}: {sent:?}");
                     sent[flow as usize] += 1;
                 }
@@ -55,12 +56,14 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
 #[test]
 fn a_queue_that_empties_loses_its_deficit() {
     let mut queues = RoundRobin::new([1000; 2], Spread::Apart);
-    queues.enqueue(Time(0), 0, packet(0, 100));
-    assert_eq!(queues.dequeue().map(|one| one.flow), Some(0));
-    (0..2).for_each(|_| queues.enqueue(Time(0), 0, packet(0, 600)));
-    queues.enqueue(Time(0), 1, packet(1, 600));
+    enqueue(&mut queues, Time(0), packet(0, 100));
+    assert_eq!(dequeue(&mut queues, Time(0)).map(|one| one.flow), Some(0));
+    (0..2).for_each(|_| assert!(enqueue(&mut queues, Time(0), packet(0, 600))));
+    enqueue(&mut queues, Time(0), packet(1, 600));
     // 900 bytes that were left would let both go at once.
-    let order: Vec<u32> = std::iter::from_fn(|| queues.dequeue()).map(|one| one.flow).collect();
+    let order: Vec<u32> = std::iter::from_fn(|| dequeue(&mut queues, Time(0)))
+        .map(|one| one.flow)
+        .collect();
     assert_eq!(order, [0, 1, 0]);
 }
 
@@ -125,18 +128,18 @@ fn fq() -> FqConfig {
 fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
     let mut queues = Fq::new(&fq(), 2);
     for _ in 0..40 {
-        assert!(queues.enqueue(Time(0), 0, packet(0, 1000)).is_none());
+        assert!(enqueue(&mut queues, Time(0), packet(0, 1000)));
     }
     let order = |queues: &mut Fq<Packet>, count: usize| -> Vec<u32> {
         (0..count)
-            .filter_map(|_| queues.dequeue(Time(0)))
+            .filter_map(|_| dequeue(queues, Time(0)))
             .map(|one| one.flow)
             .collect()
     };
     // 16 packets overdraw the first credit by 860, and its flow becomes an old one.
     assert_eq!(order(&mut queues, 17), [0; 17]);
     for _ in 0..40 {
-        assert!(queues.enqueue(Time(0), 1, packet(1, 1000)).is_none());
+        assert!(enqueue(&mut queues, Time(0), packet(1, 1000)));
     }
     // The new one has its 16; the old one had sent 1 of the 2168 that it had.
     let mut expected = vec![1; 16];
@@ -151,10 +154,10 @@ fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
 #[test]
 fn fq_takes_no_more_than_its_limit_of_a_flow() {
     let mut queues = Fq::new(&FqConfig { flow_limit: 3, ..fq() }, 2);
-    let taken = (0..5).filter(|_| queues.enqueue(Time(0), 0, packet(0, 1000)).is_none());
+    let taken = (0..5).filter(|_| enqueue(&mut queues, Time(0), packet(0, 1000)));
     assert_eq!(taken.count(), 3);
-    assert!(queues.enqueue(Time(0), 1, packet(1, 1000)).is_none());
-    assert_eq!(queues.held(), (4, 4000));
+    assert!(enqueue(&mut queues, Time(0), packet(1, 1000)));
+    assert_eq!(queues.backlog(), (4, 4000));
 }
 
 /// Overloads of two lengths have the same bytes to a turn, and a slow flow waits for a turn of each at the most.

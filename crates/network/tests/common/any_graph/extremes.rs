@@ -2,7 +2,7 @@
 
 use crate::common::SECOND;
 use longpipe_network::scenario::web::WebConfig;
-use longpipe_network::scenario::{LossConfig, Scenario, StartConfig, TrafficConfig};
+use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, CongestionConfig, TimerConfig};
 use proptest::prelude::*;
 
@@ -56,7 +56,14 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
                 set_largest(web);
             }
         }
-        11 => scenario.nodes[host].send_jitter_ps = 1_000 * SECOND,
+        11 => {
+            let has_queue = |link: &&LinkConfig| {
+                link.from == host && (link.buffer.is_some() || link.policy != (PolicyConfig::TailDrop {}))
+            };
+            if !scenario.links.iter().any(|link| has_queue(&link)) {
+                scenario.nodes[host].send_jitter_ps = 1_000 * SECOND;
+            }
+        }
         12 => {
             if let Some(buffer) = &mut scenario.links[link].buffer {
                 buffer.limit = u64::MAX;

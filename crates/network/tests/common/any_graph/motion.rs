@@ -89,9 +89,6 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
             continue;
         }
         link.motion = Some(Box::new(motion));
-        if !link.policy.looks_alone() {
-            link.policy = PolicyConfig::TailDrop {};
-        }
         if matches!(link.loss, LossConfig::BitErrors { .. }) {
             link.loss = LossConfig::None {};
         }

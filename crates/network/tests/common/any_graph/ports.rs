@@ -170,14 +170,16 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     longest
 }
 
-/// Gives every switch a port: the first draft, but for some links the others.
+/// Gives every switch a port: the first draft, but for some links the others. Interfaces of hosts among these get one, too.
 pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
     let (longest, links) = (longest_packets(scenario), scenario.links.len());
     for (index, link) in scenario.links.iter_mut().enumerate() {
-        if scenario.nodes[link.from].kind == NodeKind::Host {
+        let odd = odd.iter().find(|(at, _)| at % links == index);
+        let node = &scenario.nodes[link.from];
+        let plain = scenario.framing == Framing::Aal5 || odd.is_none() || node.send_jitter_ps > 0;
+        if node.kind == NodeKind::Host && plain {
             continue;
         }
-        let odd = odd.iter().find(|(at, _)| at % links == index);
         let port = &ports[odd.map_or(0, |(_, port)| port % ports.len())];
         let bytes = longest[index];
         let unit = match (scenario.framing, port.packets) {

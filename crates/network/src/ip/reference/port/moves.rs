@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 
 /// Its motion, its packet in service and what an outage will lose.
 #[derive(Clone, Debug)]
-pub(super) struct Moves {
-    pub(super) motion: Motion,
+pub(in crate::ip::reference) struct Moves {
+    pub motion: Motion,
     /// Of the first packet.
     pub(super) service: Option<Service>,
     /// Of the last that left.
-    pub(super) left: Service,
+    pub left: Service,
     /// Packets on the wire that an outage will lose, and when [byte].
     pub(super) lost_later: Vec<(Time, u64)>,
-    pub(super) report: MotionReport,
+    pub report: MotionReport,
 }
 
 impl Moves {
@@ -53,10 +53,21 @@ impl Moves {
         None
     }
 
-    /// What it counted, beside what every port does.
-    pub(super) fn tell(&mut self, report: &mut PacketReport, now: Time) {
-        let packets = report.packets_out + self.report.lost_on_wire;
-        let used = (packets, report.bytes_out + self.report.bytes_lost_on_wire);
+    /// Counts the packets that were lost on the wire by `now`.
+    fn settle_wire(&mut self, now: Time) {
+        let lost = self.lost_later.extract_if(.., |&mut (at, _)| at <= now);
+        for (_, bytes) in lost {
+            self.report.lost_on_wire += 1;
+            self.report.bytes_lost_on_wire += bytes;
+        }
+    }
+
+    /// Adds what the transmitter and the wire counted to the report of a port.
+    pub fn tell(&mut self, report: &mut PacketReport, now: Time) {
+        let used = (report.packets_out, report.bytes_out);
+        report.packets_out -= self.report.lost_on_wire;
+        report.bytes_out -= self.report.bytes_lost_on_wire;
+        report.bytes_lost += self.report.bytes_lost_on_wire;
         self.report.overtakings = self.motion.overtakings(now);
         self.report.within_capacity = self.motion.can_have_sent(used, now);
         report.utilization = self.motion.share_used(used, now);
@@ -111,6 +122,12 @@ impl Port {
             }
         }
         self.queue = kept;
+        if let Some(acting) = self.acting.as_mut().filter(|_| waiting) {
+            acting.purge(now);
+        }
+        if !dropped.is_empty() {
+            self.emptied = now;
+        }
         let next = !dropped.is_empty() && (in_service || !begun);
         if next {
             moves.motion.stop(now);
@@ -124,14 +141,10 @@ impl Port {
         next
     }
 
-    /// Packets and bytes that have left and will be lost on the wire.
+    /// Packets and bytes that have left and will be lost on the wire after `now`; counts those that were lost before.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         let Some(moves) = &mut self.motion else { return (0, 0) };
-        let report = &mut self.report;
-        for &(_, bytes) in moves.lost_later.iter().filter(|&&(at, _)| at <= now) {
-            moves.report.lose(report, bytes as u32);
-        }
-        moves.lost_later.retain(|&(at, _)| at > now);
+        moves.settle_wire(now);
         moves
             .lost_later
             .iter()

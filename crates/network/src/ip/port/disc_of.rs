@@ -1,0 +1,62 @@
+//! The queue discipline of a port, as its link's policy configures it.
+
+use super::egress_queue::QueuedPacket;
+use crate::packets::Circuit;
+use crate::policies::acting::Acting;
+use crate::queues::ack_filter::AckFilter;
+use crate::queues::aqm_fifo::AqmFifo;
+use crate::queues::codel::Codel;
+use crate::queues::dualpi2::DualPi2;
+use crate::queues::fq::Fq;
+use crate::queues::fq_codel::FqCodel;
+use crate::queues::round_robin::{RoundRobin, Spread};
+use crate::queues::strict::Strict;
+use crate::queues::weighted::Weighted;
+use crate::queues::AnyDisc;
+use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
+use longpipe_events::Stream;
+
+/// The idle discipline of the port at the beginning of a link; `None` for the policies that decide by occupancy alone (tail drop,
+/// Selective Drop and FBA), which ports implement themselves.
+pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<AnyDisc<QueuedPacket>> {
+    let circuits = Circuit::of_flows(scenario.flows.len());
+    let mut salts = Stream::new(seed, "policy", index);
+    let mut salt = || salts.below(u64::MAX);
+    Some(match &link.policy {
+        PolicyConfig::Codel(codel) => AnyDisc::Codel(Codel::new(codel)),
+        PolicyConfig::FqCodel(fq) => AnyDisc::FqCodel(FqCodel::new(fq, circuits, salt())),
+        PolicyConfig::Drr(drr) => {
+            let (queues, spread) = match drr.queues {
+                None => (circuits, Spread::Apart),
+                Some(queues) => {
+                    let (salt, perturb) = (salt(), None);
+                    (queues as usize, Spread::Hashed { salt, perturb })
+                }
+            };
+            let quanta = (0..queues).map(|_| u64::from(drr.quantum_bytes));
+            AnyDisc::RoundRobin(RoundRobin::new(quanta, spread))
+        }
+        PolicyConfig::Sfq(sfq) => {
+            let quanta = (0..sfq.queues).map(|_| u64::from(sfq.quantum_bytes));
+            let (salt, perturb) = (salt(), sfq.perturb_ps);
+            AnyDisc::RoundRobin(RoundRobin::new(quanta, Spread::Hashed { salt, perturb }))
+        }
+        PolicyConfig::Fq(fq) => AnyDisc::Fq(Fq::new(fq, circuits)),
+        PolicyConfig::StrictPriority(strict) => AnyDisc::Strict(Strict::new(strict.classes)),
+        PolicyConfig::WeightedPriority(weighted) => {
+            let quantum = u64::from(weighted.quantum_bytes);
+            let quanta = weighted.weights.iter().map(|&weight| u64::from(weight) * quantum);
+            AnyDisc::Weighted(Weighted::new(quanta))
+        }
+        PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
+        PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
+        PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_) => {
+            AnyDisc::AqmFifo(AqmFifo::new(Acting::new(&link.policy, link.rate_bps, seed, index)?))
+        }
+        PolicyConfig::TailDrop {}
+        | PolicyConfig::PartialPacketDiscard { .. }
+        | PolicyConfig::Epd { .. }
+        | PolicyConfig::SelectiveDrop { .. }
+        | PolicyConfig::Fba { .. } => return None,
+    })
+}

@@ -1,0 +1,385 @@
+//! The part of an output port before its transmitter: injected loss, limits, queue discipline and counters. The caller owns the
+//! transmitter and asks for the next packet when that is free.
+
+use super::disc_of::disc_of;
+use crate::drops::{DropCause, Drops};
+use crate::impairments::loss::Loss;
+use crate::ip::port::line::share_used;
+use crate::ip::report::PacketReport;
+use crate::packets::NO_OPTIONS;
+use crate::packets::{Flow, Options, Packet};
+use crate::queues::{AnyDisc, PortState, QueueDisc, Queued};
+use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
+use longpipe_events::{Rate, Time};
+
+/// A packet at the port.
+#[derive(Clone, Debug)]
+pub(crate) struct QueuedPacket {
+    /// When it arrived.
+    pub arrival: Time,
+    pub packet: Packet,
+    /// TCP options, if it has any.
+    options: Option<Box<Options>>,
+    class: u32,
+    /// Whether the queue discipline marked it.
+    marked: bool,
+    /// Whether its flow's packets carry ECT(1).
+    scalable: bool,
+}
+
+impl QueuedPacket {
+    /// Its TCP options, which may be none.
+    pub fn options(&self) -> &Options {
+        self.options.as_deref().unwrap_or(&NO_OPTIONS)
+    }
+}
+
+impl Queued for QueuedPacket {
+    fn arrival(&self) -> Time {
+        self.arrival
+    }
+
+    fn bytes(&self) -> u64 {
+        u64::from(self.packet.bytes())
+    }
+
+    fn flow(&self) -> u32 {
+        self.packet.vc().0
+    }
+
+    fn class(&self) -> u32 {
+        self.class
+    }
+
+    fn is_low_latency(&self) -> bool {
+        self.packet.is_marked() || (self.scalable && self.packet.is_capable())
+    }
+
+    fn is_capable(&self) -> bool {
+        self.packet.is_capable()
+    }
+
+    fn mark(&mut self) -> bool {
+        let capable = self.packet.is_capable();
+        if capable {
+            (self.packet, self.marked) = (self.packet.marked(), true);
+        }
+        capable
+    }
+
+    fn supersedes(&self, earlier: &QueuedPacket) -> bool {
+        self.packet.replaces(&earlier.packet, earlier.options())
+    }
+}
+
+/// What the discipline asks of each packet's flow.
+#[derive(Clone, Debug)]
+enum OfFlows {
+    Nothing,
+    /// The class of each flow.
+    Classes(Vec<u32>),
+    /// Whether each flow is scalable.
+    Scalable(Vec<bool>),
+}
+
+/// The queue of a port with its counters.
+#[derive(Clone, Debug)]
+pub(crate) struct EgressQueue {
+    rate: Rate,
+    disc: AnyDisc<QueuedPacket>,
+    of_flows: OfFlows,
+    loss: Option<Box<Loss>>,
+    limit_packets: u64,
+    limit_bytes: u64,
+    /// Whether a packet keeps its room while it is in transmission.
+    counts_in_service: bool,
+    /// Bytes of the packet in transmission.
+    in_service: Option<u64>,
+    /// When a packet last left or was dropped in an outage.
+    emptied: Time,
+    report: PacketReport,
+    lost_outage: u64,
+    /// Packets held, summed over time until the last change [packet·ps].
+    packet_time: u128,
+    changed: Time,
+    /// Packets lost here that the engine has yet to report.
+    drops: Drops,
+    /// Flows of packets marked here, and when, that the engine has yet to report.
+    marks: Vec<(Time, Flow)>,
+}
+
+impl EgressQueue {
+    /// The empty queue of the port at the beginning of a link; `None` for policies that decide by occupancy alone.
+    pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<EgressQueue> {
+        let limit = |unit| {
+            link.buffer
+                .filter(|buffer| buffer.unit == unit)
+                .map_or(u64::MAX, |buffer| buffer.limit)
+        };
+        let flows = scenario.flows.iter();
+        let host = scenario.nodes[link.from].kind == NodeKind::Host;
+        Some(EgressQueue {
+            rate: Rate(link.rate_bps),
+            disc: disc_of(scenario, link, seed, index)?,
+            of_flows: match link.policy {
+                PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
+                    OfFlows::Classes(flows.map(|flow| flow.class).collect())
+                }
+                PolicyConfig::DualPi2(_) => OfFlows::Scalable(flows.map(|flow| flow.scalable).collect()),
+                _ => OfFlows::Nothing,
+            },
+            loss: Loss::new(&link.loss, seed, index),
+            limit_packets: limit(BufferUnit::Packets),
+            limit_bytes: limit(BufferUnit::Bytes),
+            counts_in_service: !link.frees_at_begin(),
+            in_service: None,
+            emptied: Time::ZERO,
+            report: PacketReport {
+                host,
+                ..PacketReport::default()
+            },
+            lost_outage: 0,
+            packet_time: 0,
+            changed: Time::ZERO,
+            drops: Drops::default(),
+            marks: Vec::new(),
+        })
+    }
+
+    /// Packets lost here that the engine has yet to report.
+    pub fn drops(&mut self) -> &mut Drops {
+        &mut self.drops
+    }
+
+    /// Flows of packets marked here, and when, that the engine has yet to report.
+    pub fn take_marks(&mut self) -> impl Iterator<Item = (Time, Flow)> + '_ {
+        self.marks.drain(..)
+    }
+
+    /// Rate of the link.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Whether a host owns the port.
+    pub fn is_host(&self) -> bool {
+        self.report.host
+    }
+
+    /// Packets and bytes that wait.
+    pub fn backlog(&self) -> (u64, u64) {
+        self.disc.backlog()
+    }
+
+    /// Packets and bytes held, the packet in transmission included.
+    pub fn held(&self) -> (u64, u64) {
+        let (packets, bytes) = self.backlog();
+        match self.in_service {
+            Some(in_service) => (packets + 1, bytes + in_service),
+            None => (packets, bytes),
+        }
+    }
+
+    /// Whether a transmitter of constant rate may send packets that find the port empty without asking.
+    pub fn passes_through_statelessly(&self) -> bool {
+        self.disc.passes_through_statelessly() && self.loss.is_none()
+    }
+
+    /// Whether a packet is in transmission.
+    pub fn is_busy(&self) -> bool {
+        self.in_service.is_some()
+    }
+
+    /// Drops an arriving packet because of an outage.
+    pub fn refuse(&mut self, now: Time, packet: &Packet) {
+        let bytes = u64::from(packet.bytes());
+        self.report.packets_in += 1;
+        self.report.bytes_in += bytes;
+        self.count_outage(now, packet);
+    }
+
+    /// Takes an arriving packet where the transmitter could begin it at once. Returns the packet to transmit now, if the transmitter was
+    /// idle.
+    pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
+        let queued = self.take(now, packet, options)?;
+        let bytes = queued.bytes();
+        let room = self.limit_packets > 0 && bytes <= self.limit_bytes;
+        let empty = self.in_service.is_none() && self.backlog().0 == 0;
+        if room && empty && self.disc.pass_through(&queued) {
+            self.report.peak_packets = self.report.peak_packets.max(1);
+            self.report.peak_bytes = self.report.peak_bytes.max(bytes);
+            self.in_service = Some(bytes);
+            return Some(queued);
+        }
+        self.enqueue(now, queued);
+        if self.in_service.is_some() {
+            return None;
+        }
+        self.begin_next(now)
+    }
+
+    /// Takes an arriving packet into the queue.
+    pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
+        if let Some(queued) = self.take(now, packet, options) {
+            self.enqueue(now, queued);
+        }
+    }
+
+    /// Counts an arriving packet, unless the link's loss model loses it.
+    fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
+        let bytes = u64::from(packet.bytes());
+        self.count_time(now);
+        self.report.packets_in += 1;
+        self.report.bytes_in += bytes;
+        if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
+            self.report.lost_forced += 1;
+            self.report.bytes_lost += bytes;
+            self.drops.note(now, &packet, DropCause::InjectedLoss);
+            return None;
+        }
+        let flow = packet.vc().flow().index();
+        let (class, scalable) = match &self.of_flows {
+            OfFlows::Nothing => (0, false),
+            OfFlows::Classes(classes) => (classes[flow], false),
+            OfFlows::Scalable(scalable) => (0, scalable[flow]),
+        };
+        Some(QueuedPacket {
+            arrival: now,
+            packet,
+            options: packet.has_options().then(|| Box::new(*options)),
+            class,
+            marked: false,
+            scalable,
+        })
+    }
+
+    fn enqueue(&mut self, now: Time, packet: QueuedPacket) {
+        let in_service = self.in_service.map_or((0, 0), |bytes| (1, bytes));
+        let taken = if self.counts_in_service { in_service } else { (0, 0) };
+        let empty = self.in_service.is_none() && self.backlog().0 == 0;
+        let port = PortState {
+            now,
+            room_packets: self.limit_packets.saturating_sub(taken.0),
+            room_bytes: self.limit_bytes.saturating_sub(taken.1),
+            idle_since: empty.then_some(self.emptied),
+        };
+        let flow = packet.packet.vc().flow();
+        let (report, drops) = (&mut self.report, &mut self.drops);
+        let marked = self.disc.enqueue(&port, packet, |dropped, cause| {
+            count_drop(report, &dropped, cause);
+            drops.note(now, &dropped.packet, cause);
+        });
+        if marked {
+            self.count_mark(now, flow);
+        }
+        let (packets, bytes) = self.held();
+        self.report.peak_packets = self.report.peak_packets.max(packets);
+        self.report.peak_bytes = self.report.peak_bytes.max(bytes);
+    }
+
+    /// The packet in transmission has left. Returns the packet to transmit next.
+    pub fn depart(&mut self, now: Time) -> Option<QueuedPacket> {
+        self.finish(now)?;
+        self.begin_next(now)
+    }
+
+    /// The packet in transmission has left; `None` if there was none.
+    pub fn finish(&mut self, now: Time) -> Option<()> {
+        self.count_time(now);
+        let bytes = self.in_service.take()?;
+        self.report.packets_out += 1;
+        self.report.bytes_out += bytes;
+        self.emptied = now;
+        Some(())
+    }
+
+    /// The transmitter is free: returns the packet to transmit.
+    pub fn begin_next(&mut self, now: Time) -> Option<QueuedPacket> {
+        self.count_time(now);
+        let (report, drops) = (&mut self.report, &mut self.drops);
+        let next = self.disc.dequeue(now, |dropped, cause| {
+            count_drop(report, &dropped, cause);
+            drops.note(now, &dropped.packet, cause);
+        });
+        let next = next?;
+        self.in_service = Some(next.bytes());
+        if next.marked && !self.disc.marks_on_arrival() {
+            self.count_mark(now, next.packet.vc().flow());
+        }
+        Some(next)
+    }
+
+    fn count_mark(&mut self, now: Time, flow: Flow) {
+        self.report.packets_marked += 1;
+        self.marks.push((now, flow));
+    }
+
+    /// An outage drops the packet in transmission.
+    pub fn drop_in_service(&mut self, now: Time, packet: &Packet) {
+        self.count_time(now);
+        self.in_service = None;
+        self.emptied = now;
+        self.count_outage(now, packet);
+    }
+
+    /// An outage drops all packets that wait.
+    pub fn purge(&mut self, now: Time) {
+        self.count_time(now);
+        let mut dropped = vec![];
+        self.disc.purge(now, |packet| dropped.push(packet.packet));
+        if !dropped.is_empty() {
+            self.emptied = now;
+        }
+        dropped.iter().for_each(|packet| self.count_outage(now, packet));
+    }
+
+    fn count_outage(&mut self, now: Time, packet: &Packet) {
+        self.lost_outage += 1;
+        self.report.bytes_lost += u64::from(packet.bytes());
+        self.drops.note(now, packet, DropCause::Outage);
+    }
+
+    /// Counts packets, of so many bytes and so long each, that came one by one where the port was empty and idle; the last one at `now`,
+    /// and has yet to leave.
+    pub fn count_passed(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
+        let before = packets - 1;
+        self.report.packets_in += packets;
+        self.report.bytes_in += packets * bytes;
+        self.report.packets_out += before;
+        self.report.bytes_out += before * bytes;
+        self.packet_time += u128::from(before) * u128::from(lasted);
+        (self.in_service, self.changed) = (Some(bytes), now);
+    }
+
+    fn count_time(&mut self, now: Time) {
+        self.packet_time += u128::from(self.held().0) * u128::from((now - self.changed).0);
+        self.changed = now;
+    }
+
+    /// Packets lost in outages at the port.
+    pub fn lost_outage(&self) -> u64 {
+        self.lost_outage
+    }
+
+    /// Counters as of `now`, the end of the run.
+    pub fn report(&mut self, now: Time) -> PacketReport {
+        self.count_time(now);
+        let (packets_held, bytes_held) = self.held();
+        PacketReport {
+            packets_held,
+            bytes_held,
+            mean_packets: Some(self.packet_time as f64 / now.0 as f64),
+            utilization: share_used(self.rate(), self.report.bytes_out, now),
+            ..self.report
+        }
+    }
+}
+
+/// Counts a packet that the discipline dropped.
+fn count_drop(report: &mut PacketReport, dropped: &QueuedPacket, cause: DropCause) {
+    match cause {
+        DropCause::Overflow => report.lost_overflow += 1,
+        _ => report.lost_refused += 1,
+    }
+    report.bytes_lost += dropped.bytes();
+}

@@ -1,0 +1,120 @@
+//! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): queued until the transmitter can begin them, and
+//! forwarded from then on.
+
+use super::forward::Reaching;
+use super::port::constant_rate::Begun;
+use super::port::line::End;
+use super::wire::Port;
+use super::Ip;
+use crate::clock::Actor;
+use crate::hosts::Hosts;
+use crate::observe::probe::Probe;
+use crate::observe::watch;
+use crate::packets::{Link, OnWire, Options, Packet};
+use longpipe_events::Time;
+
+impl Ip {
+    /// A packet arrives at a port with an egress queue, after all that was due there. Returns when it arrives downstream, and the packet,
+    /// which may be marked, if it begins to leave at once.
+    pub(super) fn enqueue<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        now: Time,
+        packet: Packet,
+        options: &Options,
+    ) -> Option<(Time, Packet)> {
+        self.act_until(hosts, link, now);
+        let wire = &mut self.wires[link.index()];
+        let begun = wire.port.arrive(&mut wire.line, now, packet, options);
+        report(hosts, link, &mut wire.port);
+        self.set_port_event(hosts, link);
+        let Begun {
+            queued,
+            departure,
+            arrival,
+        } = begun?;
+        if arrival.is_none() {
+            let came = self.wires[link.index()].port.arrival_of(&queued);
+            watch::packet(&mut hosts.probe, link, came, departure, queued.packet, options);
+        }
+        arrival.map(|arrival| (arrival, queued.packet))
+    }
+
+    /// Packets that a port holds when another one arrives.
+    pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) -> u64 {
+        if self.wires[link.index()].port.has_egress_queue() {
+            self.run_port(hosts, link, now);
+        }
+        self.wires[link.index()].held(now)
+    }
+
+    /// Does all that is due by `now` at a port with an egress queue.
+    pub(super) fn run_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
+        self.act_until(hosts, link, now);
+        self.set_port_event(hosts, link);
+    }
+
+    fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
+        loop {
+            let wire = &mut self.wires[link.index()];
+            let Some(at) = wire.port.due(&mut wire.line, now) else {
+                return;
+            };
+            let begun = wire.port.act(&mut wire.line, at);
+            report(hosts, link, &mut wire.port);
+            if let Some(begun) = begun {
+                self.leave(hosts, link, begun);
+            }
+        }
+    }
+
+    /// Forwards a packet that begins to leave a port with an egress queue.
+    fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, begun: Begun) {
+        let Begun {
+            queued,
+            departure,
+            arrival,
+        } = begun;
+        let (packet, options) = (queued.packet, queued.options());
+        let wire = &self.wires[link.index()];
+        let came = wire.port.arrival_of(&queued);
+        watch::packet(&mut hosts.probe, link, came, departure, packet, options);
+        let Some(arrival) = arrival else { return };
+        let line = &wire.line;
+        let busy = hosts.ahead.busy;
+        match line.end {
+            End::Through if arrival <= hosts.clock.end => {
+                self.forward_since(hosts, (arrival, packet), options, busy, departure);
+            }
+            End::Host if (arrival <= line.quiet_until) & !busy => {
+                let since = departure;
+                self.reach_quiet_host(hosts, Reaching { arrival, packet, since }, options);
+            }
+            _ => self.stop(hosts, link, OnWire { arrival, packet }, options, departure),
+        }
+    }
+
+    /// Schedules or cancels the event at which a waiting packet may begin to leave.
+    fn set_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        let wire = &mut self.wires[link.index()];
+        let next = wire.port.next_event(&wire.line);
+        if std::mem::replace(&mut wire.waiting.port_event, next) != next {
+            match next {
+                Some(time) => hosts.clock.set_departure(link, time),
+                None => hosts.clock.cancel(Actor::Port(link.index())),
+            }
+        }
+    }
+}
+
+/// Reports the packets that an egress queue has marked and dropped.
+fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, port: &mut Port) {
+    let Some(queue) = port.egress_queue() else { return };
+    queue
+        .take_marks()
+        .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));
+    if !queue.drops().is_empty() {
+        hosts.lose_all(link, &queue.drops().take());
+    }
+}

@@ -1,0 +1,42 @@
+//! ACK filtering: an arriving ACK removes the waiting ACKs that it supersedes (RFC 3449 section 5.2.1).
+
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
+use longpipe_events::Time;
+
+/// A FIFO with ACK filtering.
+#[derive(Clone, Debug)]
+pub struct AckFilter<T> {
+    backlog: Backlog<T>,
+}
+
+impl<T> Default for AckFilter<T> {
+    fn default() -> AckFilter<T> {
+        AckFilter {
+            backlog: Backlog::default(),
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for AckFilter<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        self.backlog.remove(
+            |waiting| packet.supersedes(waiting),
+            |gone| drop(gone, DropCause::AckFilter),
+        );
+        self.backlog.push_unless_full(port, packet, drop);
+        false
+    }
+
+    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
+        self.backlog.pop()
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.backlog.size()
+    }
+
+    fn purge(&mut self, _now: Time, drop: impl FnMut(T)) {
+        self.backlog.purge(drop);
+    }
+}

@@ -1,0 +1,118 @@
+//! The interface between a port and its queue discipline, whatever transmitter follows.
+
+use super::Queued;
+use crate::drops::DropCause;
+use longpipe_events::Time;
+
+/// State of a port when a packet arrives.
+#[derive(Clone, Copy, Debug)]
+pub struct PortState {
+    /// The time.
+    pub now: Time,
+    /// Most packets that may wait, so that the port's limit holds together with the packet in transmission.
+    pub room_packets: u64,
+    /// Most bytes that may wait.
+    pub room_bytes: u64,
+    /// Since when the port has been empty, if it is.
+    pub idle_since: Option<Time>,
+}
+
+impl PortState {
+    /// Whether a packet of `bytes` exceeds the limit where so many packets and bytes wait.
+    pub fn is_full(&self, (packets, bytes_waiting): (u64, u64), bytes: u64) -> bool {
+        packets >= self.room_packets || bytes_waiting + bytes > self.room_bytes
+    }
+}
+
+/// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are dropped.
+///
+/// The port calls `enqueue` for every arrival and `dequeue` whenever its transmitter can begin a packet: at once if it is idle, else when
+/// the packet in transmission has left, an outage ends or the next opportunity comes. A discipline never learns which of these it was, so
+/// that every discipline works in front of every transmitter. Dropped packets are passed to `drop` with the cause.
+pub trait QueueDisc<T: Queued> {
+    /// Takes an arriving packet; it or others may be dropped. Returns whether the packet was marked.
+    fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool;
+
+    /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival.
+    fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
+
+    /// Packets that wait, and their bytes.
+    fn backlog(&self) -> (u64, u64);
+
+    /// Drops all packets that wait at `now`, because an outage begins. Controllers keep their state.
+    fn purge(&mut self, now: Time, drop: impl FnMut(T));
+
+    /// Whether marks are made by `enqueue` rather than by `dequeue`.
+    fn marks_on_arrival(&self) -> bool {
+        false
+    }
+
+    /// Shortcut for a packet that arrives at an empty, idle port: returns true, with all state as after `enqueue` and `dequeue`, if both
+    /// together would return the packet unmarked. By default the port calls both.
+    fn pass_through(&mut self, _packet: &T) -> bool {
+        false
+    }
+
+    /// Whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate transmitter
+    /// may send packets that find the port empty without asking.
+    fn passes_through_statelessly(&self) -> bool {
+        false
+    }
+}
+
+/// The disciplines, a line each: name of the variant and type of the state. Gives the enum of all, which forwards to the chosen one.
+macro_rules! disciplines {
+    ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
+        /// Any queue discipline.
+        #[derive(Clone, Debug)]
+        pub enum AnyDisc<T> {
+            $($(#[$about])* $name($state),)+
+        }
+
+        impl<T: Queued> QueueDisc<T> for AnyDisc<T> {
+            fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.enqueue(port, packet, drop),)+
+                }
+            }
+
+            fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T> {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.dequeue(now, drop),)+
+                }
+            }
+
+            fn backlog(&self) -> (u64, u64) {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.backlog(),)+
+                }
+            }
+
+            fn purge(&mut self, now: Time, drop: impl FnMut(T)) {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.purge(now, drop),)+
+                }
+            }
+
+            fn marks_on_arrival(&self) -> bool {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.marks_on_arrival(),)+
+                }
+            }
+
+            fn pass_through(&mut self, packet: &T) -> bool {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.pass_through(packet),)+
+                }
+            }
+
+            fn passes_through_statelessly(&self) -> bool {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.passes_through_statelessly(),)+
+                }
+            }
+        }
+    };
+}
+
+pub(super) use disciplines;

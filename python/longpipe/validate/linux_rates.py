@@ -1,0 +1,50 @@
+"""Random paths whose rate varies over time, over queue disciplines: draws them and measures Linux's runs."""
+
+from random import Random
+from typing import Final
+
+from longpipe.validate.linux import LinuxCase, LinuxControl, LinuxFlow
+
+VARYING: Final = 12
+# Runs of each path in Linux, with a seed each.
+SEEDS: Final = 3
+DISCIPLINES: Final = (
+    "codel",
+    "fq_codel",
+    "pie",
+    "red limit 1500000 min 20000 max 60000 avpkt 1514 burst 20 probability 0.1",
+    "fq flow_limit 200",
+)
+CONTROLS: Final[tuple[LinuxControl, ...]] = ("cubic", "reno")
+ROOM: Final = 1000
+DURATION_S: Final = 40
+# Rates [bit/s] and the time between two changes [s], in steps at which the guest can change its token bucket.
+RATES: Final = (4e6, 40e6)
+LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
+
+
+def draw_varying(number: int) -> LinuxCase:
+    """A path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 flows of CUBIC or Reno, each discipline in turn."""
+    random = Random(f"varying path {number}")  # noqa: S311 - no secret
+    discipline = DISCIPLINES[number % len(DISCIPLINES)]
+    flows = tuple(
+        LinuxFlow(control=random.choice(CONTROLS), start=f"{flow / 2:g} s") for flow in range(random.randint(1, 3))
+    )
+    rates, at_s = [], random.uniform(LEAST_S, MOST_S)
+    while at_s < DURATION_S:
+        rates.append((f"{STEP_S * round(at_s / STEP_S):.2f} s", _rate(random)))
+        at_s += random.uniform(LEAST_S, MOST_S)
+    return LinuxCase(
+        rate=_rate(random),
+        rates=tuple(rates),
+        round_trip=f"{random.uniform(20, 100):.0f} ms",
+        buffer=ROOM,
+        discipline=discipline,
+        flows=flows,
+        duration=f"{DURATION_S} s",
+    )
+
+
+def _rate(random: Random) -> str:
+    low, high = RATES
+    return f"{round(low * (high / low) ** random.random(), -5):.0f} bit/s"
