@@ -1,6 +1,7 @@
 """Names with control characters, which a terminal would obey, and with Rich's markup: both are shown as they are."""
 
 import re
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -120,7 +121,12 @@ def test_pages_show_controls_as_escapes() -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
 def test_cells_that_begin_like_a_formula_are_neutral_on_request(tmp_path: Path, suffix: str) -> None:
     frame = pd.DataFrame({"=name": ["=1+1", "+1", "-1", "@a", "\ta", "a=1", None], "n": [-1.5, 2, 3, 4, 5, 6, 7]})
-    read = {".csv": pd.read_csv, ".json": pd.read_json, ".parquet": pd.read_parquet}[suffix]
+    readers: dict[str, Callable[[Path], pd.DataFrame]] = {
+        ".csv": pd.read_csv,
+        ".json": pd.read_json,
+        ".parquet": pd.read_parquet,
+    }
+    read = readers[suffix]
     write_table(frame, tmp_path / f"a{suffix}")
     assert list(read(tmp_path / f"a{suffix}")["=name"])[:6] == list(frame["=name"])[:6]
     write_table(frame, tmp_path / f"a{suffix}", neutral=True)

@@ -54,7 +54,7 @@ def _neutral(frame: pd.DataFrame) -> pd.DataFrame:
     def neutral(value: Any) -> Any:  # noqa: ANN401 - a cell
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
-    texts = [name for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
+    texts = [str(name) for name in frame if not pd.api.types.is_numeric_dtype(frame[name])]
     changed = frame.copy()
     changed[texts] = frame[texts].map(neutral)
     return changed.rename(columns=neutral)
