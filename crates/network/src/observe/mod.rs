@@ -4,5 +4,6 @@ pub mod arrived;
 pub mod capture;
 pub mod probe;
 pub mod recorder;
+pub mod traces;
 pub mod vc_queue;
 pub(crate) mod watch;

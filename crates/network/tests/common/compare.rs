@@ -4,7 +4,7 @@ use super::invariants::{check_report, Trail};
 use super::transfers_agree;
 use longpipe_events::{Stream, Time};
 use longpipe_network::ip::report::PacketReport;
-use longpipe_network::observe::recorder::DropTrace;
+use longpipe_network::observe::traces::DropTrace;
 use longpipe_network::scenario::{Engine, Framing, Scenario};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
 use proptest::test_runner::TestCaseError;

@@ -1,0 +1,160 @@
+//! Columns of the traces that a run records.
+
+use crate::packets::{Flow, Link};
+use longpipe_events::memory::Growing;
+use longpipe_events::Time;
+
+/// cwnd and ssthresh at each change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WindowTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Congestion window [byte].
+    pub cwnd: Vec<f64>,
+    /// Slow start threshold [byte].
+    pub ssthresh: Vec<f64>,
+}
+
+/// States of senders; one row per change.
+#[derive(Clone, Debug, Default)]
+pub struct ControlTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Number of the stage of a model-based control (BBR); -1 for other controls.
+    pub stage: Vec<i8>,
+    /// Number of the state of the loss recovery.
+    pub state: Vec<i8>,
+    /// Pacing rate of the payload [bit/s]; NaN without pacing.
+    pub pacing: Vec<f64>,
+    /// Bandwidth estimate of the model, as payload [bit/s]; NaN without a model.
+    pub bandwidth: Vec<f64>,
+}
+
+/// RTT samples and the retransmission timer; one row per sample and per change of the RTO.
+#[derive(Clone, Debug, Default)]
+pub struct TimerTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// RTT sample [s]; NaN without a sample.
+    pub rtt: Vec<f64>,
+    /// Smoothed RTT [s]; NaN before the first sample.
+    pub srtt: Vec<f64>,
+    /// Retransmission timeout, including backoff [s].
+    pub rto: Vec<f64>,
+}
+
+/// Queue lengths of ports at the arrival of the first cell of each frame.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueueTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Cells in the queue.
+    pub held: Vec<u64>,
+}
+
+/// Delays of packets in routers' ports.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DelayTrace {
+    /// Departure of the last bit [ps].
+    pub time: Vec<u64>,
+    /// Link index.
+    pub port: Vec<u32>,
+    /// Circuit (VC) index.
+    pub vc: Vec<u32>,
+    /// Length with headers [byte].
+    pub bytes: Vec<u32>,
+    /// Time from arrival to departure [ps].
+    pub delay: Vec<u64>,
+}
+
+/// Packets that were lost, or that routers' ports marked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DropTrace {
+    /// When it was lost or marked [ps].
+    pub time: Vec<u64>,
+    /// Link at whose port or on whose wire it was.
+    pub port: Vec<u32>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// First byte of the TCP data that it carried [byte]; -1 if it carried none, and of marked packets.
+    pub sequence: Vec<i64>,
+    /// Number of the `DropCause`; 0: it was marked.
+    pub cause: Vec<u8>,
+}
+
+impl DropTrace {
+    /// Cause of a row about a packet that was marked, not lost.
+    pub const MARKED: u8 = 0;
+
+    pub(super) fn put(&mut self, time: Time, link: Link, flow: Flow, sequence: Option<u64>, cause: u8) {
+        self.time.put(time.0);
+        self.port.put(link.0);
+        self.flow.put(flow.0);
+        self.sequence.put(sequence.map_or(-1, |sequence| sequence as i64));
+        self.cause.put(cause);
+    }
+}
+
+/// What happened to senders, and to the segments that they sent.
+#[derive(Clone, Debug, Default)]
+pub struct EventTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// 0: the network lost a segment; else the number of the `EventKind`, counted from 1.
+    pub event: Vec<u8>,
+    /// Number of the `EventCause`.
+    pub cause: Vec<u8>,
+    /// Of a lost segment and of a reduction, the number of the `DropCause`, or 0.
+    pub drop_cause: Vec<u8>,
+    /// First byte of the segment, or of other events the first byte not acknowledged.
+    pub sequence: Vec<u64>,
+    /// Bytes of the segment; at a fast retransmit and a timeout, the bytes outstanding; else 0.
+    pub length: Vec<u64>,
+    /// Congestion window, of a reduction that before it; nan of a lost segment [byte].
+    pub cwnd: Vec<f64>,
+    /// Slow start threshold after the event; nan of a lost segment [byte].
+    pub ssthresh: Vec<f64>,
+}
+
+impl EventTrace {
+    /// Kind of a row about a segment that the network lost.
+    pub(super) const DROPPED: u8 = 0;
+}
+
+/// Segments sent and ACKs received.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// 0: segment sent; 1: ACK received; 2: block of its SACK option.
+    pub event: Vec<u8>,
+    /// First byte of the segment or block, or the acknowledgement number [byte].
+    pub sequence: Vec<u64>,
+    /// Payload of the segment, or length of the block [byte].
+    pub length: Vec<u32>,
+    /// Whether the segment is a retransmission.
+    pub retransmission: Vec<bool>,
+}
+
+/// Data that reach receivers for the first time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArrivalTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Bytes that had not arrived before.
+    pub bytes: Vec<u32>,
+}
