@@ -144,7 +144,7 @@ vbr = st.one_of(
     st.none(),
     st.fixed_dictionaries(
         {
-            "period": times("1 us", "10 ms", "300 ms"),
+            "period": times("9 ms", "10 ms", "300 ms"),
             "duty": st.floats(0.01, 1, allow_subnormal=False),
             "phase": times("0 s", "33 ms"),
             "rate": st.one_of(st.none(), times("50 kbit/s", "100 kbit/s")),

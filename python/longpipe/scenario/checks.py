@@ -48,10 +48,10 @@ def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: 
     distinct = {id(tcp): (i, tcp) for i, tcp in enumerate(tcps)}
     for i, tcp in distinct.values():
         for name, problem in tcp.problems():
-            yield f"{_tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
+            yield f"{tcp_field(network, i, topology.graph.flows[i], name)}: {problem}"
     for i, tcp in distinct.values():
         if framing == "aal5" and tcp.ecn.kind != "off":
-            field = _tcp_field(network, i, topology.graph.flows[i], "ecn")
+            field = tcp_field(network, i, topology.graph.flows[i], "ecn")
             yield f"{field}: {tcp.ecn.kind}; needs off under AAL5, whose cells carry no marks of IP"
 
 
@@ -127,12 +127,13 @@ def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
             raise ScenarioError(f"{field}.rate: {source.rate}; needs at most the rate of its slowest link, {slowest}")
 
 
-def _tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
+def tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
+    """Where a field of a flow's TCP is written."""
     own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
     return f"{flow_field(network, i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
-def _policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
+def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
     """Yields each policy that is written, with its field."""
     yield "switch.policy", switch.policy
     for i, link in enumerate(topology.graph.links):
@@ -182,8 +183,7 @@ def _misplaced(framing: Framing, policy: Policy) -> str | None:
 
 
 def _framing_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
-    policies = list(_policies(network, switch, topology))
-    for field, policy in policies:
+    for field, policy in policies(network, switch, topology):
         if isinstance(policy, Red | CodelOptions | DualPi2):
             yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
         if (misplaced := _misplaced(framing, policy)) is not None:

@@ -18,6 +18,7 @@ from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
+from longpipe.scenario.repetition import check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
@@ -51,6 +52,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
     _check_vbr(topology, moving)
+    check_repetition(scenario, topology, tcps)
     links = list(_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)

@@ -1,0 +1,142 @@
+"""Bounds on what a run repeats whether or not anything is sent, so that every run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Protocol
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.checks import policies, tcp_field
+from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
+from longpipe.scenario.loss import GilbertElliottTimeLoss
+from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.queues import Pie
+from longpipe.scenario.schedulers import DualPi2
+from longpipe.scenario.timers import Coarse
+from longpipe.scenario.web import Web
+from longpipe.units import RATE, SIZE, TICKS, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longpipe.scenario.network import Network
+    from longpipe.scenario.switch import Switch
+    from longpipe.scenario.tcp import Tcp
+    from longpipe.scenario.topology import Topology
+    from longpipe.scenario.traffic import Traces, Traffic
+    from longpipe.scenario.vbr import OnOff
+
+# PIE's default interval of 15 ms allows 173 days.
+MOST_REPETITIONS: Final = 10**9
+CELL_BITS: Final = 424
+# An RTO doubles at most this often: MAX_BACKOFF in crates/tcp/src/timer.rs.
+MAX_BACKOFF: Final = 6
+
+
+class Repeating(Protocol):
+    """What a scenario repeats depends on."""
+
+    duration: str
+    network: Network
+    switch: Switch
+    traffic: Traffic
+    traces: Traces
+
+
+def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> None:
+    """ScenarioError for an interval of which more than a billion fit into the run, and for bursts without end."""
+    least_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
+    for field, text, interval_ps in _intervals(scenario, topology, tcps):
+        if interval_ps < least_ps:
+            raise ScenarioError(
+                f"{field}: {text}; needs at least {TIME.format(least_ps)}, a billionth of the duration, "
+                f"{scenario.duration}"
+            )
+    for field, traffic in _traffics(scenario, topology):
+        if isinstance(traffic, Bursts | Voice):
+            _check_bursts(field, traffic)
+    for i, (source, route) in enumerate(zip(topology.graph.vbr, topology.vbr_routes, strict=True)):
+        field = "network.vbr" if isinstance(scenario.network, Dumbbell) else f"network.vbr[{i}]"
+        _check_vbr(field, source, topology.rates[route[0]])
+
+
+def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
+    """What is repeated: the field, its value, and the shortest interval [ps]."""
+    for field, policy in policies(scenario.network, scenario.switch, topology):
+        if isinstance(policy, Pie | DualPi2):
+            yield f"{field}.update", policy.update, TIME.parse(policy.update)
+    dumbbell = isinstance(scenario.network, Dumbbell)
+    for i, link in enumerate(topology.graph.links):
+        for name in ("loss", "return_loss"):
+            loss = getattr(link, name)
+            if isinstance(loss, GilbertElliottTimeLoss):
+                own = "trunk_loss" if name == "loss" else name
+                field = f"network.{own}" if dumbbell else f"network.links[{i}].{name}"
+                yield f"{field}.good", loss.good, TIME.parse(loss.good) + TIME.parse(loss.bad)
+    yield from _of_flows(scenario, topology, tcps)
+    if scenario.traces.vc_queue:
+        interval = scenario.traces.vc_queue_interval
+        yield "traces.vc_queue_interval", interval, TIME.parse(interval)
+
+
+def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
+    """What flows repeat: batches of requests, frames of video, and timeouts of those over TCP."""
+    for field, traffic in _traffics(scenario, topology):
+        if isinstance(traffic, Web):
+            yield f"{field}.cycle", traffic.cycle, TIME.parse(traffic.cycle)
+        elif isinstance(traffic, Video):
+            yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
+    flows = topology.graph.flows
+    with_timer = {
+        id(tcp): (i, tcp.timer)
+        for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
+        if not isinstance(flow.traffic or scenario.traffic, KINDS)
+    }
+    for i, timer in with_timer.values():
+        tick_ps = TIME.parse(timer.tick) if isinstance(timer, Coarse) else 1
+        parse = TICKS.parse if isinstance(timer, Coarse) else TIME.parse
+        for name, factor in (("initial_rto", 2**MAX_BACKOFF), ("max_rto", 1)):
+            text = getattr(timer, name)
+            field = tcp_field(scenario.network, i, flows[i], f"timer.{name}")
+            yield field, text, factor * parse(text) * tick_ps
+
+
+def _traffics(scenario: Repeating, topology: Topology) -> Iterator[tuple[str, Traffic]]:
+    """The traffic of the scenario and that of flows of their own, each with its field."""
+    yield "traffic", scenario.traffic
+    # Flows of a group share one.
+    own = {id(flow.traffic): (i, flow.traffic) for i, flow in enumerate(topology.graph.flows)}
+    for i, traffic in own.values():
+        if traffic is not None:
+            yield f"{flow_field(scenario.network, i)}.traffic", traffic
+
+
+def _check_bursts(field: str, traffic: Bursts | Voice) -> None:
+    """ScenarioError for bursts closer than packets at the peak rate: each has one packet at least."""
+    bursts = traffic.bursts() if isinstance(traffic, Voice) else traffic
+    packet_ps = int(Fraction(8 * (SIZE.parse(bursts.payload) + HEADERS) * 10**12, RATE.parse(bursts.rate)))
+    cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
+    if cycle_ps < packet_ps:
+        raise ScenarioError(
+            f"{field}.on: {bursts.on} and {bursts.off} off; needs {TIME.format(packet_ps)} in all, the time of a "
+            "packet at the rate"
+        )
+    if isinstance(bursts.times, Pareto):
+        shape = bursts.times.shape
+        if 100 * cycle_ps * ((shape - 1) / shape) < packet_ps:
+            raise ScenarioError(
+                f"{field}.times.shape: {shape}; needs more, so that the shortest time of on and off is a hundredth of "
+                f"{TIME.format(packet_ps)}, the time of a packet at the rate"
+            )
+
+
+def _check_vbr(field: str, source: OnOff, link_rate: str) -> None:
+    """ScenarioError for bursts of VBR closer than cells on the source's own link: each has one cell at least."""
+    cell_ps = CELL_BITS * 10**12 // RATE.parse(link_rate)
+    cycle_ps = round(TIME.parse(source.period) / Fraction(str(source.duty)))
+    if cycle_ps < cell_ps:
+        raise ScenarioError(
+            f"{field}.period: {source.period} of {TIME.format(cycle_ps)}; needs {TIME.format(cell_ps)} from burst to "
+            f"burst, the time of a cell on its link of {link_rate}"
+        )
