@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -23,21 +23,6 @@ if TYPE_CHECKING:
 # Tables of a sensitivity run that a page shows; a paper has one of them.
 TABLES: Final = ("sensitivity-rows", "sensitivity")
 RECORD: Final = "frozen.json"
-
-
-class Tables(Protocol):
-    """Where a page takes the tables of a paper and their record from: a folder, or the package."""
-
-    @property
-    def document(self) -> str:
-        """Id of the paper."""
-
-    @property
-    def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """Provenance of each part."""
-
-    def frame(self, name: str) -> pd.DataFrame:
-        """Returns a table by its file stem."""
 
 
 @dataclass(frozen=True)

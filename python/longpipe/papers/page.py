@@ -20,8 +20,8 @@ from longpipe.report.parts import MINUS, NOTHING, Cell, Column, Grid, number
 
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Caption
-    from longpipe.papers.frozen import Tables
     from longpipe.papers.replication import Replication
+    from longpipe.papers.tables import Tables
     from longpipe.report.results import Results
 
 # A change of a mean absolute error that a reader should see.

@@ -18,7 +18,7 @@ from longpipe.papers import PAPERS, package_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from longpipe.papers.frozen import Tables
+    from longpipe.papers.tables import Tables
     from longpipe.report.folder import Part
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results

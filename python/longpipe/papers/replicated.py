@@ -18,7 +18,7 @@ from longpipe.papers.sensitivity import sensitivity
 from longpipe.report.folder import Part
 
 if TYPE_CHECKING:
-    from longpipe.papers.frozen import Tables
+    from longpipe.papers.tables import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
     from longpipe.scenario import Scenario

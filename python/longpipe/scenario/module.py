@@ -1,15 +1,12 @@
 """A congestion controller from a file: a module of Linux, or a shared object for longpipe_control.h."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.variant import Variant
-
-if TYPE_CHECKING:
-    from longpipe.scenario.tcp import Tcp
 
 Value = StrictBool | StrictInt | StrictFloat | StrictStr
 
@@ -69,13 +66,16 @@ class Module(Variant):
             remember(self.digest, self.file, content)
 
 
-def core_module(module: Module, tcp: "Tcp") -> dict[str, Any]:
-    """Returns a controller from a file as the core has it: by its digest, so that a run does not depend on a path."""
+def core_module(module: Module, hz: int) -> dict[str, Any]:
+    """Returns a controller from a file as the core has it: by its digest, so that a run does not depend on a path.
+
+    `hz` is the rate of the kernel's clock ticks, unless the module states its own.
+    """
     return {
         "kind": module.kind,
         "digest": module.digest,
         "parameters": [[name, _text(value)] for name, value in sorted(module.parameters.items())],
-        "hz": tcp.hz if module.hz is None else module.hz,
+        "hz": hz if module.hz is None else module.hz,
     }
 
 

@@ -267,7 +267,7 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     scale = tcp.least_window_scale if tcp.window_scale == AS_NEEDED else tcp.window_scale
     fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
     if isinstance(tcp.congestion, Module):
-        fields["congestion"] = core_module(tcp.congestion, tcp)
+        fields["congestion"] = core_module(tcp.congestion, tcp.hz)
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
     elif isinstance(tcp.ecn, EcnAccurate):

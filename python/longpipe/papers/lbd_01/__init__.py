@@ -16,7 +16,7 @@ from longpipe.papers.lbd_01.variants import sensitivity
 from longpipe.papers.paper import Distance, Findings, Paper
 
 if TYPE_CHECKING:
-    from longpipe.papers.frozen import Tables
+    from longpipe.papers.tables import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
     from longpipe.scenario import Scenario

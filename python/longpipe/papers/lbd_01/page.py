@@ -5,10 +5,10 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.papers.frozen import Tables
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, FLAVORS_BEYOND, ID
 from longpipe.papers.names import NAMES
 from longpipe.papers.paper import Distance
+from longpipe.papers.tables import Tables
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import Cell, Column, Grid, number
 from longpipe.report.results import Results

@@ -16,7 +16,7 @@ from longpipe.papers.rfc_9438.reproduction import reproduce
 from longpipe.papers.rfc_9438.variants import sensitivity
 
 if TYPE_CHECKING:
-    from longpipe.papers.frozen import Tables
+    from longpipe.papers.tables import Tables
     from longpipe.report.parts import Grid
     from longpipe.report.results import Results
     from longpipe.study import Runner

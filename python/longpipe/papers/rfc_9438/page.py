@@ -5,9 +5,9 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.papers.frozen import Tables
 from longpipe.papers.paper import Distance
 from longpipe.papers.rfc_9438.connections import ID, NAMES
+from longpipe.papers.tables import Tables
 from longpipe.report.frames import cell, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
 from longpipe.report.results import Results

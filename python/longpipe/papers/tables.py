@@ -1,0 +1,23 @@
+"""Where a page takes the tables of a paper from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import pandas as pd
+
+
+class Tables(Protocol):
+    """Where a page takes the tables of a paper and their record from: a folder, or the package."""
+
+    @property
+    def document(self) -> str:
+        """Id of the paper."""
+
+    @property
+    def records(self) -> Mapping[str, Mapping[str, Any]]:
+        """Provenance of each part."""
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Returns a table by its file stem."""
