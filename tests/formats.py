@@ -15,12 +15,14 @@ from longpipe.design import Design, Factor
 from longpipe.examples import EXAMPLES, example
 from longpipe.inputs import load_json
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
+from longpipe.live import replay
 from longpipe.report.folder import RECORD, records
 from longpipe.satellites import Constellation
 from longpipe.scenario import Scenario
 from longpipe.store import Store, studies
 from longpipe.study import Study
 from longpipe.validate.packetdrill import run_script
+from test_live_records import arrival, end, record
 
 ROOT: Final = Path(__file__).parent.parent
 FADE: Final = b"time,esn0 [dB]\n0,12.5\n5,3 dB\n10 s,9\n"
@@ -114,6 +116,17 @@ def _stored() -> bytes:
         return file.read_bytes()
 
 
+def _replayed(file: Path) -> None:
+    replay(file)
+
+
+def _recorded() -> bytes:
+    """A record of a live run: three packets and its end."""
+    with tempfile.TemporaryDirectory() as folder:
+        entries = arrival(0) + arrival(10**9, circuit=1) + arrival(10**10) + end(10**11, 3)
+        return record(Path(folder) / "a.live", entries).read_bytes()
+
+
 def _round_trips() -> bytes:
     """As irtt writes them: three, the last one lost."""
     trips = [
@@ -180,6 +193,7 @@ FORMATS: Final = (
     Format("omm-xml", (_xml(),), ".xml", _satellites),
     Format("omm-kvn", (_kvn(), _kvn() + _kvn()), ".txt", _satellites),
     Format("packetdrill", tuple(file.read_bytes() for file in sorted((ROOT / "tests/data/packetdrill").glob("*.pkt"))), ".pkt", _script),
+    Format("live-record", (_recorded(),), ".live", _replayed),
     Format("scheduler", (b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}',), ".json", _scheduler),
     Format("store", (_stored(),), ".db", _store),
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
