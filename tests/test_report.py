@@ -120,8 +120,8 @@ def test_every_table_has_every_published_and_simulated_number(tree: Element, res
         assert sorted(means) == pytest.approx(sorted(wanted["mean"]), abs=0.0051)
     numbers = pd.read_csv(results / "lbd-01" / "numbers.csv")
     slopes = numbers["quantity"] == "slope_tn"
-    wanted = list(numbers.loc[~slopes, "published"])
-    assert [float(line[4]) for line in table(tree, "lbd-01-numbers")] == pytest.approx(wanted)
+    printed = list(numbers.loc[~slopes, "published"])
+    assert [float(line[4]) for line in table(tree, "lbd-01-numbers")] == pytest.approx(printed)
     shown = table(tree, "lbd-01-table-2")
     assert [float(line[i]) for i in (1, 4) for line in shown] == pytest.approx(list(numbers.loc[slopes, "published"]))
 
