@@ -1,11 +1,11 @@
 """The scoreboard of all reproduced documents: claims, and distances of tables from the published ones."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from longpipe.analysis.claims import Verdict
 from longpipe.papers import PAPERS
 from longpipe.papers.paper import Distance
+from longpipe.report.evidence import decisive
 from longpipe.report.parameters import differences
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section, number
 from longpipe.report.results import Results
@@ -72,23 +72,13 @@ def _claims(folders: list[Results]) -> Grid:
         for claim in results.claims:
             link = f"#{claim['id']}"
             verdict = Cell(claim["verdict"], mark=claim["verdict"])
-            rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(_decisive(claim))))
+            rows.append((Cell(claim["id"], link=link), Cell(claim["text"]), verdict, Cell(decisive(claim))))
     note = "Below, each claim has all of its conditions."
     return Grid("all-claims", "Claims", columns, tuple(rows), note=note, stacked=True)
 
 
 def _settings(folders: list[Results]) -> Grid:
     return differences(results.document for results in folders)
-
-
-def _decisive(claim: Mapping[str, Any]) -> str:
-    """Returns the decisive condition, the first one with the claim's verdict, as text with its interval."""
-    lines: list[str] = claim["evidence"].split("; ")
-    chosen = [i for i, condition in enumerate(claim["conditions"]) if condition["verdict"] == claim["verdict"]]
-    if len(lines) != len(claim["conditions"]) or not chosen:
-        return str(claim["evidence"])
-    more = f" (and {len(chosen) - 1} more like it)" if len(chosen) > 1 else ""
-    return lines[chosen[0]] + more
 
 
 def _distances(folders: list[Results]) -> Grid:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.papers.statements import counts, statements
+from longpipe.report.evidence import decisive
 from longpipe.report.parts import Cell, Column, Grid
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 def grid(results: Results) -> Grid:
     """Returns a table with a row per statement: where it stands, the verdict, the claims and their evidence."""
     verdicts = _verdicts(results)
-    evidence = {claim["id"]: str(claim["evidence"]) for claim in results.claims}
+    evidence = {claim["id"]: decisive(claim) for claim in results.claims}
     notes = {claim["id"]: str(claim.get("note", "")) for claim in results.claims}
     columns = (
         Column("statement"),

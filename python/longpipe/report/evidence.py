@@ -1,0 +1,14 @@
+"""The evidence of a claim in one line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def decisive(claim: Mapping[str, Any]) -> str:
+    """Returns the decisive condition, the first one with the claim's verdict, as text with its interval."""
+    lines: list[str] = claim["evidence"].split("; ")
+    chosen = [i for i, condition in enumerate(claim["conditions"]) if condition["verdict"] == claim["verdict"]]
+    if len(lines) != len(claim["conditions"]) or not chosen:
+        return str(claim["evidence"])
+    more = f" (and {len(chosen) - 1} more like it)" if len(chosen) > 1 else ""
+    return lines[chosen[0]] + more
