@@ -20,7 +20,7 @@ BOUNDS: list[tuple[str, tuple[str, str], tuple[str, str], dict[str, object]]] = 
     ("tcp.timer.max_rto", ("30 ticks", "100000 ticks"), ("0 ticks", "1000001 ticks"), {}),
     ("tcp.timer.max_rto", ("1 s", "100000 s"), ("0 s", "100000000000000001 ps"), FINE),
     ("tcp.ack.timeout", ("1 ps", "1000 s"), ("0 s", "1000000000000001 ps"), {"tcp.ack": "delayed"}),
-    ("network.vbr.period", ("1 us", "1000000 s"), ("0 s", "1000000000000000001 ps"), VBR),
+    ("network.vbr.period", ("1400 ns", "1000000 s"), ("0 s", "1000000000000000001 ps"), VBR),
     ("network.vbr.phase", ("0 s", "1000000 s"), ("-1 ps", "1000000000000000001 ps"), VBR),
     ("traffic.cycle", ("1 ms", "100000 s"), ("999 us", "100000000000000001 ps"), WEB),
     (

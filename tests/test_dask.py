@@ -123,7 +123,7 @@ def test_a_scheduler_that_cannot_be_reached_is_named_within_10_s(address: str) -
 
 
 def test_a_scheduler_file_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"executor: dask:///.*none\.json: .*No such file"):
+    with pytest.raises(ScenarioError, match=r"executor: dask:///.*none\.json: .*no such file"):
         outcomes(f"dask://{tmp_path}/none.json", [(SHORT, 1)])
 
 

@@ -36,7 +36,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "timeouts": "timeouts that no loss of data explains",
     "marks": "a queue marked packets, and the window fell",
     "slow start": "the run is too short for its round trip",
-    "congestion": "congestion control held back, though no loss reduced the window",
+    "congestion": "congestion control held back without a loss",
     "application": "there was nothing more to send",
 }
 # Limit that a loss shows, by the cause that the core gives to a reduction of the window.
