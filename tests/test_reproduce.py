@@ -43,7 +43,7 @@ def found(out: Path) -> Iterator[Reproduction]:
 
 
 def test_a_directory_holds_report_tables_runs_and_figures(out: Path) -> None:
-    figures = {f"tables-{table}.{kind}" for table in ("1-2", "3-4") for kind in ("png", "svg")}
+    figures = {f"{name}.{kind}" for name in ("network", "tables-1-2", "tables-3-4") for kind in ("png", "svg")}
     assert {path.name for path in out.iterdir()} == {*WRITTEN, "runs.csv", "tables.csv", *figures}
 
 

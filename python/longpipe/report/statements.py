@@ -34,11 +34,11 @@ def grid(results: Results) -> Grid:
     rows = []
     for one in statements(results.document):
         verdict = one.verdict(verdicts) or "no verdict"
-        decisive = [claim for claim in one.claims if verdicts.get(claim) == verdict]
-        words = [evidence.get(claim, "") for claim in decisive[:1]]
-        words += [notes.get(claim, "") for claim in decisive[:1]] + [one.reason]
+        deciding = [claim for claim in one.claims if verdicts.get(claim) == verdict]
+        words = [evidence.get(claim, "") for claim in deciding[:1]]
+        words += [notes.get(claim, "") for claim in deciding[:1]] + [one.reason]
         words += [f"{claim} {verdicts.get(claim, 'is not judged')}." for claim in one.beside]
-        link = f"#{(decisive or one.claims)[0]}" if one.claims else ""
+        link = f"#{(deciding or one.claims)[0]}" if one.claims else ""
         rows.append(
             (
                 Cell(one.id),
