@@ -147,4 +147,8 @@ def main() -> NoReturn:
         errors.print(f"run failed: {type(error).__name__}: {plain(shortened(str(error)))}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
+    if status == INTERRUPTED:
+        # Typer turns a KeyboardInterrupt within a command into this status.
+        leave_at_once()
+        errors.print("interrupted")
     sys.exit(status or 0)
