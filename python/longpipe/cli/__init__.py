@@ -113,6 +113,16 @@ def help_(
     app([*(command or []), "--help"], prog_name="longpipe", standalone_mode=False)
 
 
+def _run() -> int | None:
+    """Runs the command and returns the status of an early exit; raises errors of the command line like any other."""
+    with bash.whole_words(), kept_apart():
+        status: int | None = app(prog_name="longpipe", standalone_mode=False)
+    if status == INTERRUPTED:
+        # Typer turns a KeyboardInterrupt within a command into this status.
+        raise KeyboardInterrupt
+    return status
+
+
 def main() -> NoReturn:
     """Runs the command line; every error is one line per problem on stderr, never a traceback."""
     errors = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -124,9 +134,7 @@ def main() -> NoReturn:
         sys.exit(status)
 
     try:
-        # Errors of the command line itself are told like any other; what comes back is the status of an early exit.
-        with bash.whole_words(), kept_apart():
-            status = app(prog_name="longpipe", standalone_mode=False)
+        status = _run()
     except UsageError as error:
         # A command alone shows its help, which is no mistake to tell of.
         tell(filter(None, [told(error)]), BAD_INPUT)
@@ -147,8 +155,4 @@ def main() -> NoReturn:
         errors.print(f"run failed: {type(error).__name__}: {plain(shortened(str(error)))}", markup=False)
         errors.print("LONGPIPE_TRACEBACK=1 shows where.")
         sys.exit(FAILED)
-    if status == INTERRUPTED:
-        # Typer turns a KeyboardInterrupt within a command into this status.
-        leave_at_once()
-        errors.print("interrupted")
     sys.exit(status or 0)
