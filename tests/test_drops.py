@@ -14,6 +14,22 @@ TRUNK = "switch1->switch2"
 MSS = 1000
 
 
+# Two outages of the trunk, which lose whatever they meet.
+OUTAGES: dict[str, Any] = {
+    "network.return_path": {"kind": "moving"},
+    "network.path": {
+        "kind": "moving",
+        "outages": {
+            "intervals": [["100 ms", "150 ms"], ["300 ms", "400 ms"]],
+            "arriving": "drop",
+            "waiting": "drop",
+            "in_service": "drop",
+            "in_flight": "drop",
+        },
+    },
+}
+
+
 def transfer(**changes: object) -> Result:
     """One flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run; ACKs are immediate."""
     fields: dict[str, object] = {
@@ -66,16 +82,7 @@ PATHS: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"overflow", "injected_loss"},
     ),
     "outages": (
-        {
-            "network.return_path": {"kind": "moving"},
-            "network.path": {
-                "kind": "moving",
-                "outages": {
-                    "intervals": [["100 ms", "150 ms"], ["300 ms", "400 ms"]],
-                    "arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop",
-                },
-            },
-        },
+        OUTAGES,
         {"outage"},
     ),
     "cells that overflow": ({"framing": "aal5", "switch.buffer": "60 cells"}, {"overflow", "partial_frame"}),
@@ -96,17 +103,7 @@ PATHS: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"injected_loss"},
     ),
     "cells and outages": (
-        {
-            "framing": "aal5",
-            "network.return_path": {"kind": "moving"},
-            "network.path": {
-                "kind": "moving",
-                "outages": {
-                    "intervals": [["100 ms", "150 ms"], ["300 ms", "400 ms"]],
-                    "arriving": "drop", "waiting": "drop", "in_service": "drop", "in_flight": "drop",
-                },
-            },
-        },
+        {"framing": "aal5", **OUTAGES},
         {"outage", "partial_frame"},
     ),
 }  # fmt: skip

@@ -210,7 +210,7 @@ impl Control for Flow {
             retransmission: u32::from(sent.again),
             app_limited: u32::from(sent.app_limited),
         };
-        // SAFETY: as in `on_start`.
+        // SAFETY: the state is of this object, the structures are those of the interface.
         heartbeat::during(|| unsafe { on_sent(self.state, &told, &seen, &mut answer) });
         self.pacing(&answer, flight, sent.now)
     }
@@ -230,7 +230,7 @@ impl Control for Flow {
             has_sack_blocks: u32::from(sample.has_sack_blocks),
             reserved: 0,
         };
-        // SAFETY: as in `on_start`.
+        // SAFETY: the state is of this object, the structures are those of the interface.
         heartbeat::during(|| unsafe { on_sample(self.state, &told, &seen) });
     }
 
@@ -269,7 +269,7 @@ impl Control for Flow {
             reserved: 0,
         };
         let on_ack = self.object.control().on_ack.expect("checked when it was loaded");
-        // SAFETY: as in `on_start`.
+        // SAFETY: the state is of this object, the structures are those of the interface.
         heartbeat::during(|| unsafe { on_ack(self.state, &told, &seen, &mut answer) });
         self.take(&answer, flight, ack.now)
     }
@@ -289,7 +289,7 @@ impl Control for Flow {
             app_limited: u32::from(lost.app_limited),
             reserved: 0,
         };
-        // SAFETY: as in `on_start`.
+        // SAFETY: the state is of this object, the structures are those of the interface.
         heartbeat::during(|| unsafe { on_lost(self.state, &told, &seen) });
     }
 
@@ -302,7 +302,7 @@ impl Control for Flow {
             Cause::Mark { abe: true } => 3,
         };
         let on_reduction = self.object.control().on_reduction.expect("checked when it was loaded");
-        // SAFETY: as in `on_start`.
+        // SAFETY: the state is of this object, the structures are those of the interface.
         heartbeat::during(|| unsafe { on_reduction(self.state, cause, &seen, &mut answer) });
         self.take(&answer, flight, now)
     }
@@ -310,7 +310,7 @@ impl Control for Flow {
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
         let (seen, mut answer) = (shown(flight, now), unchanged(flight));
         if let Some(on_recovered) = self.object.control().on_recovered {
-            // SAFETY: as in `on_start`.
+            // SAFETY: the state is of this object, the structures are those of the interface.
             heartbeat::during(|| unsafe { on_recovered(self.state, c_int::from(spurious), &seen, &mut answer) });
         }
         self.take(&answer, flight, now)

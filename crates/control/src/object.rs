@@ -29,10 +29,10 @@ pub struct Object {
     _library: Library,
 }
 
-// SAFETY: `control` points into the library, which the object keeps loaded, and nobody writes there after `open`. Each
+// SAFETY: `control` points into the library, which the object keeps loaded and which does not change after `open`. Each
 // simulation has its own copy and runs on one thread at a time.
 unsafe impl Send for Object {}
-// SAFETY: likewise; what is shared between threads are reads of immutable data and `complaints`, which has a lock.
+// SAFETY: threads share only reads of `control`, which does not change after `open`, and `complaints`, which has a lock.
 unsafe impl Sync for Object {}
 
 impl Object {
@@ -165,9 +165,9 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
     if let Some(parameters) = control.parameters {
         // SAFETY: the interface has it return null or a list that an entry without a name ends.
         let mut next = heartbeat::during(|| unsafe { parameters() });
-        // SAFETY: as above; the list stays valid while the object is loaded.
+        // SAFETY: the list ends with an entry without a name, and stays valid while the object is loaded.
         while !next.is_null() && !unsafe { (*next).name }.is_null() {
-            // SAFETY: as above.
+            // SAFETY: the entry belongs to the list, which stays valid while the object is loaded.
             listed.push((text(unsafe { (*next).name }), next));
             // SAFETY: the entry is not the last one.
             next = unsafe { next.add(1) };

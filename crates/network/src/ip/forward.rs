@@ -322,8 +322,8 @@ impl Ip {
         None
     }
 
-    /// A packet did not go on as it is: it was lost, or is held where the queue is served; if it goes on, when it arrives downstream,
-    /// and maybe marked.
+    /// Slow path for a packet that the port did not forward unchanged: it was marked, dropped, or queued. Returns when it arrives
+    /// downstream if it was only marked.
     #[inline(never)]
     fn mark_or_hold<P: Probe>(
         &mut self,

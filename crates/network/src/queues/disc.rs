@@ -18,7 +18,7 @@ pub struct PortState {
 }
 
 impl PortState {
-    /// Whether a packet of `bytes` exceeds the limit where so many packets and bytes wait.
+    /// Returns whether a packet of `bytes` bytes would exceed the limit of a queue that holds the given packets and bytes.
     pub fn is_full(&self, (packets, bytes_waiting): (u64, u64), bytes: u64) -> bool {
         packets >= self.room_packets || bytes_waiting + bytes > self.room_bytes
     }

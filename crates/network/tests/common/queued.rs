@@ -41,7 +41,7 @@ impl Queued for Packet {
     }
 }
 
-/// A port at a time, with room for so many packets.
+/// Returns the state of a port at `now` whose buffer holds `room_packets` packets.
 pub fn port(now: Time, room_packets: u64) -> PortState {
     PortState {
         now,

@@ -339,8 +339,8 @@ impl EgressQueue {
         self.drops.note(now, packet, DropCause::Outage);
     }
 
-    /// Counts packets, of so many bytes and so long each, that came one by one where the port was empty and idle; the last one at `now`,
-    /// and has yet to leave.
+    /// Counts `packets` that arrived one by one at an empty, idle port, each of `bytes` bytes and with a transmission time of `lasted`.
+    /// The last one arrived at `now` and is still being transmitted.
     pub fn count_passed(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
         let before = packets - 1;
         self.report.packets_in += packets;

@@ -95,7 +95,8 @@ fn three() -> Vec<Packet> {
         .collect()
 }
 
-/// Arrivals at one server with room for so many packets; what left, and when its service began.
+/// Serves `arrivals` with one server and a buffer of `room` packets. Returns the events, and each departed packet with the start of its
+/// service.
 fn serve(arrivals: &[Packet], room: u64, queue: &mut impl QueueDisc<Packet>) -> (Vec<Event>, Vec<(Packet, Time)>) {
     let (mut events, mut left, mut busy_until) = (vec![], vec![], None::<Time>);
     let mut arrivals = arrivals.iter().copied().peekable();
