@@ -64,7 +64,7 @@ def against_buffer(found: Reproduction, metric: str) -> Figure:
     knees = ", ring: 95 % of the line's best" if metric == "efficiency" else ""
     figure.suptitle(
         f"buf-97: SACK and Selective Drop; line: mean of {found.seeds} seeds, 95 % interval; "
-        f"cross: all start at once{knees}"
+        f"cross: one run without random numbers{knees}"
     )
     return figure
 
