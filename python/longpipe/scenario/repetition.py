@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol
 
+from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
 from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 # PIE's default interval of 15 ms allows 173 days.
 MOST_REPETITIONS: Final = 10**9
-CELL_BITS: Final = 424
 # An RTO doubles at most this often: MAX_BACKOFF in crates/tcp/src/timer.rs.
 MAX_BACKOFF: Final = 6
 
