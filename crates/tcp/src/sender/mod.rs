@@ -1,8 +1,8 @@
 //! The sending end point.
 
 mod acks;
-mod happenings;
 mod in_order;
+mod journal_entries;
 pub(crate) mod opening;
 mod records;
 mod standing;
