@@ -332,7 +332,7 @@ mod tests {
     }
 
     proptest! {
-        /// Steps: set an entity some time ahead (short, within the wheel, or far), or take events out.
+        /// Operations: set an entity's event at a short or long distance, or pop events.
         #[test]
         fn it_agrees_with_a_sorted_list(
             interval in 1u64..1000,

@@ -39,19 +39,19 @@ impl Key {
         }
     }
 
-    /// Time of the event.
+    /// Returns the time of the event.
     #[inline]
     pub fn time(self) -> Time {
         Time(self.time)
     }
 
-    /// Order among simultaneous events.
+    /// Returns the order among simultaneous events.
     #[inline]
     pub fn order(self) -> Order {
         self.rank >> ENTITY_BITS
     }
 
-    /// Entity of the event.
+    /// Returns the entity of the event.
     #[inline]
     pub fn entity(self) -> Entity {
         self.rank as u32 & (MAX_ENTITIES as u32 - 1)

@@ -1,11 +1,11 @@
-//! Lost packets: one record for each, whatever lost it.
+//! Records of lost packets, with the cause of each loss.
 
 use crate::hosts::foreign::{Fate, Outcome};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
 use strum::VariantNames;
 
-/// Why a packet was lost.
+/// Cause of a packet loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 #[repr(u8)]
@@ -31,20 +31,20 @@ pub enum DropCause {
 /// A lost packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// When it was lost. An outage to come is known in advance, so that this may be later than now.
+    /// Time of the loss. Outages are known in advance, so that it may lie in the future.
     pub time: Time,
-    /// The link at whose port or on whose wire it was lost.
+    /// Link at whose port or on whose wire it was lost.
     pub link: Link,
-    /// Its flow.
+    /// Flow of the packet.
     pub flow: Flow,
-    /// First byte of the TCP data that it carried; `None` for ACKs, requests and datagrams.
+    /// First byte of the packet's TCP data; `None` for ACKs, requests and datagrams.
     pub sequence: Option<u64>,
-    /// Why.
+    /// Cause of the loss.
     pub cause: DropCause,
 }
 
 impl Dropped {
-    /// The record of a packet that was lost at a link.
+    /// Creates the record of a packet that was lost at a link.
     pub(crate) fn new(time: Time, link: Link, packet: &Packet, cause: DropCause) -> Dropped {
         Dropped {
             time,
@@ -56,7 +56,7 @@ impl Dropped {
     }
 }
 
-/// Packets that a port has lost since its engine last took them.
+/// Packets that a port has lost and that its engine has not collected yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drops(Vec<(Time, Packet, DropCause)>);
 
@@ -66,19 +66,19 @@ impl Drops {
         self.0.push((time, *packet, cause));
     }
 
-    /// Takes all of them, in the order in which they were noted.
+    /// Removes and returns all packets, in the order in which they were noted.
     pub fn take(&mut self) -> Vec<(Time, Packet, DropCause)> {
         std::mem::take(&mut self.0)
     }
 
-    /// Whether there are none.
+    /// Whether no packet has been noted.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Reports external packets among those lost at a link; returns their number.
+/// Reports external packets among those lost at a link. Returns their number.
 pub(crate) fn report_external(
     lost: &[(Time, Packet, DropCause)],
     now: Time,

@@ -35,7 +35,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Processes up to `events` events. Returns false once the run has ended.
     pub fn advance(&mut self, mut events: u64) -> bool {
-        // Counting down is cheapest.
+        // Counting down to zero needs the fewest instructions.
         while events > 0 {
             events -= 1;
             if !self.step() {
@@ -117,7 +117,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    /// Why the window of each flow's sender was reduced, until the flow was complete.
+    /// Returns the causes of the window reductions of each flow's sender, until the flow was complete.
     pub fn reductions(&self) -> Vec<Reductions> {
         let of_flow = |flow: &Connection| flow.sender.reductions(flow.completion.unwrap_or(self.hosts.clock.now));
         self.hosts.flows.iter().map(of_flow).collect()

@@ -157,7 +157,7 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.report())
     }
 
-    /// Why the window of each flow's sender was reduced, by flow.
+    /// Returns the causes of the window reductions of each flow's sender.
     pub fn reductions(&self) -> Vec<Reductions> {
         of!(&self.0, run => run.reductions())
     }

@@ -1,5 +1,5 @@
-//! Cell by cell: a cell has an event wherever it may meet the cells of another wire. Past the last such place it goes
-//! on at once, port by port, each at the time at which it arrives there, and only its frame has an event.
+//! Cell-by-cell simulation. A cell has an event at each port where it may meet cells of another wire. Behind the last such
+//! port it is advanced through all further ports at once, with its arrival time at each, and only its frame has an event.
 
 use super::aal5::{frame_cells, Cell};
 use super::interface::Off;
@@ -16,7 +16,7 @@ use crate::scenario::topology::Step;
 use longpipe_events::Time;
 
 impl Atm {
-    /// What a wire brings next reaches its far end: a frame its host, a cell its switch.
+    /// Handles the next arrival at the end of a wire: a frame at its host, or a cell at its switch.
     #[inline(always)]
     pub(super) fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         loop {
@@ -57,7 +57,8 @@ impl Atm {
         }
     }
 
-    /// A cell reaches the far end of a link at `at`, and from there whatever it reaches without meeting another wire.
+    /// Processes a cell's arrival at the end of a link at `at`, and advances it up to the next port where it may meet other
+    /// cells.
     #[inline(always)]
     pub(super) fn carry<P: Probe>(&mut self, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
         let mut host = self.links[link.index()].end.host;
@@ -103,7 +104,8 @@ impl Atm {
         self.reach_host(hosts, link, at, cell);
     }
 
-    /// A cell of VC `local` reaches at `at` the port of a link that moves; when it arrives at its other end, if no event waits for that.
+    /// Processes the arrival of a cell of VC `local` at the port of a time-varying link at `at`. Returns the cell's arrival
+    /// time at the other end, if it needs no event.
     #[inline(never)]
     fn carry_moving<P: Probe>(
         &mut self,
@@ -137,7 +139,7 @@ impl Atm {
         (arrival <= hosts.clock.end).then_some(arrival)
     }
 
-    /// Hands a frame to the interface of a host whose link moves: its cells come there one after the other at `ready`.
+    /// Accepts a frame at the interface of a host with a time-varying link; its cells arrive there back to back at `ready`.
     #[inline(never)]
     pub(super) fn send_moving<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, packet: Packet, ready: Time) {
         let (vc, frame, step) = (packet.vc(), packet.frame(), packet.step());
@@ -165,7 +167,7 @@ impl Atm {
         }
     }
 
-    /// A cell will have reached a host at `at`; a frame that it completes is delivered then.
+    /// Delivers a cell to a host at `at`, which may lie in the future; a frame that it completes is delivered then.
     #[inline(never)]
     pub(super) fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: Cell) {
         let Cell { vc, frame, .. } = cell;
@@ -186,7 +188,7 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, &options, UNKNOWN);
     }
 
-    /// At the end of the run, tells who watches of cells that have left a host and not arrived.
+    /// Reports, at the end of the run, cells that have left a host but not arrived.
     pub(super) fn watch_wires<P: Probe>(&self, hosts: &mut Hosts<P>) {
         if hosts.probe.is_idle() || !hosts.probe.wants_cells() {
             return;
@@ -203,7 +205,7 @@ impl Atm {
     }
 }
 
-/// Takes what a frame carries off its circuit.
+/// Removes the contents of a frame from its circuit.
 #[inline(always)]
 fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Options) {
     let (state, on_data_circuit) = (&mut flows[vc.flow().index()], !vc.is_back());

@@ -1,4 +1,4 @@
-//! The train engine in a run: frames go by their first and their last cell.
+//! Event handling of the train engine: a frame is represented by its first and last cell.
 
 use super::aal5::{frame_cells, CELL_BITS};
 use super::by_sweeps;
@@ -18,8 +18,8 @@ use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
 
 impl Atm {
-    /// Hands a packet of this circuit to its host's interface as a frame, in answer to one that left its trunk at `since`; an
-    /// ACK whose place is certain has yet to go on.
+    /// Passes a packet to its host's interface as a frame. `since` is the departure time from the trunk of the packet that
+    /// it answers. Returns the packet if it is an ACK whose order is proven and the caller must forward it.
     #[inline(always)]
     pub(crate) fn send_frame<P: Probe>(
         &mut self,
@@ -55,7 +55,7 @@ impl Atm {
         None
     }
 
-    /// A frame waits for its turn at its host's interface, or goes to ports that sweep.
+    /// Queues a frame at its host's interface, or passes it to the ports that sweep.
     #[inline(never)]
     fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: Frame, options: &Options) {
         let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
@@ -80,7 +80,7 @@ impl Atm {
         }
     }
 
-    /// A host begins to send a frame, or will soon: its port and the loop learn when its cells arrive there.
+    /// Announces the cells of a frame that has its slots to its port and to the main loop.
     #[inline(always)]
     pub(crate) fn announce<P: Probe>(&mut self, hosts: &Hosts<P>, packet: Packet, cells: u16, sent: Accepted) {
         let Step { link, local } = self.topology.steps[packet.step() as usize];
@@ -118,14 +118,14 @@ impl Atm {
         self.under_way.insert(lane, edge, |one, other| rank(one) < rank(other));
     }
 
-    /// Handles the first edge under way, if it comes before all other events and not after the end.
+    /// Handles the first edge in transit if it precedes all other events and the end of the run. Returns whether it did.
     #[inline(always)]
     pub(super) fn advance_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.under_way.first();
         if time > hosts.clock.until {
             return false;
         }
-        // What ports do at one instant depends on nothing else at that instant; only who watches sees an order.
+        // Simultaneous arrivals at different ports are independent; only a probe can observe their order.
         let sure = if hosts.probe.is_idle() {
             time <= hosts.clock.queue.lower_bound()
         } else {
@@ -135,7 +135,7 @@ impl Atm {
             return self.advance_tied_edge(hosts);
         }
         match lane {
-            // In a browser what is small counts, too.
+            // On wasm32 optimise for size.
             _ if cfg!(target_family = "wasm") => self.take_edge_apart(hosts, lane),
             0 => self.take_edge_of::<P, 0>(hosts),
             1 => self.take_edge_of::<P, 1>(hosts),
@@ -145,13 +145,14 @@ impl Atm {
         true
     }
 
-    /// Lanes have code of their own, so that the processor foretells the next one rather than wait for its time.
+    /// Handles the next edge of a lane. Each lane has code of its own, so that the processor predicts its branches
+    /// separately.
     #[inline(never)]
     fn take_edge_of<P: Probe, const LANE: usize>(&mut self, hosts: &mut Hosts<P>) {
         self.take_edge(hosts, LANE);
     }
 
-    /// The same where something else may come at that instant, or before it.
+    /// Handles the first edge if an event may be simultaneous with it or precede it.
     #[inline(never)]
     fn advance_tied_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (_, time, _) = self.under_way.first();
@@ -174,7 +175,7 @@ impl Atm {
         first
     }
 
-    /// The same in a function of its own, for who comes seldom.
+    /// Handles an edge out of line, for rare callers.
     #[inline(never)]
     pub(crate) fn take_edge_apart<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         self.take_edge(hosts, lane);
@@ -188,7 +189,7 @@ impl Atm {
         }
     }
 
-    /// The last cell of a frame reaches its port, or the first one.
+    /// Processes the arrival of a frame's last cell, or first cell, at its port.
     #[inline(always)]
     fn on_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>, edge: Edge) {
         let Edge {
@@ -234,7 +235,7 @@ impl Atm {
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    /// A frame has its place on a link, at whose end it arrives at `at`; for what answers it, it left at `since`.
+    /// Records a frame's departure onto a link, at whose end it arrives at `at`. `since` is its departure from its trunk.
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
@@ -249,7 +250,7 @@ impl Atm {
         }
     }
 
-    /// The same of a packet that has options, which wait with the frames under way.
+    /// As `leave`, for a packet with options, which are kept with the frames in transit.
     #[inline(never)]
     pub(crate) fn leave_with_options<P: Probe>(
         &mut self,
@@ -261,7 +262,8 @@ impl Atm {
         self.leave(hosts, packet, leaving, &options);
     }
 
-    /// A whole frame reaches the end of a link at `at`, and from there its host; it left its trunk at `since`.
+    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `since` is its departure from
+    /// its trunk.
     #[inline(always)]
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
@@ -285,7 +287,8 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, since)
     }
 
-    /// A whole frame will have reached a host at `at`; it left its trunk at `since`. In a browser what is small counts, too.
+    /// Queues a whole frame that arrives at its host at `at`. `since` is its departure from its trunk. On wasm32 not
+    /// inlined, to reduce code size.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     pub(super) fn await_delivery<P: Probe>(
@@ -325,7 +328,7 @@ impl Atm {
         None
     }
 
-    /// The link that corrupted a frame whose cells have all come, if any did.
+    /// Returns the link that corrupted a completely arrived frame, if any.
     #[cold]
     fn corrupting_link(&mut self, packet: &Packet) -> Option<Link> {
         let cells = frame_cells(u32::from(packet.bytes()));
@@ -333,7 +336,7 @@ impl Atm {
         link.map(Link::new)
     }
 
-    /// The first frame due on a link reaches its host.
+    /// Delivers the first frame due on a link to its host.
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = Options::NONE;
         if let Some(next) = self.links[link.index()].deliveries.pop(&mut options) {
@@ -341,7 +344,7 @@ impl Atm {
         }
     }
 
-    /// Puts the arrival of a link's head cell on the event queue.
+    /// Schedules the arrival event of a link's head cell.
     #[inline]
     pub(crate) fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         if let Some((time, order)) = self.next_arrival(link) {
@@ -349,7 +352,7 @@ impl Atm {
         }
     }
 
-    /// When a link's head cell arrives, and its rank among the events of that instant.
+    /// Returns the arrival time of a link's head cell, and its rank among simultaneous events.
     #[inline(always)]
     pub(super) fn next_arrival(&self, link: Link) -> Option<(Time, Order)> {
         let wire = &self.links[link.index()];
@@ -358,7 +361,7 @@ impl Atm {
     }
 }
 
-/// Rank of what reaches the end of a link at `time` among the events of that instant.
+/// Returns the rank among simultaneous events of an arrival at the end of a link at `time`.
 #[inline(always)]
 fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Order {
     if end.unshared {
@@ -368,7 +371,7 @@ fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Orde
     }
 }
 
-/// The port of trains that feeds a link.
+/// Returns the port of trains that feeds a link.
 #[inline(always)]
 pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
     let Feed::Trains(port) = &mut links[link.index()].feed else {
@@ -377,7 +380,7 @@ pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
     port
 }
 
-/// Place of a packet's cell that arrives at `time` among the events of that instant.
+/// Returns the rank among simultaneous events of a packet's cell that arrives at `time`.
 fn rank(topology: &Topology, ties: &TieRule, packet: &Packet, time: Time) -> (Order, Entity) {
     let link = topology.steps[packet.step() as usize - 1].link;
     (

@@ -1,4 +1,4 @@
-//! Ports that sweep in a run: what their hosts send goes to them, and what leaves the last one goes to its host.
+//! Event handling of ports that sweep: accepts frames from hosts, and delivers completed ones.
 
 use super::aal5::frame_cells;
 use super::interface::Frame;
@@ -10,14 +10,14 @@ use crate::observe::probe::Probe;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 
-/// A host's interface has given a frame its slots, whose first cell arrives downstream at `first`.
+/// Accepts a frame with assigned slots, whose first cell arrives downstream at `first`.
 pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, frame: Frame, first: Time, options: &Options) {
     if let Some((port, at)) = atm.sweeps.send(&frame, first, options) {
         hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
 }
 
-/// Time for a port to look what has come.
+/// Lets a port process the arrivals that are known by now.
 pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
     atm.sweeps.look(port, hosts.clock.now, hosts.clock.end);
     if atm.sweeps.have_lost() {
@@ -32,7 +32,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
         number += 1;
         let cells = |packet: Packet| frame_cells(u32::from(packet.bytes()));
         let mut options = Options::NONE;
-        // Frames before it that lost no cell were merged with one that did.
+        // Earlier frames without a lost cell of their own were merged with one that lost its last cell.
         let mut merged = Vec::new();
         let mut note = |frame, packet| merged.push((frame, packet));
         if let Some(packet) = atm.sweeps.take(&done, cells, &mut options, &mut note) {

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 pub(crate) struct LostFrames(Vec<BTreeSet<u32>>);
 
 impl LostFrames {
-    /// A frame lost a cell; true if it had lost none.
+    /// Records that a frame lost a cell. Returns whether it is the frame's first loss.
     pub(super) fn insert(&mut self, vc: Circuit, frame: u32) -> bool {
         if self.0.len() <= vc.index() {
             self.0.resize_with(vc.index() + 1, BTreeSet::new);
@@ -38,7 +38,7 @@ impl LostFrames {
 }
 
 impl Atm {
-    /// A cell is lost at the port of a link or on its wire, at an instant that may lie ahead.
+    /// Records the loss of a cell at the port of a link or on its wire, at a time that may lie in the future.
     #[cold]
     #[inline(never)]
     pub(super) fn lose_cell<P: Probe>(
@@ -54,7 +54,7 @@ impl Atm {
         }
     }
 
-    /// The last cell of a frame reached its host, where the frame is discarded unless it is `whole`.
+    /// Records that the last cell of a frame reached its host, which discards the frame unless it is `whole`.
     pub(super) fn end_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, at: Time, cell: &Cell, whole: bool) {
         let had_lost = self.lost_frames.pass(cell.vc, cell.frame);
         if !(whole || had_lost) {

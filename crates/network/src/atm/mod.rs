@@ -40,33 +40,34 @@ use plan::Plan;
 use sweeps::Sweeps;
 use vbr::on_off::Meter;
 
-/// The switches and links of a run, in either engine.
+/// Switches and links of a run, for cell-by-cell simulation and for trains.
 #[derive(Clone, Debug)]
 pub(crate) struct Atm {
     pub links: Vec<FedWire>,
     pub topology: Topology,
     pub ties: TieRule,
-    /// Frames that go by edges and have not reached their ports.
+    /// Frames represented by edges that have not reached their ports.
     pub under_way: UnderWay,
-    /// Whether the frames of a VC go by edges, by VC.
+    /// By VC: whether its frames are represented by edges.
     pub by_edges: Vec<bool>,
-    /// Whether what packets of a VC carry travels with their frames, by VC.
+    /// By VC: whether the contents of its packets are carried in the frames.
     pub travels: Vec<bool>,
     /// Ports that sweep.
     pub sweeps: Sweeps,
-    /// By VC of a flow.
+    /// By VC of a flow: reassembly state at the receiving host.
     pub reassemblers: Vec<Reassembler>,
-    /// Cell by cell, frames that have lost a cell.
+    /// Frames that have lost a cell, in cell-by-cell simulation.
     lost_frames: LostFrames,
     pub errors: FrameErrors,
-    /// Whether each link's port cannot hold a queue.
+    /// By link: whether its port cannot queue.
     pub transit: Vec<bool>,
     /// Far ends of the VBR circuits.
     pub meters: Vec<Meter>,
 }
 
 impl Atm {
-    /// The idle switches and links of a scenario; whether a probe watches, and that with every cell.
+    /// Creates idle switches and links of a scenario; the flags say whether a probe is attached and whether it observes
+    /// every cell.
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
@@ -104,7 +105,7 @@ impl Atm {
         }
     }
 
-    /// How far ahead most events are set.
+    /// Returns the typical distance between scheduling an event and the event.
     pub fn interval(&self, scenario: &Scenario) -> Span {
         let cell_by_cell = self
             .links

@@ -1,8 +1,8 @@
-//! All ports of a run that sweep, what is on its way to them, and when each has to look.
+//! All ports of a run that sweep, the cells in transit to them, and the times at which they are processed.
 //!
-//! A host's cells are known before they arrive by as long as a cell takes to its first port. A port's cells are known
-//! that much longer. So a port can be brought to any instant that is past, and a little beyond, if those before it are
-//! brought there first. It has to look no sooner than the first frame that it has not seen could reach its host.
+//! A host's cells are known in advance by the time a cell takes to its first port, and a port's cells even longer. A port
+//! can therefore be advanced to the current time, and slightly beyond, once the ports before it are. It must be processed no
+//! later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::Frame;
 use crate::atm::port::sweep::{Account, Done, LostCell, Run, Sink, Stream, SweepPort};
@@ -11,37 +11,37 @@ use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link, Options, Packet};
 use longpipe_events::Time;
 
-/// A port before another one.
+/// A port upstream of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// The port, which may be that one itself.
+    /// Number of the port; a port is also upstream of itself.
     pub port: u32,
-    /// No cell comes from the one to the other sooner after its arrival there [ps].
+    /// Minimum time between a cell's arrival at this port and its arrival at the other one [ps].
     pub latency: u64,
 }
 
-/// What is known of a port beside what it is.
+/// Upstream ports and lookahead of a port.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    /// Ports right before it.
+    /// Ports directly upstream.
     pub feeders: Vec<Before>,
-    /// It and all ports before it.
+    /// The port itself and all ports upstream.
     pub closure: Vec<Before>,
-    /// Cells that a host sends now arrive no sooner [ps].
+    /// Minimum time from a host's sending of a cell to the cell's arrival [ps].
     pub outlook: u64,
-    /// Least time from a cell's arrival to its host, of circuits with no further such port.
+    /// Minimum time from a cell's arrival to its arrival at its host, over circuits with no further port that sweeps [ps].
     pub lead: u64,
-    /// Everything that arrives before this was taken.
+    /// Time before which all arrivals have been processed [ps].
     swept: u64,
-    /// When it will look again; never, if nothing is on its way.
+    /// Time at which the port will be processed next; `NEVER` if nothing is in transit to it [ps].
     wakes: u64,
 }
 
-/// Never, or nothing.
+/// A time after all others [ps].
 const NEVER: u64 = u64::MAX;
 
 impl Reach {
-    /// Of a port that has not looked.
+    /// Creates the state of a port that has processed nothing.
     pub fn new(feeders: Vec<Before>, closure: Vec<Before>, outlook: u64, lead: u64) -> Reach {
         Reach {
             feeders,
@@ -54,25 +54,25 @@ impl Reach {
     }
 }
 
-/// A circuit that passes such ports.
+/// A circuit that passes ports that sweep.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// What is on its way to its first port over its host's link.
+    /// Stream of cells in transit to its first port over its host's link.
     pub stream: u32,
-    /// Its number there.
+    /// Number of the VC at its first port.
     pub local: u32,
-    /// Its last one.
+    /// Number of its last port.
     pub last: u32,
-    /// No cell comes from the first to its host sooner after its arrival there [ps].
+    /// Minimum time from a cell's arrival at the first port to its arrival at its host [ps].
     pub latency: u64,
-    /// The step after its last one.
+    /// Step of the circuit after its last port.
     pub step: u32,
     packets: Ring<Packet>,
     options: Ring<Options>,
 }
 
 impl Route {
-    /// With nothing on its way.
+    /// Creates a circuit with nothing in transit.
     pub fn new(stream: u32, local: u32, last: u32, latency: u64, step: u32) -> Route {
         Route {
             stream,
@@ -85,7 +85,7 @@ impl Route {
         }
     }
 
-    /// Takes the packet of a frame, and those before it, which were lost.
+    /// Removes and returns the packet of a frame; `lost` is invoked with earlier packets, which were lost.
     fn take(&mut self, frame: u32, options: &mut Options, mut lost: impl FnMut(u32, Packet)) -> Option<Packet> {
         loop {
             let number = self.packets.head() as u32;
@@ -112,17 +112,17 @@ pub struct Sweeps {
     reaches: Vec<Reach>,
     streams: Vec<Stream>,
     woken: Vec<Vec<u32>>,
-    /// By VC.
+    /// Routes by VC.
     routes: Vec<Option<Box<Route>>>,
     done: Vec<Done>,
-    /// Frames that lost a cell since they were last taken.
+    /// Cells lost since the latest `take_lost`.
     lost: Vec<LostCell>,
-    /// The port that is looking.
+    /// The port that is being processed.
     looking: u32,
 }
 
 impl Sweeps {
-    /// None of whose cells is on its way.
+    /// Creates the ports with nothing in transit.
     pub fn new(
         ports: Vec<SweepPort>,
         reaches: Vec<Reach>,
@@ -141,13 +141,14 @@ impl Sweeps {
         }
     }
 
-    /// Whether frames of a VC go so.
+    /// Whether the frames of a VC pass ports that sweep.
     #[inline(always)]
     pub fn carry(&self, vc: Circuit) -> bool {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
     }
 
-    /// A host sends a frame, whose first cell arrives at `first`: the port that has to look sooner for it, and when.
+    /// Accepts a host's frame, whose first cell arrives at `first`. Returns the port that must be processed earlier for it,
+    /// and the new time.
     #[inline]
     pub fn send(&mut self, sent: &Frame, first: Time, options: &Options) -> Option<(u32, Time)> {
         let Frame { packet, cells, .. } = *sent;
@@ -177,19 +178,19 @@ impl Sweeps {
         Some((route.last, Time(wakes)))
     }
 
-    /// A port takes what is known to arrive at it by `end`.
+    /// Lets a port process the arrivals by `end` that are known at `now`.
     pub fn look(&mut self, port: u32, now: Time, end: Time) {
         self.looking = port;
         let until = now.0.saturating_add(self.reaches[port as usize].outlook);
         self.sweep(port, until.min(end.0 + 1));
     }
 
-    /// Frames that have their slots at their last ports since, one by one.
+    /// Returns the `number`-th frame that has obtained its slots at its last port since.
     pub fn done(&self, number: usize) -> Option<Done> {
         self.done.get(number).copied()
     }
 
-    /// Takes the frames that lost a cell since the last call, each with its packet.
+    /// Returns the cells lost since the last call, each with its packet.
     pub fn take_lost(&mut self) -> Vec<(LostCell, Packet)> {
         let lost = std::mem::take(&mut self.lost);
         let packet = |one: LostCell| {
@@ -201,12 +202,12 @@ impl Sweeps {
         lost.into_iter().filter_map(packet).collect()
     }
 
-    /// Whether any frame lost a cell since the last call of `take_lost`.
+    /// Whether any cell was lost since the last call of `take_lost`.
     pub fn have_lost(&self) -> bool {
         !self.lost.is_empty()
     }
 
-    /// The port that was looking has told of all of them: when it looks again.
+    /// Completes the processing of a port. Returns the time of its next processing.
     pub fn rest(&mut self, port: u32) -> Option<Time> {
         self.done.clear();
         self.looking = u32::MAX;
@@ -222,7 +223,7 @@ impl Sweeps {
         (next != NEVER).then_some(Time(wakes))
     }
 
-    /// Brings a port, and those before it, to an instant before which all is known.
+    /// Advances a port, and those upstream, to a time before which all arrivals are known.
     fn sweep(&mut self, port: u32, until: u64) {
         let reach = &mut self.reaches[port as usize];
         if reach.swept >= until {
@@ -244,8 +245,8 @@ impl Sweeps {
         self.woken[port as usize] = woken;
     }
 
-    /// The packet of a frame and the step that it takes next, if all its cells are there; its options, if it has any.
-    /// `lost` is called with the earlier frames that are lost.
+    /// Returns the packet of a frame, whose options it writes, and the frame's next step, if all its cells arrived. `lost`
+    /// is invoked with earlier frames, which were lost.
     pub fn take(
         &mut self,
         done: &Done,
@@ -263,25 +264,25 @@ impl Sweeps {
         Some(route.take(done.frame, options, lost)?.at_step(step))
     }
 
-    /// Takes everything that arrives by `end`, the end of the run.
+    /// Processes all arrivals by `end`, the end of the run.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sweep(port as u32, end.0 + 1));
         self.done.clear();
         self.lost.clear();
     }
 
-    /// The link of each port, its slots and the delay behind it, and its counters at the end of the run.
+    /// Returns link and counters of each port at the end of the run.
     pub fn accounts(&self, now: Time) -> impl Iterator<Item = (Link, Account)> + '_ {
         self.ports.iter().map(move |port| (port.link(), port.account(now)))
     }
 
-    /// Cells of each host's link that have not arrived by the end of the run.
+    /// Returns the number of cells on each host's link that have not arrived by the end of the run.
     pub fn unread(&self) -> impl Iterator<Item = (Link, u64)> + '_ {
         let ports = self.ports.iter();
         ports.flat_map(|port| port.unread(&self.streams))
     }
 
-    /// What a port's VC `local` has brought to the ports behind it.
+    /// Returns the cells of a port's VC `local` that entered the ports behind it.
     pub fn passed_on(&self, port: u32, local: u32) -> Passed {
         let port = &self.ports[port as usize];
         let (grid, delay) = port.slots();
@@ -296,7 +297,7 @@ impl Sweeps {
         }
     }
 
-    /// The last such port of each VC, and its step there.
+    /// Returns by VC its last port that sweeps, and its step there.
     pub fn last_ports(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.routes.iter().flatten().map(|route| (route.last, route.step - 1))
     }

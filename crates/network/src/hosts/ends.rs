@@ -1,4 +1,4 @@
-//! What end points do with the packets that reach them, and what they send.
+//! Processing of arriving packets by end points, and sending of data and ACKs.
 
 use super::{asking, datagrams, foreign, relay, Hosts};
 use crate::clock::{Actor, START, UNKNOWN};
@@ -9,11 +9,12 @@ use crate::packets::{Circuit, Flow, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// In a browser what is small counts, too: what comes seldom goes by functions that all share.
+/// Whether to optimise for size: on wasm32 rare cases share one out-of-line function.
 const SMALL: bool = cfg!(target_family = "wasm");
 
 impl<P: Probe> Hosts<P> {
-    /// Gives a packet to its end point, now; it left its trunk at `since`. What the medium says of the ACK that answers it.
+    /// Delivers a packet to its end point at the current time; `since` is its departure from its trunk. Returns the medium's
+    /// answer for the ACK that this causes.
     #[inline(always)]
     pub fn receive<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options, since: Time) -> M::Certain {
         let flow = packet.vc().flow();
@@ -36,7 +37,7 @@ impl<P: Probe> Hosts<P> {
         self.receive_in_full(medium, packet, options, since)
     }
 
-    /// The same for who comes seldom, or is watched.
+    /// As `receive`, out of line, for rare callers and for observed runs.
     #[inline(always)]
     pub fn receive_apart<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         if SMALL {
@@ -46,7 +47,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// The same, whatever the packet.
+    /// As `receive`, for any kind of packet.
     #[inline(never)]
     pub fn receive_in_full<M: Medium>(
         &mut self,
@@ -67,7 +68,7 @@ impl<P: Probe> Hosts<P> {
         M::Certain::default()
     }
 
-    /// The same of a packet that is neither a flow's data nor an ACK of them.
+    /// Delivers a packet that is neither data of a flow nor an ACK of them.
     #[inline(never)]
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
@@ -82,7 +83,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Data that their receiver has taken are acknowledged by a packet without options.
+    /// Acknowledges data that the receiver has taken in order, by a packet without options.
     #[inline(always)]
     fn acknowledge<M: Medium>(
         &mut self,
@@ -108,7 +109,7 @@ impl<P: Probe> Hosts<P> {
         medium.send(self, Circuit::of_acks(flow), frame, &PlainAck(acknowledgement), since)
     }
 
-    /// Data reach their receiver.
+    /// Delivers data to their receiver.
     #[inline(always)]
     fn on_data<M: Medium>(
         &mut self,
@@ -129,7 +130,7 @@ impl<P: Probe> Hosts<P> {
         self.send_ack(medium, flow, since)
     }
 
-    /// An ACK reaches the sender.
+    /// Delivers an ACK to the sender.
     #[inline(always)]
     fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, frame: u32, ack: &AckSegment) {
         let now = self.clock.now;
@@ -141,14 +142,14 @@ impl<P: Probe> Hosts<P> {
         self.send_on(medium, flow);
     }
 
-    /// A flow's application will begin.
+    /// Schedules the start of a flow's application.
     pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let start = self.flows[flow.index()].start;
         self.clock.set(Actor::Start(flow), start, START);
         self.foresee(medium, Circuit::of_data(flow), start, START);
     }
 
-    /// A flow's application begins, or asks again.
+    /// Starts a flow's application, or issues a client's next request.
     pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.foresee_nothing(Circuit::of_data(flow));
         if self.flows[flow.index()].requests.is_some() {
@@ -165,7 +166,7 @@ impl<P: Probe> Hosts<P> {
         self.send_data(medium, flow);
     }
 
-    /// Sends what the window allows and looks after the retransmission timer.
+    /// Sends the data that the window allows, and re-arms the retransmission timer.
     #[inline(never)]
     pub fn send_data<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.send_on(medium, flow);
@@ -197,7 +198,7 @@ impl<P: Probe> Hosts<P> {
         self.arm_sending_host(medium, flow);
     }
 
-    /// Sends the ACK that is due, of data that left their trunk at `since`, and looks after the delayed-ACK timer.
+    /// Sends the ACK that is due for data that left their trunk at `since`, and re-arms the delayed-ACK timer.
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
         let receiver = &mut self.flows[flow.index()].receiver;
@@ -213,7 +214,7 @@ impl<P: Probe> Hosts<P> {
         certain.unwrap_or_default()
     }
 
-    /// The same of one that may say more than what has arrived.
+    /// As `send_ack`, for an ACK that may carry options.
     #[inline(never)]
     fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
         let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {
@@ -229,7 +230,7 @@ impl<P: Probe> Hosts<P> {
         certain
     }
 
-    /// More than one ACK leaves only where they wait, so that the place of none is certain.
+    /// Sends further ACKs that are due. Only delayed ACKs can be due together, and no lookahead applies to them.
     #[inline(never)]
     fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         while let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
@@ -246,14 +247,14 @@ impl<P: Probe> Hosts<P> {
         frame
     }
 
-    /// Sends the ACK that is due when nothing has just come.
+    /// Sends an ACK that is due without an arrival.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     pub fn send_ack_by_itself<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.send_ack(medium, flow, UNKNOWN);
     }
 
-    /// Tells the probe what may have moved a sender's timer.
+    /// Notifies the probe that a sender's timer may have changed.
     #[inline(always)]
     fn watch_timer(&mut self, flow: Flow) {
         if !self.probe.is_idle() {
@@ -265,7 +266,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// When a packet that the host at the start of a link sends now reaches its interface.
+    /// Returns the time at which a packet that the host at the start of a link sends now reaches its interface.
     #[inline(always)]
     pub fn ready(&mut self, link: Link) -> Time {
         let now = self.clock.now;

@@ -1,4 +1,5 @@
-//! Packets of programs outside the run: they enter at one host, leave at another, and no end point here knows them.
+//! External packets, which belong to real programs: they enter at one host and leave at another, without a simulated end
+//! point.
 
 pub(crate) mod ends;
 
@@ -9,16 +10,16 @@ use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options};
 use longpipe_events::Time;
 
-/// Such a packet.
+/// An external packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForeignPacket {
-    /// What it is known by outside.
+    /// Identifier outside the simulation.
     pub id: u64,
     /// Length of the IP packet [byte].
     pub bytes: u16,
-    /// Whether it may be marked (RFC 3168 section 5).
+    /// Whether the packet is ECN-capable (RFC 3168 section 5).
     pub capable: bool,
-    /// Whether it was marked before it came.
+    /// Whether the packet carried CE before it entered.
     pub marked: bool,
 }
 
@@ -40,61 +41,62 @@ impl Payload for ForeignPacket {
     }
 }
 
-/// What became of a packet.
+/// Fate of an external packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It has reached its host, marked or not.
+    /// The packet has reached its host.
     Delivered {
-        /// Whether it is marked.
+        /// Whether it carries CE.
         marked: bool,
     },
-    /// It will not.
+    /// The packet was lost.
     Lost {
-        /// The link at whose port or on whose wire it was lost, where that is known.
+        /// Link at whose port or on whose wire it was lost, if known.
         link: Option<Link>,
-        /// Why.
+        /// Cause of the loss.
         cause: DropCause,
     },
 }
 
-/// What became of a packet, and when; of one whose cells were lost, when the next of its circuit came.
+/// Fate of an external packet, with its time. The loss of a packet's cells is noticed when the circuit's next packet
+/// arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// When.
+    /// Time of the delivery or loss.
     pub time: Time,
-    /// The packet.
+    /// Identifier of the packet.
     pub id: u64,
-    /// What.
+    /// Fate of the packet.
     pub fate: Fate,
 }
 
-/// The packets of a foreign flow that travel as cells, both ways.
+/// Packets of an external flow in transit as cells, in both directions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Foreign {
     circuits: [InTransit<ForeignPacket>; 2],
-    /// Those that were lost before the last one taken off each circuit.
+    /// By direction: packets that were lost before the latest one removed.
     lost: [Vec<u64>; 2],
 }
 
 impl Foreign {
-    /// A packet's frame number on its circuit: it stays here, unless what it carries travels along.
+    /// Returns the frame number of a packet on its circuit. Its contents are kept here unless they travel with the frame.
     pub fn number(&mut self, vc: Circuit, travels: bool, packet: ForeignPacket) -> u32 {
         self.circuits[vc.way()].number(travels, packet)
     }
 
-    /// The packet of a frame.
+    /// Returns the packet of a frame.
     pub fn get(&self, vc: Circuit, frame: u32) -> &ForeignPacket {
         self.circuits[vc.way()].get(frame)
     }
 
-    /// Takes it off its circuit, and those before it, which were lost.
+    /// Removes and returns the packet of a frame, and removes earlier ones, which were lost.
     pub fn take(&mut self, vc: Circuit, frame: u32) -> ForeignPacket {
         let way = vc.way();
         self.lost[way].extend(self.circuits[way].before(frame).map(|packet| packet.id));
         self.circuits[way].take(frame)
     }
 
-    /// Those that were lost before the last one taken.
+    /// Removes and returns the packets that were lost before the latest one taken.
     pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
         std::mem::take(&mut self.lost[vc.way()])
     }

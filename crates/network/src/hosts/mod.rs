@@ -1,4 +1,4 @@
-//! Hosts: TCP end points, their timers and what their applications ask for.
+//! Hosts: end points, their timers, and the requests of their applications.
 
 mod asking;
 pub mod connection;
@@ -23,23 +23,23 @@ use foreign::Outcome;
 use jitter::Jitter;
 use longpipe_events::{Span, Time};
 
-/// All hosts of a run, with its clock and who watches.
+/// All hosts of a run, with its clock and its probe.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
     pub flows: Vec<Connection>,
-    /// By node, or empty.
+    /// Jitter by node; empty without jitter.
     pub jitter: Vec<Option<Jitter>>,
-    /// Node at which each link begins.
+    /// First node of each link.
     pub origins: Vec<u32>,
     pub ahead: Ahead,
     pub probe: P,
-    /// What became of foreign packets since somebody asked.
+    /// Fates of external packets that have not been collected yet.
     pub outcomes: Vec<Outcome>,
 }
 
-/// The hosts of a scenario at time zero, whose circuits begin at `entries`; most events will be set a few times `interval`
-/// ahead.
+/// Creates the hosts of a scenario at time zero, whose circuits start at `entries`. `interval` is the typical distance
+/// between scheduling an event and the event.
 pub(crate) fn hosts<P: Probe>(
     scenario: &Scenario,
     topology: &Topology,

@@ -1,4 +1,4 @@
-//! What happens to flows, as it is reported to the probe: lost packets, which their senders note as well, and senders' events.
+//! Reports about flows to the probe: lost packets, which are also reported to their senders, and events of senders.
 
 use super::Hosts;
 use crate::drops::{DropCause, Dropped};
@@ -8,14 +8,14 @@ use longpipe_events::Time;
 use longpipe_tcp::reductions::LossCause;
 
 impl<P: Probe> Hosts<P> {
-    /// A packet is lost at the port of a link or on its wire, at an instant that may lie ahead.
+    /// Reports that a packet is lost at the port of a link or on its wire, at a time that may lie in the future.
     #[cold]
     #[inline(never)]
     pub fn lose(&mut self, time: Time, link: Link, packet: &Packet, cause: DropCause) {
         self.report_loss(&Dropped::new(time, link, packet, cause));
     }
 
-    /// Packets are lost at the port of a link or on its wire, in this order.
+    /// Reports packets that are lost at the port of a link or on its wire, in this order.
     #[cold]
     pub fn lose_all(&mut self, link: Link, lost: &[(Time, Packet, DropCause)]) {
         for (time, packet, cause) in lost {
@@ -23,7 +23,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// A packet is lost.
+    /// Reports a lost packet.
     pub fn report_loss(&mut self, dropped: &Dropped) {
         if let Some(sequence) = dropped.sequence {
             let sender = &mut self.flows[dropped.flow.index()].sender;
@@ -32,7 +32,7 @@ impl<P: Probe> Hosts<P> {
         self.probe.dropped(dropped);
     }
 
-    /// Has every sender record its events, if the probe asks for them.
+    /// Enables the recording of events at every sender, if the probe requests it.
     pub fn record_events(&mut self) {
         if self.probe.wants_events() {
             self.flows.iter_mut().for_each(|flow| flow.sender.record_events());
@@ -48,7 +48,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Reports what all senders have not reported when the run ends.
+    /// Reports the remaining events of all senders at the end of the run.
     pub fn report_last_events(&mut self) {
         if self.probe.wants_events() {
             (0..self.flows.len()).for_each(|flow| self.report_events(Flow::new(flow)));

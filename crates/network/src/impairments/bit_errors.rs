@@ -1,30 +1,30 @@
-//! Bit errors: each bit of a link is wrong by itself, and one that is spoils what it is part of.
+//! Independent bit errors of a link. A single wrong bit corrupts the packet or cell.
 //!
-//! An IP packet is spoilt at the end of its wire, after it has used the line, and goes no further. A cell goes on, since
-//! switches check headers alone; its frame is found out where it is put together.
+//! A corrupted IP packet is discarded at the end of the wire, after it has used the transmitter. A corrupted cell is
+//! forwarded, because switches check headers only; the receiving host discards its frame at reassembly.
 
 use super::loss::Probability;
 use crate::packets::Circuit;
 use crate::scenario::{LinkConfig, LossConfig, Scenario};
 use longpipe_events::Stream;
 
-/// Decides packet by packet, or frame by frame of one circuit, in order.
+/// Decides for each packet, or for each frame of one circuit, in order.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     rate: f64,
     stream: Stream,
-    /// Length of the last one [bit].
+    /// Length for which `probability` was computed [bit].
     bits: u32,
-    /// Of such a one being spoilt.
+    /// Probability that a packet or frame of this length is corrupted.
     probability: Probability,
-    /// Packets or frames spoilt.
+    /// Number of corrupted packets or frames.
     pub spoilt: u64,
-    /// Their bits.
+    /// Number of bits of corrupted packets or frames.
     pub spoilt_bits: u64,
 }
 
 impl BitErrors {
-    /// Those of a link, with random numbers of their own for each `entity`; none costs nothing.
+    /// Creates the bit errors of a link, with a random stream for each `entity`; None without bit errors.
     pub fn new(config: &LossConfig, seed: u64, entity: u64) -> Option<Box<BitErrors>> {
         let LossConfig::BitErrors { rate } = *config else {
             return None;
@@ -39,7 +39,7 @@ impl BitErrors {
         }))
     }
 
-    /// So many bits have come over the wire; true if one of them is wrong.
+    /// Returns whether a packet or frame of `bits` is corrupted.
     pub fn spoil(&mut self, bits: u32) -> bool {
         if self.bits != bits {
             (self.bits, self.probability) = (bits, Probability::new(any_of(bits, self.rate)));
@@ -51,7 +51,7 @@ impl BitErrors {
     }
 }
 
-/// 1 − (1 − p)ⁿ by doubling: no library's logarithm, and exact for small p.
+/// Returns 1 − (1 − p)ⁿ by doubling, without a library's logarithm and exact for small p.
 fn any_of(bits: u32, p: f64) -> f64 {
     let either = |one: f64, other: f64| one + other - one * other;
     let (mut any, mut power, mut left) = (0.0, p, bits);
@@ -65,10 +65,10 @@ fn any_of(bits: u32, p: f64) -> f64 {
     any
 }
 
-/// Bit errors of the links of each circuit of cells.
+/// Bit errors of the links of each cell circuit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameErrors {
-    /// By VC, in the order of its way; empty where no link has any.
+    /// By VC: its links with bit errors, in order. Empty if no link has bit errors.
     by_vc: Vec<Vec<(usize, Box<BitErrors>)>>,
 }
 
@@ -97,14 +97,14 @@ impl FrameErrors {
         !self.by_vc.is_empty()
     }
 
-    /// A frame of a VC has come whole; the link that corrupted one of its bits, if any did.
+    /// Returns the link that corrupted a complete frame of a VC, if any.
     #[inline(never)]
     pub fn spoil(&mut self, vc: Circuit, bits: u32) -> Option<usize> {
         let mut links = self.by_vc[vc.index()].iter_mut();
         links.find_map(|(link, errors)| errors.spoil(bits).then_some(*link))
     }
 
-    /// Frames that a link has spoilt.
+    /// Returns the number of frames that a link corrupted.
     pub fn spoilt_by(&self, link: usize) -> u64 {
         let of_link = |&(on, ref errors): &(usize, Box<BitErrors>)| if on == link { errors.spoilt } else { 0 };
         self.by_vc.iter().flatten().map(of_link).sum()

@@ -1,4 +1,4 @@
-//! Whether every packet and every byte is accounted for at the end of a run.
+//! Conservation of packets and bytes, checked at the end of a run.
 
 use super::port::line::{End, Line};
 use super::report::{MotionReport, PacketReport};
@@ -7,7 +7,7 @@ use super::Ip;
 use crate::report::{check, InvariantError};
 use longpipe_events::{Rate, Time};
 
-/// What a port counted, whether its accounts agree, and its rate.
+/// Returns the counters of a port, whether they are consistent, and the rate of its link.
 fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
     match port {
         Port::Interface(interface) => {
@@ -31,7 +31,7 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
     }
 }
 
-/// Packets and bytes on each wire that wait for the event of their arrival.
+/// Returns the packets and bytes on each wire that wait for their arrival events.
 fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
     let mut under_way = vec![(0, 0); ip.wires.len()];
     let on_wires = ip.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
@@ -43,7 +43,7 @@ fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
     under_way
 }
 
-/// The reports of all links that carry IP packets.
+/// Returns the reports of all links that carry IP packets.
 pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
     let mut reports = Vec::with_capacity(ip.wires.len());
     let nodes = ip
@@ -53,7 +53,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         .map(|end| end.node as usize + 1)
         .max()
         .unwrap_or(0);
-    // Packets and bytes that came to each router over its wires, and that its ports counted.
+    // Packets and bytes that arrived at each router over its wires, and that its ports counted.
     let mut came = vec![(0, 0); nodes];
     let mut counted = came.clone();
     let under_way = under_way(ip);
@@ -84,7 +84,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
         if end != End::Host {
             let lost = report.packets_lost();
             let node = ip.topology.ends[index].node as usize;
-            // What a FIFO admitted is under way at once; what waits to be served is not.
+            // A FIFO forwards a packet on admission, so that it counts as on the wire. A queued packet does not.
             let held = match port {
                 Port::ConstantRate(port) => port.queue().backlog(),
                 Port::VariableRate(port) => port.not_on_wire(),

@@ -1,8 +1,8 @@
-//! How packets move: one event at each place where they may meet those of another wire, unless their order there is
-//! certain, and one at their host.
+//! Forwarding of packets. A packet has one event at each place where it may meet packets of other wires, unless its order
+//! there is proven, and one at its host.
 //!
-//! Past the last such place a packet goes on at once, port by port, each time at the instant at which it arrives
-//! there, as cells do. What it carries goes with it.
+//! Behind the last such place it is advanced through all further ports at once, with its arrival time at each, as cells are.
+//! Its contents travel with it.
 
 use super::port::line::End;
 use super::routes::Routes;
@@ -20,14 +20,14 @@ use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
 
-/// Rank of a packet among all that happens when it arrives where it may meet those of other wires.
+/// Returns the rank of a packet among simultaneous arrivals at a place where wires meet.
 pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
     let link = routes.link(&next.packet);
     let rank = ties.rank(&ends[link.index()], next.arrival, next.packet.vc());
     (CELL | rank, link.0)
 }
 
-/// A packet that will reach a host, and when it left the first port of its latest way.
+/// A packet that will reach a host, with its departure time from the first port of its latest advance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reaching {
     pub arrival: Time,
@@ -35,7 +35,7 @@ pub(crate) struct Reaching {
     pub since: Time,
 }
 
-/// An ACK on its first wire whose place among all others is certain.
+/// An ACK on its first wire whose order among all packets is proven.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Certain {
     pub next: OnWire,
@@ -43,8 +43,8 @@ pub(crate) struct Certain {
 }
 
 impl Ip {
-    /// A host's interface sends a packet of a circuit that takes this link and then this step; an ACK whose place is
-    /// certain, of data that left its trunk at `since`, has yet to go on.
+    /// Sends a packet from a host's interface over a circuit that starts with this link and then this step. Returns the
+    /// packet if it is an ACK of data that left their trunk at `since`, its order is proven, and the caller must forward it.
     #[inline(always)]
     pub(super) fn transmit<P: Probe>(
         &mut self,
@@ -65,7 +65,7 @@ impl Ip {
         let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
         if vc.is_back() && self.is_certain(self.wires[link.index()].lead, arrival, since, hosts.clock.end) {
-            // Put together anew, for a copy of what has just been written waits for it.
+            // Rebuilt, because copying the options that have just been written would stall the processor.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(Certain { next, options });
         }
@@ -73,7 +73,7 @@ impl Ip {
         None
     }
 
-    /// A host's interface did not send a packet at once: it was lost or is queued. If it begins to leave, it is on its way.
+    /// Slow path of `transmit`, for a packet that was queued or lost. If its transmission starts, the packet is forwarded.
     #[inline(never)]
     fn transmit_by_queue<P: Probe>(
         &mut self,
@@ -99,7 +99,7 @@ impl Ip {
         }
     }
 
-    /// A packet is on its way over its first link.
+    /// Forwards a packet that has left its host over its first link.
     #[inline(always)]
     pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         match self.wires[link.index()].line.end {
@@ -110,15 +110,15 @@ impl Ip {
         }
     }
 
-    /// Whether an ACK of data that left its trunk at `since` precedes all that will reach the shared port at the end of its
-    /// link, which has this lead.
+    /// Whether an ACK of data that left their trunk at `since` precedes all further arrivals at the shared port at the end
+    /// of its link, which has this `lead`.
     #[inline(always)]
     pub(crate) fn is_certain(&self, lead: Span, arrival: Time, since: Time, end: Time) -> bool {
         let after = arrival.0.wrapping_sub(since.0);
         (after < lead.0) & (arrival <= end) & self.lanes.have_no_ack()
     }
 
-    /// Handles the first packet of all lanes, if it comes before all other events and not after the end.
+    /// Handles the first packet of all lanes if it precedes all other events and the end of the run. Returns whether it did.
     #[inline(always)]
     pub(super) fn advance_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
@@ -142,7 +142,7 @@ impl Ip {
         true
     }
 
-    /// The same of a packet that may have options.
+    /// Handles the first packet of a lane, which may have options.
     #[inline(never)]
     fn advance_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         let next = self.lanes.pop(lane);
@@ -154,7 +154,7 @@ impl Ip {
         self.forward(hosts, (next.arrival, next.packet), &options, false);
     }
 
-    /// The same where something else may come at that instant, or before it.
+    /// Handles the first packet of the lanes if another event may be simultaneous with it or precede it.
     #[inline(never)]
     fn advance_tied<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let (lane, time, tie) = self.lanes.first();
@@ -177,7 +177,7 @@ impl Ip {
         first
     }
 
-    /// The first packet on a wire reaches its router.
+    /// Processes the arrival of the first packet of a wire at its router.
     pub(super) fn on_packet<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = NO_OPTIONS;
         let shared = self.wires[link.index()].is_shared();
@@ -187,7 +187,8 @@ impl Ip {
         }
     }
 
-    /// The first packet on a wire with bit errors, or with routes that change, reaches its end; true if it is lost there.
+    /// Processes the arrival of the first packet at the end of a wire with bit errors or rerouting. Returns whether it is
+    /// lost there.
     #[inline(never)]
     pub(super) fn lose_first<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) -> bool {
         let now = hosts.clock.now;
@@ -226,20 +227,21 @@ impl Ip {
         true
     }
 
-    /// A packet reaches a router, and all that follows.
+    /// Processes a packet's arrival at a router, and advances it as far as possible.
     #[inline(never)]
     fn go_on<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
         let busy = hosts.ahead.busy;
         self.forward(hosts, (next.arrival, next.packet), options, busy);
     }
 
-    /// A packet reaches a router, and from there what it reaches without meeting another wire; so does a certain ACK.
+    /// Processes a packet's arrival at a router, and advances it, as well as an ACK with proven order that it causes, as far
+    /// as possible.
     #[inline(always)]
     fn forward<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: (Time, Packet), options: &Options, busy: bool) {
         self.forward_since(hosts, next, options, busy, UNKNOWN);
     }
 
-    /// The same of a packet that left the first port of this way at `since`, unless that is not known.
+    /// As `forward`, for a packet that left the first port of this advance at `since`; `UNKNOWN` is accepted.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     pub(super) fn forward_since<P: Probe>(
@@ -255,8 +257,9 @@ impl Ip {
         }
     }
 
-    /// A packet reaches a router, and from there whatever it reaches without meeting another wire; at last maybe a host
-    /// ahead of time, where nothing precedes it. Since when it is on its way is asked for where it may be answered at once.
+    /// Processes a packet's arrival at a router, and advances it to the next place where it may meet packets of other wires,
+    /// or to its host, where it may be delivered early. `answered` is `Some` if the caller needs the departure time from the
+    /// last shared port, to prove the order of an ACK.
     #[inline(always)]
     pub(crate) fn travel<P: Probe>(
         &mut self,
@@ -306,7 +309,7 @@ impl Ip {
                 options,
             );
             if answered.is_some() {
-                // It leaves each port later than the one before.
+                // Each port on the way has a later departure, so that the first one is the minimum.
                 since = since.min(arrival - wire.line.delay());
             }
             if arrival > wire.line.quiet_until {
@@ -350,7 +353,7 @@ impl Ip {
         None
     }
 
-    /// A packet is on a wire whose end it reaches later, or not for certain before all else.
+    /// Queues a packet on a wire until its arrival event.
     #[inline(never)]
     pub(super) fn stop<P: Probe>(
         &mut self,
@@ -367,7 +370,7 @@ impl Ip {
         }
     }
 
-    /// A packet will reach its host, ahead of time if it may.
+    /// Delivers a packet to its host, early if possible; otherwise queues it for its arrival event.
     #[inline(never)]
     fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options, since: Time) {
         if hosts.approach(self, link, next.arrival) {
@@ -377,13 +380,13 @@ impl Ip {
         }
     }
 
-    /// An ACK whose place is certain reaches a router, and all that follows.
+    /// Processes the arrival of an ACK with proven order at a router, and advances it as far as possible.
     #[inline(never)]
     pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
         self.forward(hosts, (next.arrival, next.packet), options, false);
     }
 
-    /// The first packet on a wire reaches its host.
+    /// Delivers the first packet of a wire to its host.
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = NO_OPTIONS;
         if let Some(next) = self.wires[link.index()].pop(&mut options) {

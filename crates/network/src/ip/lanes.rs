@@ -1,15 +1,15 @@
-//! Packets on their way to where they may meet those of other wires, in the order in which they will: data and ACKs have a lane
-//! each. Those that are far out of order wait on their wires.
+//! Packets in transit to a place where wires meet, in order of arrival. Data and ACKs have a lane each. Packets that are far
+//! out of order are queued on their wires instead.
 
 use crate::packets::lanes;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use longpipe_events::{Entity, Order, Time};
 
-/// Puts the options of packet number `place`, which are not among those of the others yet, where they belong.
+/// Inserts the options of packet number `place` into `others`, which holds those of the other packets in order.
 pub(super) fn insert_options(others: &mut Ring<Options>, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
     let later = place + 1..packets.tail();
-    // Mostly all have some.
+    // Usually every packet has options.
     let with_options = match others.len() + 1 == packets.len() {
         true => packets.tail() - later.start,
         false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
@@ -17,23 +17,23 @@ pub(super) fn insert_options(others: &mut Ring<Options>, options: &Options, (pac
     others.insert(others.tail() - with_options, *options);
 }
 
-/// Most packets that one is put before.
+/// Maximum number of packets before which a packet is inserted.
 const REACH: u64 = 32;
 
 /// All lanes of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lanes {
     packets: lanes::Lanes<OnWire, 2>,
-    /// Of the packets of each lane that have any, in the same order.
+    /// By lane: options of the packets with options, in order.
     options: [Ring<Options>; 2],
-    /// Last arrival there ever was in each lane [ps].
+    /// By lane: the latest arrival time so far [ps].
     last: [u64; 2],
-    /// ACKs that wait elsewhere for the event of their arrival at a shared port.
+    /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
     pub astray: u64,
 }
 
 impl Lanes {
-    /// Appends a packet where it would be the last one; false if it might not.
+    /// Appends a packet. Returns false, without effect, if it may arrive before packets already queued.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let lane = next.packet.vc().way();
@@ -44,7 +44,7 @@ impl Lanes {
         appended
     }
 
-    /// The same of data without options.
+    /// As `append`, for data without options.
     #[inline(always)]
     pub fn append_plain_data(&mut self, next: OnWire) -> bool {
         self.append_plain(0, next)
@@ -61,7 +61,8 @@ impl Lanes {
         true
     }
 
-    /// Puts a packet where it belongs, among equals by `rank`; false if that is too far from the end.
+    /// Inserts a packet in order; simultaneous ones are ordered by `rank`. Returns false, without effect, if its place is
+    /// too far from the end.
     pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
         let lane = next.packet.vc().way();
         let follows = |other: &OnWire| {
@@ -79,42 +80,42 @@ impl Lanes {
         true
     }
 
-    /// The lane whose first packet arrives first, when it does, and whether that of the other one does so, too.
+    /// Returns the lane with the first arrival, its time, and whether the other lane has a simultaneous arrival.
     #[inline(always)]
     pub fn first(&self) -> (usize, Time, bool) {
         self.packets.first()
     }
 
-    /// Whether no ACK waits, here or elsewhere.
+    /// Whether no ACK is queued, here or elsewhere.
     #[inline(always)]
     pub fn have_no_ack(&self) -> bool {
         self.packets.is_empty(1) & (self.astray == 0)
     }
 
-    /// The first packet of each lane that arrives at `time`.
+    /// Returns the first packet of each lane that arrives at `time`.
     pub fn at(&self, time: Time) -> impl Iterator<Item = (usize, &OnWire)> {
         self.packets.at(time)
     }
 
-    /// Takes the first packet of a lane that is not empty; `pop_options` takes its options if it has any.
+    /// Removes and returns the first packet of a non-empty lane; if it has options, `pop_options` must follow.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> OnWire {
         self.packets.pop(lane).unwrap_or_default()
     }
 
-    /// The same if that packet has no options.
+    /// Removes and returns the first packet of a lane if it has no options.
     #[inline(always)]
     pub fn pop_without_options(&mut self, lane: usize) -> Option<OnWire> {
         let first = self.packets.lane(lane).first()?;
         (!first.packet.has_options()).then(|| self.pop(lane))
     }
 
-    /// Takes the options of a packet just taken from a lane that has any.
+    /// Removes and returns the options of the packet just removed from a lane.
     pub fn pop_options(&mut self, lane: usize) -> Options {
         self.options[lane].pop().unwrap_or_default()
     }
 
-    /// Every packet.
+    /// Returns all packets.
     pub fn iter(&self) -> impl Iterator<Item = &OnWire> {
         self.packets.iter()
     }

@@ -1,4 +1,4 @@
-//! IP packets in place of cells: hosts' interfaces, routers with FIFO output buffers, whole packets on the wires.
+//! IP packets instead of cells: interfaces of hosts, routers with output buffers, and whole packets on the wires.
 //!
 //! ```text
 //! tcp::Sender ─▶ interface (unlimited) ─▶ line ─▶ router (buffer policy, FIFO) ─▶ line ─▶ … ─▶ tcp::Receiver
@@ -36,10 +36,10 @@ use port::line::End;
 use routes::Routes;
 use wire::Wire;
 
-/// The routers and wires of a run, each packet with an event where it may meet those of other wires alone.
+/// Routers and wires of a run. A packet has an event only where it may meet packets of other wires.
 #[derive(Clone, Debug)]
 pub(crate) struct Ip {
-    /// By link.
+    /// Wires by link.
     pub wires: Vec<Wire>,
     pub lanes: Lanes,
     pub routes: Routes,
@@ -48,7 +48,7 @@ pub(crate) struct Ip {
 }
 
 impl Ip {
-    /// The idle routers and wires of a scenario of IP packets.
+    /// Creates idle routers and wires of a scenario.
     pub fn new(scenario: &Scenario, topology: &Topology, (promises, ahead): (&Promises, &Ahead), seed: u64) -> Ip {
         let leads = acks::leads(scenario, topology, promises, ahead);
         Ip {
@@ -60,12 +60,12 @@ impl Ip {
         }
     }
 
-    /// How far ahead most events are set.
+    /// Returns the typical distance between scheduling an event and the event.
     pub fn interval(scenario: &Scenario, topology: &Topology) -> Span {
         usual_interval(scenario, topology, false)
     }
 
-    /// A packet waits for the event of its arrival where it may meet those of other wires.
+    /// Queues a packet until its arrival at a place where wires meet.
     #[inline(always)]
     fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         if !self.lanes.append(next, options) {
@@ -73,7 +73,7 @@ impl Ip {
         }
     }
 
-    /// The same for a packet that others were to precede which it may now precede.
+    /// Inserts a packet that arrives before packets already queued.
     #[inline(never)]
     fn wait_out_of_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         let rank = |next: &OnWire| rank(&self.routes, &self.topology.ends, &self.ties, next);
@@ -82,7 +82,7 @@ impl Ip {
         }
     }
 
-    /// A packet waits for the event of its arrival.
+    /// Queues a packet on its wire until its arrival event.
     #[inline(never)]
     fn wait_on_wire<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         let wire = &mut self.wires[link.index()];
@@ -95,7 +95,7 @@ impl Ip {
         }
     }
 
-    /// Puts the arrival of the first packet on a wire, and its rank among the events of that instant, on the event queue.
+    /// Schedules the arrival event of the first packet on a wire, with its rank among simultaneous events.
     fn schedule<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let wire = &self.wires[link.index()];
         let Some(next) = wire.waiting.packets.first() else {

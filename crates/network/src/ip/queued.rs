@@ -1,5 +1,5 @@
-//! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): queued until the transmitter can begin them, and
-//! forwarded from then on.
+//! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): queued until their transmission starts,
+//! and forwarded from then on.
 
 use super::forward::Reaching;
 use super::port::constant_rate::Begun;
@@ -14,8 +14,8 @@ use crate::packets::{Link, OnWire, Options, Packet};
 use longpipe_events::Time;
 
 impl Ip {
-    /// A packet arrives at a port with an egress queue, after all that was due there. Returns when it arrives downstream, and the packet,
-    /// which may be marked, if it begins to leave at once.
+    /// Processes an arrival at a port with an egress queue, after all earlier actions there. Returns the arrival time
+    /// downstream and the packet, which may be marked, if its transmission starts at once.
     pub(super) fn enqueue<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -41,7 +41,7 @@ impl Ip {
         arrival.map(|arrival| (arrival, queued.packet))
     }
 
-    /// Packets that a port holds when another one arrives.
+    /// Returns the number of packets that a port holds when another one arrives.
     pub(super) fn held<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) -> u64 {
         if self.wires[link.index()].port.has_egress_queue() {
             self.run_port(hosts, link, now);
@@ -49,7 +49,7 @@ impl Ip {
         self.wires[link.index()].held(now)
     }
 
-    /// Does all that is due by `now` at a port with an egress queue.
+    /// Performs all actions due by `now` at a port with an egress queue.
     pub(super) fn run_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
         self.act_until(hosts, link, now);
         self.set_port_event(hosts, link);
@@ -69,7 +69,7 @@ impl Ip {
         }
     }
 
-    /// Forwards a packet that begins to leave a port with an egress queue.
+    /// Forwards a packet whose transmission starts at a port with an egress queue.
     fn leave<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, begun: Begun) {
         let Begun {
             queued,
@@ -95,7 +95,7 @@ impl Ip {
         }
     }
 
-    /// Schedules or cancels the event at which a waiting packet may begin to leave.
+    /// Schedules or cancels the event for the start of a waiting packet's transmission.
     fn set_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let wire = &mut self.wires[link.index()];
         let next = wire.port.next_event(&wire.line);
@@ -108,7 +108,7 @@ impl Ip {
     }
 }
 
-/// Reports the packets that an egress queue has marked and dropped.
+/// Reports the packets that an egress queue has marked or dropped.
 fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, port: &mut Port) {
     let Some(queue) = port.egress_queue() else { return };
     queue

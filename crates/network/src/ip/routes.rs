@@ -1,4 +1,4 @@
-//! Routes of IP packets: circuits over the same links share their hops, so that few lines of cache hold them all.
+//! Routes of IP packets. Circuits over the same links share their hops, so that few cache lines hold them all.
 
 use crate::packets::{Circuit, Link, Packet};
 use crate::scenario::rerouting::UnderWay;
@@ -7,27 +7,27 @@ use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 use std::collections::HashMap;
 
-/// The routes of a scenario's flows, in place of the steps of a `Topology`.
+/// Routes of a scenario's flows, instead of the steps of a `Topology`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
-    /// Links of all routes, one route after the other; behind each of a circuit that has several, `HOST`.
+    /// Links of all routes, concatenated; those of a circuit with several routes are each followed by `HOST`.
     hops: Vec<Link>,
-    /// First hop of each circuit.
+    /// Index of the first hop of each circuit.
     first: Vec<u32>,
-    /// The circuits whose route changes.
+    /// Circuits with route changes.
     changing: HashMap<Circuit, Changing>,
 }
 
-/// A circuit whose route changes.
+/// A circuit with route changes.
 #[derive(Clone, Debug)]
 struct Changing {
     under_way: UnderWay,
-    /// Its routes, in order: from when on, and the first hop.
+    /// Start of validity and first hop of each route, in order.
     routes: Vec<(Time, u32)>,
 }
 
 impl Routes {
-    /// Those of a scenario.
+    /// Creates the routes of a scenario.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut routes = Routes::default();
         let mut known = HashMap::new();
@@ -63,7 +63,7 @@ impl Routes {
         self.changing.insert(circuit, Changing { under_way, routes });
     }
 
-    /// Where each circuit begins.
+    /// Returns the start of each circuit.
     pub fn entries(&self) -> Vec<Entry> {
         let entry = |&first: &u32| Entry {
             link: self.hops[first as usize],
@@ -72,19 +72,20 @@ impl Routes {
         self.first.iter().map(entry).collect()
     }
 
-    /// The link that a packet takes next.
+    /// Returns the next link of a packet.
     #[inline(always)]
     pub fn next_link(&self, packet: &Packet) -> Link {
         self.hops[packet.step() as usize]
     }
 
-    /// The link on whose wire a packet is.
+    /// Returns the link on whose wire a packet is.
     #[inline(always)]
     pub fn link(&self, packet: &Packet) -> Link {
         self.hops[packet.step() as usize - 1]
     }
 
-    /// A packet as it goes on from a router to which it came over `link` at `now`; none if no route leads on from there.
+    /// Returns a packet advanced from the router at which it arrived over `link` at `now`; None if no route leads on from
+    /// there.
     pub fn onward(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
         let Some(changing) = self.changing.get(&packet.vc()) else {
             return Some(packet);
@@ -106,7 +107,7 @@ impl Routes {
         (self.hops[step as usize] != HOST).then(|| packet.at_step(step))
     }
 
-    /// The number, at the port of the link on which it is, of a packet's circuit.
+    /// Returns the number of a packet's circuit at the port of its next link.
     pub fn local(&self, topology: &Topology, packet: Packet) -> u32 {
         let hop = packet.step() - 1 - self.first[packet.vc().index()];
         topology.steps[(topology.first_step(packet.vc()) + hop) as usize].local

@@ -1,9 +1,9 @@
 //! Early delivery: a packet whose arrival at its host is certain is delivered at once.
 //!
 //! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the host has
-//! a single input, only its timers and the starts of its applications can come in between. So its packets are delivered to
-//! TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and starts. Results
-//! equal those of events in order. Probes would see events out of order, so only untraced runs use this.
+//! a single input, only its timers and the starts of its applications can come in between. Its packets are therefore
+//! delivered to TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and
+//! starts. Results equal those of events in order. Probes would see events out of order, so only untraced runs use this.
 
 use crate::clock::{Actor, START};
 use crate::hosts::Hosts;
@@ -86,7 +86,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Sets the clock to a future time for early processing at a host, and returns the present time.
+    /// Sets the clock to a future time for early processing at a host. Returns the present time.
     #[inline(always)]
     pub(crate) fn begin_ahead(&mut self, time: Time) -> Time {
         self.ahead.busy = true;

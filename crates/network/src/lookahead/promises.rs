@@ -1,4 +1,4 @@
-//! What is certain of a scenario's links and circuits, gathered from what its parts promise.
+//! Guarantees about a scenario's links and circuits, derived from those of its parts.
 
 use crate::packets::{Circuit, Flow};
 use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
@@ -6,30 +6,30 @@ use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, Scenario};
 
-/// What is certain of a circuit's packets.
+/// Guarantees about a circuit's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CircuitPromise {
-    /// The end point that sends them.
+    /// Guarantees of the end point that sends them.
     pub end: EndPromise,
-    /// The circuit whose packets these answer, and nothing else, each when it reaches its host.
+    /// Circuit to whose packets these are responses, each sent when a packet reaches its host; None if there are others.
     pub answers: Option<Circuit>,
     /// Whether an ACK may be among them.
     pub has_acks: bool,
 }
 
-/// What is certain of a scenario.
+/// Guarantees about a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct Promises {
-    /// By link.
+    /// Guarantees by link.
     pub(super) links: Vec<LinkPromise>,
-    /// By node.
+    /// Guarantees by node.
     pub(super) hosts: Vec<HostPromise>,
-    /// By circuit of the topology; of those of a kind that is not known here, nothing is.
+    /// Guarantees by circuit of the topology; there are none for circuits of unknown kinds.
     pub(super) circuits: Vec<CircuitPromise>,
 }
 
 impl Promises {
-    /// Asks all parts of a scenario.
+    /// Collects the guarantees of all parts of a scenario.
     pub(crate) fn new(scenario: &Scenario, topology: &Topology) -> Promises {
         let mut circuits = vec![CircuitPromise::default(); topology.circuit_count()];
         for (index, config) in scenario.flows.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Promises {
         }
     }
 
-    /// Whether when and in which order packets arrive over a link is certain once they begin to leave its port.
+    /// Whether time and order of arrivals over a link are certain once transmission from its port starts.
     pub(super) fn foretells(&self, link: usize) -> bool {
         let LinkPromise {
             departs_as_begun,
@@ -71,7 +71,7 @@ impl Promises {
         departs_as_begun && keeps_order && loses_none_on_wire
     }
 
-    /// Whether no packet is held at a link's port whose departure is not known.
+    /// Whether no packet at a link's port has an unknown departure time.
     pub(super) fn holds_none_back(&self, link: usize) -> bool {
         self.links[link].departs_as_admitted
     }

@@ -1,8 +1,8 @@
-//! A propagation delay over time.
+//! Propagation delay as a piecewise linear function of time.
 
 use crate::scenario::motion::{Between, DelayConfig, Instant};
 
-/// Knots, and the one before the last instant asked for.
+/// The knots of the function, with the position of the latest query.
 #[derive(Clone, Debug)]
 pub(crate) struct Delay {
     knots: Vec<[u64; 2]>,
@@ -12,7 +12,7 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// A delay that the checks accept.
+    /// Creates the function from a checked configuration.
     pub fn new(config: &DelayConfig) -> Delay {
         Delay {
             knots: config.knots_ps.clone(),
@@ -22,7 +22,7 @@ impl Delay {
         }
     }
 
-    /// One that stays.
+    /// Creates a constant delay [ps].
     pub fn fixed(delay: u64) -> Delay {
         Delay {
             knots: vec![[0, delay]],
@@ -32,7 +32,7 @@ impl Delay {
         }
     }
 
-    /// That of a packet which leaves from `begins` to `ends` [ps].
+    /// Returns the propagation delay of a packet transmitted from `begins` to `ends` [ps].
     pub fn of(&mut self, begins: u64, ends: u64) -> u64 {
         match self.at {
             Instant::Start => self.read(begins),
@@ -40,7 +40,7 @@ impl Delay {
         }
     }
 
-    /// What it is at an instant.
+    /// Returns the delay at an instant [ps].
     #[inline(always)]
     pub fn read(&mut self, instant: u64) -> u64 {
         if self.passed > 0 && self.knots[self.passed - 1][0] > instant {
@@ -59,19 +59,19 @@ impl Delay {
     }
 }
 
-/// The value at an instant between two knots, rounded down.
+/// Interpolates linearly between two knots, rounded down.
 #[inline(always)]
 fn interpolated([from, before]: [u64; 2], [to, after]: [u64; 2], instant: u64) -> u64 {
     let (over, past) = (to - from, instant - from);
     if after >= before {
         before + part(after - before, past, over)
     } else {
-        // Rounded down from the other end, as what is left of the fall is rounded up.
+        // A falling delay is rounded down, so the part subtracted from `before` is rounded up.
         after + part(before - after, over - past, over)
     }
 }
 
-/// `whole · past / over`, rounded down.
+/// Returns `whole · past / over`, rounded down.
 #[inline(always)]
 fn part(whole: u64, past: u64, over: u64) -> u64 {
     match whole.checked_mul(past) {

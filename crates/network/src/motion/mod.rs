@@ -1,7 +1,7 @@
-//! What a link does over time: when a packet leaves its line, and when it arrives at the end of the wire.
+//! Time-varying links: when a packet leaves the transmitter, and when it arrives at the end of the wire.
 //!
-//! Everything is known ahead: a series never depends on packets. So what becomes of a packet is known when its turn in the
-//! line is, whoever asks.
+//! All series (rate, delay, outages) are independent of packets. A packet's fate is therefore known as soon as it is next in
+//! line for transmission.
 
 pub(crate) mod delay;
 mod opportunities;
@@ -22,63 +22,63 @@ use outages::Outages;
 use slots::Slots;
 use steps::{work, Exact, Steps};
 
-/// When a packet leaves.
+/// Transmission of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
-    /// Its first bit.
+    /// Start of its first bit.
     pub begins: Time,
-    /// Its last bit.
+    /// End of its last bit.
     pub ends: Time,
 }
 
-/// What becomes of a packet that a port took.
+/// Outcome for a packet that a port accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It leaves.
+    /// The packet is transmitted.
     Leaves(Service),
-    /// An outage drops it at this instant.
+    /// An outage drops the packet at this time.
     Dropped(Time),
 }
 
-/// What becomes of a packet that left.
+/// Outcome for a packet that was transmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// It arrives.
+    /// The packet arrives at this time.
     Arrives(Time),
-    /// An outage loses it at this instant.
+    /// An outage loses the packet on the wire at this time.
     Lost(Time),
 }
 
-/// The line's own part.
+/// The transmitter of a time-varying link.
 #[derive(Clone, Debug)]
 enum Line {
     Steps {
         steps: Steps,
-        /// When the last packet has left.
+        /// End of the last packet's transmission.
         free: Exact,
     },
     Opportunities(Opportunities),
     Slots(Slots),
 }
 
-/// A link that moves, first in, first out.
+/// A time-varying link with FIFO service: transmitter, wire and outages.
 #[derive(Clone, Debug)]
 pub(crate) struct Motion {
     line: Line,
     outages: Option<Outages>,
     delay: Delay,
     order: Order,
-    /// The rate of a line that stands.
+    /// Rate of the transmitter if it is constant.
     rate: Option<Rate>,
 }
 
 impl Motion {
-    /// Transmitter and wire of a link of packets, if they vary over time.
+    /// Creates transmitter and wire of a packet link, or None if the link is static.
     pub fn new(link: &LinkConfig) -> Option<Motion> {
         link.motion.is_some().then(|| Motion::of_packets(link))
     }
 
-    /// Transmitter and wire of a link of packets, whether they vary over time or not.
+    /// Creates transmitter and wire of a packet link, static or time-varying.
     pub fn of_packets(link: &LinkConfig) -> Motion {
         let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
         let line = match service {
@@ -95,7 +95,7 @@ impl Motion {
         Motion::of_line(link, line)
     }
 
-    /// Transmitter and wire of a link of cells, if they vary over time. The first slot begins at `phase`.
+    /// Creates transmitter and wire of a cell link, or None if the link is static. The first slot starts at `phase`.
     pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<Motion> {
         let line = || Line::Slots(Slots::new(steps(link), phase));
         link.motion.is_some().then(|| Motion::of_line(link, line()))
@@ -115,12 +115,12 @@ impl Motion {
         }
     }
 
-    /// Whether a packet keeps its room until its first bit leaves, not its last.
+    /// Whether a packet's buffer space is freed at the start of its transmission instead of its end.
     pub fn frees_at_begin(&self) -> bool {
         matches!(self.line, Line::Opportunities(_))
     }
 
-    /// Whether an outage refuses the packet that comes at this instant.
+    /// Whether an outage refuses a packet that arrives at `came`.
     pub fn refuses(&mut self, came: Time) -> bool {
         self.outages
             .as_mut()
@@ -128,7 +128,7 @@ impl Motion {
             .is_some_and(|outages| outages.end(came.0).is_some())
     }
 
-    /// When the outage begins that drops the packet that came at `came` and would leave so.
+    /// Returns the begin of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
     pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         let waiting = (outages.config.waiting == HoldOrDrop::Drop)
@@ -138,7 +138,7 @@ impl Motion {
         waiting.map(Time).or_else(|| self.interrupted(service))
     }
 
-    /// When the outage begins that drops a packet in transmission.
+    /// Returns the begin of the outage that drops the packet in transmission.
     pub fn interrupted(&mut self, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         (outages.config.in_service == InService::Drop)
@@ -148,7 +148,7 @@ impl Motion {
             .map(Time)
     }
 
-    /// What becomes of the packet that came at `came`, after all before it.
+    /// Determines the fate of a packet that arrived at `came`; packets must be admitted in order.
     pub fn admit(&mut self, came: Time, bytes: u16) -> Fate {
         let before = self.free();
         let service = self.serve(came, bytes);
@@ -182,15 +182,15 @@ impl Motion {
         }
     }
 
-    /// Transmits the packet that came at `came`, after all before it, if no outage drops it.
+    /// Transmits the packet that arrived at `came`, after all earlier packets, unless an outage drops it.
     pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
         self.ready(came);
         self.transmit(bytes)
     }
 
-    /// Returns when the transmitter can begin a packet that came at `came`, after all packets before it: when it is free and no
-    /// outage holds, or at the next opportunity. A rate of zero does not delay the begin: the packet is in service until the rate
-    /// rises.
+    /// Returns when the transmitter can start a packet that arrived at `came`, after all earlier packets: when it is free
+    /// and no outage is in progress, or at the next opportunity. A rate of zero does not delay the start: the packet is in
+    /// service until the rate rises.
     pub fn ready(&mut self, came: Time) -> Time {
         match &mut self.line {
             Line::Opportunities(opportunities) => Time(opportunities.ready(came.0)),
@@ -207,7 +207,7 @@ impl Motion {
         }
     }
 
-    /// Transmits a packet from the instant that `ready` has just returned.
+    /// Transmits a packet from the time that `ready` has just returned.
     pub fn transmit(&mut self, bytes: u16) -> Service {
         let (begins, ends) = match &mut self.line {
             Line::Opportunities(opportunities) => opportunities.transmit(u64::from(bytes)),
@@ -224,14 +224,14 @@ impl Motion {
         }
     }
 
-    /// Gives up the packet in service at an instant, at which the line is free.
+    /// Aborts the transmission in progress at `now`, and frees the transmitter.
     pub fn stop(&mut self, now: Time) {
         if let Some(free) = self.free_mut() {
             *free = Exact { whole: now.0, part: 0 };
         }
     }
 
-    /// What becomes of a packet that left, after all before it; it is `now`.
+    /// Determines the passage of a transmitted packet over the wire; packets must pass in order. `now` is the current time.
     pub fn pass(&mut self, now: Time, service: Service) -> Passage {
         let Service { begins, ends } = service;
         let arrival = ends.0 + self.delay.of(begins.0, ends.0);
@@ -247,7 +247,7 @@ impl Motion {
         }
     }
 
-    /// Whether outages drop what waits, and what is in service, where they do either.
+    /// Returns whether outages drop waiting packets, and the packet in service; None if they drop neither.
     pub fn drops(&self) -> Option<(bool, bool)> {
         let config = &self.outages.as_ref()?.config;
         let waiting = config.waiting == HoldOrDrop::Drop;
@@ -255,7 +255,7 @@ impl Motion {
         (waiting || in_service).then_some((waiting, in_service))
     }
 
-    /// When the next outage that drops packets begins, after an instant.
+    /// Returns the begin of the next outage that drops packets, after `now`.
     pub fn next_drop(&mut self, now: Option<Time>) -> Option<Time> {
         self.drops()?;
         let outages = self.outages.as_mut()?;
@@ -266,12 +266,12 @@ impl Motion {
         begin.map(Time)
     }
 
-    /// Who overtook whom by `now`.
+    /// Returns the overtakings by `now`.
     pub fn overtakings(&mut self, now: Time) -> Overtakings {
         self.order.overtakings(now.0)
     }
 
-    /// Fraction that so many bytes of so many packets are of what the line could have sent by `now`, outages apart.
+    /// Returns the fraction of the transmitter's capacity by `now`, outages excluded, that the given packets and bytes used.
     pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
         if let Some(rate) = self.rate {
             return share_used(rate, bytes, now);
@@ -283,7 +283,7 @@ impl Motion {
         (self.taken(packets, bytes) as f64 / could as f64).min(1.0)
     }
 
-    /// Whether the line can have sent so many by `now`: within the picosecond that departures are rounded by.
+    /// Whether the transmitter can have sent these packets and bytes by `now`. Departures are rounded to a picosecond.
     pub fn can_have_sent(&self, (packets, bytes): (u64, u64), now: Time) -> bool {
         self.taken(packets, bytes) <= self.capacity(Time(now.0 + 1))
     }
@@ -303,7 +303,7 @@ impl Motion {
     }
 }
 
-/// The rate of a link over time; of opportunities nothing.
+/// Returns the rate of a link over time; zero for a link with opportunities.
 fn steps(link: &LinkConfig) -> Steps {
     let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
     match service {
@@ -312,7 +312,7 @@ fn steps(link: &LinkConfig) -> Steps {
     }
 }
 
-/// When so much is sent from an instant outside of outages on; what an outage interrupts goes on after it.
+/// Returns when `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts continues after it.
 fn finish(steps: &mut Steps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
     let never = Exact {
         whole: AFTER_ANY_RUN.0,

@@ -1,23 +1,23 @@
-//! Opportunities to send so many bytes at instants, as mahimahi's schedules have them.
+//! Transmission opportunities: a number of bytes at given times, as in mahimahi's trace files.
 
 use crate::scenario::bounds::AFTER_ANY_RUN;
 
-/// The instants, over and over, and where the last packet left them.
+/// The times, repeated in cycles, and the state after the last packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
-    /// Of one cycle [ps]; the last one is its length.
+    /// Times within one cycle [ps]; the last one is the cycle's length.
     instants: Vec<u64>,
     bytes: u64,
     header: u64,
-    /// When the last packet left.
+    /// Departure time of the last packet.
     left: Option<u64>,
-    /// The opportunity that carried its last byte, and how many bytes that still has.
+    /// Number of the opportunity that carried the last packet's last byte, and its remaining bytes.
     number: u64,
     rest: u64,
 }
 
 impl Opportunities {
-    /// Opportunities that the checks accept.
+    /// Creates opportunities from a checked configuration.
     pub fn new(instants: Vec<u64>, bytes: u64, header: u64) -> Opportunities {
         Opportunities {
             instants,
@@ -29,9 +29,9 @@ impl Opportunities {
         }
     }
 
-    /// Returns when the first byte of a packet can leave that came at `came`, after all packets before it.
+    /// Returns the departure time of the first byte of a packet that arrived at `came`, after all earlier packets.
     pub fn ready(&mut self, came: u64) -> u64 {
-        // What an opportunity at that instant, or before, had left when nothing waited is lost.
+        // Unused bytes of opportunities up to the end of an idle period are lost.
         if self.left.is_none_or(|left| left <= came) {
             self.number = self.first_after(came);
             self.rest = self.bytes;
@@ -42,7 +42,8 @@ impl Opportunities {
         self.instant(self.number)
     }
 
-    /// Sends a packet from the instant that `ready` has just returned: when its first and its last byte leave.
+    /// Transmits a packet from the time that `ready` has just returned. Returns the departure times of its first and last
+    /// byte.
     pub fn transmit(&mut self, bytes: u64) -> (u64, u64) {
         let mut needs = bytes + self.header;
         let begins = self.instant(self.number);
@@ -59,17 +60,17 @@ impl Opportunities {
         (begins, ends)
     }
 
-    /// Bytes that could have been sent up to an instant, and at it.
+    /// Returns the number of bytes that could have been sent up to and including `instant`.
     pub fn sent_by(&self, instant: u64) -> u64 {
         self.first_after(instant) * self.bytes
     }
 
-    /// Bytes that a packet takes besides its own.
+    /// Returns the additional bytes per packet.
     pub fn header(&self) -> u64 {
         self.header
     }
 
-    /// When an opportunity comes, or later than any run lasts.
+    /// Returns the time of an opportunity, at most the largest time.
     fn instant(&self, number: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
@@ -78,11 +79,11 @@ impl Opportunities {
         (base + within).min(u128::from(AFTER_ANY_RUN.0)) as u64
     }
 
-    /// The number of the first opportunity after an instant.
+    /// Returns the number of the first opportunity after an instant.
     fn first_after(&self, instant: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
-        // The last of a cycle, and those at 0 of the next one, come at the same instant.
+        // The last opportunity of a cycle coincides with those at offset 0 of the next cycle.
         let base = (instant / cycle).saturating_sub(1);
         let mut number = base * count;
         let from = base * cycle;
@@ -112,9 +113,9 @@ mod tests {
             sent
         };
         assert_eq!(serve(0, 10), (5, 5));
-        // The other one at 5 carries ten more bytes, and that at 9 begins the next packet.
+        // The second opportunity at 5 carries ten more bytes, and that at 9 starts the next packet.
         assert_eq!(serve(1, 14), (5, 9));
-        // At 9 the cycle ends and its next two begin.
+        // The cycle ends at 9, where the first two opportunities of the next cycle lie.
         assert_eq!(serve(2, 6), (9, 9));
         assert_eq!(serve(9, 1), (14, 14));
         assert_eq!(serve(9, 40), (14, 18));

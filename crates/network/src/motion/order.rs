@@ -1,40 +1,40 @@
-//! In which order packets arrive, and who overtakes whom.
+//! Order of arrival of packets with a varying delay, and counts of overtakings.
 
 use crate::packets::ring::Ring;
 use crate::scenario::motion::OrderConfig;
 
-/// Packets that overtook others.
+/// Counts of overtaking packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overtakings {
-    /// Packets that arrive before one that left earlier.
+    /// Number of packets that arrived before one sent earlier.
     pub packets: u64,
-    /// Most that one of them overtook.
+    /// Maximum number of packets that one packet overtook.
     pub furthest: u64,
 }
 
-/// A packet that overtakes, from when it leaves on.
+/// An overtaking packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overtaking {
     leaves: u64,
     places: u64,
 }
 
-/// The order of a link.
+/// Order of arrival over a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     free: bool,
-    /// Arrival after which the next one comes, in order.
+    /// Earliest arrival of the next packet, if the link keeps the order [ps].
     least: u64,
-    /// Arrivals of those on the wire, in this order, where they may overtake.
+    /// Arrival times of packets on the wire, sorted, if the link allows overtaking.
     arrivals: Ring<u64>,
-    /// Those that have left.
+    /// Counts for packets that have been sent.
     past: Overtakings,
-    /// Those that may not have.
+    /// Overtaking packets that may not have been sent yet.
     to_come: Ring<Overtaking>,
 }
 
 impl Order {
-    /// An empty wire.
+    /// Creates the state of an empty wire.
     pub fn new(config: OrderConfig) -> Order {
         Order {
             free: config == OrderConfig::Free,
@@ -45,7 +45,7 @@ impl Order {
         }
     }
 
-    /// When the packet arrives that leaves at `leaves`, after all before it, if it could at `arrival`; it is `now`.
+    /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; its delay alone would give `arrival`.
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {
             let arrival = arrival.max(self.least);
@@ -68,7 +68,7 @@ impl Order {
         arrival
     }
 
-    /// Those that have left by `now`.
+    /// Returns the counts for packets sent by `now`.
     pub fn overtakings(&mut self, now: u64) -> Overtakings {
         self.settle(now);
         self.past

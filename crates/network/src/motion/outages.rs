@@ -1,22 +1,22 @@
-//! When a line sends nothing.
+//! Intervals in which a link transmits nothing.
 
 use crate::scenario::motion::OutagesConfig;
 
-/// Intervals in order, the begin of each included.
+/// Outages in order, each as a half-open interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Outages {
     pub config: OutagesConfig,
-    /// The first interval that ends after the last instant asked for.
+    /// Index of the first outage that ends after the time of the latest query.
     at: usize,
 }
 
 impl Outages {
-    /// Outages that the checks accept.
+    /// Creates outages from a checked configuration.
     pub fn new(config: OutagesConfig) -> Outages {
         Outages { config, at: 0 }
     }
 
-    /// The first interval that ends after an instant.
+    /// Returns the first outage that ends after an instant.
     fn ending_after(&mut self, instant: u64) -> Option<[u64; 2]> {
         let all = &self.config.intervals_ps;
         if self.at > 0 && all[self.at - 1][1] > instant {
@@ -28,14 +28,14 @@ impl Outages {
         all.get(self.at).copied()
     }
 
-    /// The end of the outage at an instant, if there is one.
+    /// Returns the end of the outage in progress at an instant.
     pub fn end(&mut self, instant: u64) -> Option<u64> {
         self.ending_after(instant)
             .filter(|one| one[0] <= instant)
             .map(|one| one[1])
     }
 
-    /// When the next outage after an instant begins.
+    /// Returns the begin of the next outage after an instant.
     pub fn next_begin(&mut self, instant: u64) -> Option<u64> {
         let first = self.ending_after(instant)?;
         if first[0] > instant {

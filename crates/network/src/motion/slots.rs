@@ -1,6 +1,7 @@
-//! A line of cells: slots follow each other without a gap, full or not, and each ends when the line has sent a cell.
+//! Slots of a time-varying cell link: consecutive, used or not; each ends when the link has transmitted the bits of a cell.
 //!
-//! So where the line is in a slot depends on no cell. An outage treats an empty cell in service as it does a full one.
+//! The position of the link within a slot therefore does not depend on cells, and an outage treats an empty cell in service
+//! like a full one.
 
 use super::finish;
 use super::outages::Outages;
@@ -9,16 +10,16 @@ use crate::atm::aal5::CELL_BYTES;
 use crate::scenario::motion::InService;
 use longpipe_events::Time;
 
-/// Slots by the integral of the rate.
+/// Slots from the integral of the rate.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     pub steps: Steps,
-    /// When the first slot begins that was not given away.
+    /// Start of the first unassigned slot.
     pub next: Exact,
 }
 
 impl Slots {
-    /// The first one begins at `phase`.
+    /// Creates slots of which the first starts at `phase`.
     pub fn new(steps: Steps, phase: Time) -> Slots {
         let next = Exact {
             whole: phase.0,
@@ -27,20 +28,20 @@ impl Slots {
         Slots { steps, next }
     }
 
-    /// Lets the slots pass that begin before `came`, and returns when the next one begins [ps].
+    /// Skips the slots that start before `came`. Returns the start of the next slot [ps].
     pub fn ready(&mut self, outages: Option<&mut Outages>, came: u64) -> u64 {
         self.pass(outages, came);
         self.next.whole
     }
 
-    /// Takes the next slot, and returns when it begins and ends [ps].
+    /// Takes the next slot. Returns its start and its end [ps].
     pub fn transmit(&mut self, outages: Option<&mut Outages>) -> (u64, u64) {
         let begins = self.next;
         self.next = finish(&mut self.steps, outages, begins, work(CELL_BYTES));
         (begins.whole, self.next.whole)
     }
 
-    /// Lets the slots pass that begin before `until`, and an outage at which one would begin.
+    /// Skips the slots that start before `until`, and an outage at which a slot would start.
     fn pass(&mut self, mut outages: Option<&mut Outages>, until: u64) {
         loop {
             let out = outages.as_deref_mut().and_then(|outages| outages.end(self.next.whole));
@@ -59,7 +60,7 @@ impl Slots {
         }
     }
 
-    /// Lets all slots pass at once that end before `limit` at the rate there is; whether there are any.
+    /// Skips all slots that end before `limit` at the current rate, in one step. Returns whether there are any.
     fn leap(&mut self, limit: u64) -> bool {
         let (rate, until) = self.steps.rate(self.next.whole);
         let lasts = u128::from(until.min(limit) - self.next.whole);
@@ -75,7 +76,7 @@ impl Slots {
         true
     }
 
-    /// Lets all slots pass at once that end before `limit`, where that is cycles of the rate away; whether there are any.
+    /// Skips whole cycles of the rate before `limit`, in one step. Returns whether there are any.
     fn leap_cycles(&mut self, limit: u64) -> bool {
         let Exact { whole, part } = self.next;
         if !self.steps.is_cycles_away(whole, limit) {
@@ -92,7 +93,7 @@ impl Slots {
         }
     }
 
-    /// Lets one slot pass, which an outage that begins then may cut short.
+    /// Skips one slot, which an outage at `begin` may cut short.
     fn step(&mut self, mut outages: Option<&mut Outages>, begin: Option<u64>) {
         let cuts = outages
             .as_deref_mut()

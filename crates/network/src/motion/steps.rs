@@ -1,30 +1,30 @@
-//! A rate over time as steps, and when it has sent so many bits: exactly, in rationals.
+//! A rate as a step function of time, integrated exactly in rational numbers.
 
 use longpipe_events::PS_PER_SECOND;
 
-/// An instant and a fraction of a picosecond.
+/// A time with a fraction of a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Exact {
-    /// Rounded down [ps].
+    /// Integer part [ps].
     pub whole: u64,
-    /// The rest, in parts of a picosecond of which there are as many as the rate there is.
+    /// Fractional part, in units of 1 / rate picoseconds.
     pub part: u64,
 }
 
-/// Rates from instants on, right-continuous, once or over and over.
+/// A right-continuous step function of the rate, cyclic or not.
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
-    /// Instant [ps], the first one 0, and rate [bit/s].
+    /// Time [ps] and rate [bit/s] of each step; the first time is 0.
     steps: Vec<[u64; 2]>,
     cycle: Option<u64>,
-    /// What a cycle sends [bit/s · ps].
+    /// Work per cycle [bit/s · ps].
     per_cycle: u128,
-    /// The step in force at the last instant asked for.
+    /// Index of the step in force at the latest query.
     at: usize,
 }
 
 impl Steps {
-    /// Steps that the checks accept.
+    /// Creates the step function from a checked configuration.
     pub fn new(steps: Vec<[u64; 2]>, cycle: Option<u64>) -> Steps {
         let mut made = Steps {
             steps,
@@ -36,7 +36,7 @@ impl Steps {
         made
     }
 
-    /// The rate at an instant, and the instant up to which it holds.
+    /// Returns the rate at an instant, and the time up to which it holds.
     pub fn rate(&mut self, instant: u64) -> (u64, u64) {
         let (base, within) = match self.cycle {
             Some(cycle) => (instant - instant % cycle, instant % cycle),
@@ -54,8 +54,8 @@ impl Steps {
         (self.steps[self.at][1], next.map_or(u64::MAX, |next| base + next))
     }
 
-    /// When so many bytes are sent from an instant on, but not after `limit`: the instant, or what is left of them
-    /// [bit/s · ps]. Never comes as a limit that is reached.
+    /// Returns when `work` [bit/s · ps] that starts at `from` is done, or the remaining work if that is after `limit`.
+    /// Reaching the limit exactly counts as not done.
     pub fn finish(&mut self, from: Exact, mut work: u128, limit: u64) -> Result<Exact, u128> {
         let Exact { mut whole, mut part } = from;
         loop {
@@ -79,24 +79,24 @@ impl Steps {
         }
     }
 
-    /// Passes whole cycles at once.
+    /// Advances over whole cycles in one step, and returns the remaining work.
     fn skip_cycles(&self, whole: &mut u64, work: u128, limit: u64) -> u128 {
         let Some(cycle) = self.cycle else { return work };
         if !whole.is_multiple_of(cycle) || self.per_cycle == 0 {
             return work;
         }
-        // One less, so that the last bit is looked for step by step.
+        // One cycle less, so that the end is found step by step.
         let times = ((work - 1) / self.per_cycle).min(u128::from((limit - *whole) / cycle)) as u64;
         *whole += times * cycle;
         work - self.per_cycle * u128::from(times)
     }
 
-    /// Whether several cycles lie between two instants.
+    /// Whether more than one cycle lies between two instants.
     pub fn is_cycles_away(&self, from: u64, to: u64) -> bool {
         self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
     }
 
-    /// What could have been sent up to an instant [bit/s · ps].
+    /// Returns the work that could have been done up to an instant [bit/s · ps].
     pub fn sent_by(&self, instant: u64) -> u128 {
         match self.cycle {
             Some(cycle) => self.per_cycle * u128::from(instant / cycle) + self.sent_within(instant % cycle),
@@ -115,7 +115,7 @@ impl Steps {
     }
 }
 
-/// What a packet takes of a line [bit/s · ps].
+/// Returns the work of transmitting `bytes` [bit/s · ps].
 pub(crate) fn work(bytes: u64) -> u128 {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND)
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_packet_in_service_keeps_the_bits_it_has_sent() {
-        // 1000 bytes: 4 ms at 1 Mbit/s, 2 ms of nothing, the other half at 2 Mbit/s.
+        // 1000 bytes: half of them in 4 ms at 1 Mbit/s, 2 ms at rate 0, the other half at 2 Mbit/s.
         let ms = PS_PER_SECOND / 1000;
         let mut steps = Steps::new(vec![[0, 1_000_000], [4 * ms, 0], [6 * ms, 2_000_000]], None);
         let end = steps.finish(Exact::default(), work(1000), u64::MAX);
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(cyclic.finish(Exact::default(), work(1), 1000), Err(work(1)));
     }
 
-    /// The integral of the rate up to an instant, step by step.
+    /// Reference: integrates the rate up to an instant step by step [bit/s · ps].
     fn integral(steps: &[[u64; 2]], cycle: Option<u64>, instant: u64) -> u128 {
         let mut sum = 0;
         let cycles = cycle.map_or(1, |cycle| instant / cycle + 1);
@@ -175,7 +175,7 @@ mod tests {
                 steps.push([instant, rate]);
                 instant += gap;
             }
-            // Something is sent.
+            // The rate must be positive somewhere.
             steps[0][1] += 1_000_000;
             let cycle = cyclic.then_some(instant + tail);
             if !cyclic {

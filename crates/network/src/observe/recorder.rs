@@ -30,25 +30,25 @@ pub struct Recorder {
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
     latest_control: Vec<Option<Watched>>,
-    /// Windows over time.
+    /// Congestion windows over time.
     pub windows: WindowTrace,
     /// States of senders over time.
     pub controls: ControlTrace,
-    /// RTT samples and timers over time.
+    /// RTT samples and retransmission timers over time.
     pub timers: TimerTrace,
-    /// Queues over time.
+    /// Queue lengths over time.
     pub queues: QueueTrace,
-    /// Queues by VC over time.
+    /// Queue lengths by VC over time.
     pub vc_queues: VcQueues,
     /// Sequence numbers over time.
     pub sequences: SequenceTrace,
     /// Delays at routers' ports.
     pub delays: DelayTrace,
-    /// Packets that were lost or marked.
+    /// Lost and marked packets.
     pub drops: DropTrace,
-    /// What happened to senders.
+    /// Events of senders.
     pub events: EventTrace,
-    /// Data that reached receivers.
+    /// First arrivals of data at receivers.
     pub arrivals: ArrivalTrace,
     arrived: Vec<Arrived>,
 }

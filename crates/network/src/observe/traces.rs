@@ -24,7 +24,7 @@ pub struct ControlTrace {
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// Number of the stage of a model-based control (BBR); -1 for other controls.
+    /// Number of the stage of a model-based congestion controller (BBR); -1 for other controllers.
     pub stage: Vec<i8>,
     /// Number of the state of the loss recovery.
     pub state: Vec<i8>,
@@ -75,23 +75,23 @@ pub struct DelayTrace {
     pub delay: Vec<u64>,
 }
 
-/// Packets that were lost, or that routers' ports marked.
+/// Lost packets, and packets that routers' ports marked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DropTrace {
-    /// When it was lost or marked [ps].
+    /// Time of the loss or mark [ps].
     pub time: Vec<u64>,
-    /// Link at whose port or on whose wire it was.
+    /// Link at whose port or on whose wire it happened.
     pub port: Vec<u32>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// First byte of the TCP data that it carried [byte]; -1 if it carried none, and of marked packets.
+    /// First byte of the packet's TCP data [byte]; -1 without data, and for marked packets.
     pub sequence: Vec<i64>,
-    /// Number of the `DropCause`; 0: it was marked.
+    /// Number of the `DropCause`; 0 for a marked packet.
     pub cause: Vec<u8>,
 }
 
 impl DropTrace {
-    /// Cause of a row about a packet that was marked, not lost.
+    /// Value of `cause` for a marked packet.
     pub const MARKED: u8 = 0;
 
     pub(super) fn put(&mut self, time: Time, link: Link, flow: Flow, sequence: Option<u64>, cause: u8) {
@@ -103,31 +103,31 @@ impl DropTrace {
     }
 }
 
-/// What happened to senders, and to the segments that they sent.
+/// Events of senders, and losses of the segments that they sent.
 #[derive(Clone, Debug, Default)]
 pub struct EventTrace {
     /// Time [ps].
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// 0: the network lost a segment; else the number of the `EventKind`, counted from 1.
+    /// 0 if the network lost a segment; otherwise the number of the `EventKind`, counted from 1.
     pub event: Vec<u8>,
     /// Number of the `EventCause`.
     pub cause: Vec<u8>,
-    /// Of a lost segment and of a reduction, the number of the `DropCause`, or 0.
+    /// For a lost segment and for a window reduction, the number of the `DropCause`; otherwise 0.
     pub drop_cause: Vec<u8>,
-    /// First byte of the segment, or of other events the first byte not acknowledged.
+    /// First byte of the segment; for other events SND.UNA.
     pub sequence: Vec<u64>,
-    /// Bytes of the segment; at a fast retransmit and a timeout, the bytes outstanding; else 0.
+    /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
     pub length: Vec<u64>,
-    /// Congestion window, of a reduction that before it; nan of a lost segment [byte].
+    /// Congestion window [byte]: for a reduction, the one before it; NaN for a lost segment.
     pub cwnd: Vec<f64>,
-    /// Slow start threshold after the event; nan of a lost segment [byte].
+    /// Slow start threshold after the event [byte]; NaN for a lost segment.
     pub ssthresh: Vec<f64>,
 }
 
 impl EventTrace {
-    /// Kind of a row about a segment that the network lost.
+    /// Value of `event` for a segment that the network lost.
     pub(super) const DROPPED: u8 = 0;
 }
 

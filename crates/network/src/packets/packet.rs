@@ -154,7 +154,7 @@ impl Packet {
         }
     }
 
-    /// First byte of the payload, or acknowledgement number.
+    /// Returns the first byte of the payload, or the acknowledgement number.
     #[inline(always)]
     pub fn sequence(&self) -> u64 {
         self.sequence
@@ -314,7 +314,7 @@ impl Packet {
         self.vc().is_back() == self.is_of_request()
     }
 
-    /// First byte of the data of the flow's TCP sender that it carries, if it carries any.
+    /// Returns the first byte of the data of the flow's TCP sender, if the packet carries any.
     pub fn data_sequence(&self) -> Option<u64> {
         let carries_data = self.is_of_sender() && !self.vc().is_back() && self.opening() == Opening::Over;
         carries_data.then_some(self.sequence)

@@ -26,19 +26,19 @@ impl<T: Copy + Default> Ring<T> {
         number as usize & self.slots.len().wrapping_sub(1)
     }
 
-    /// Number of the oldest entry.
+    /// Returns the number of the oldest entry.
     #[inline(always)]
     pub fn head(&self) -> u64 {
         self.head
     }
 
-    /// Number of the next entry to be pushed.
+    /// Returns the number of the next entry to be pushed.
     #[inline(always)]
     pub fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline(always)]
     pub fn len(&self) -> u64 {
         self.tail - self.head

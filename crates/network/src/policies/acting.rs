@@ -1,4 +1,4 @@
-//! Active queue management at arrival: one of several kinds, with its random numbers.
+//! Active queue management at enqueue: one algorithm with its random stream.
 
 use super::blue::Blue;
 use super::pie::Pie;
@@ -8,7 +8,7 @@ use super::{Arrival, Verdict};
 use crate::scenario::PolicyConfig;
 use longpipe_events::{Stream, Time};
 
-/// The kinds.
+/// The algorithms.
 #[derive(Clone, Debug)]
 enum Kind {
     Red(Red),
@@ -17,7 +17,7 @@ enum Kind {
     Blue(Blue),
 }
 
-/// What judges the arrivals of one port.
+/// Active queue management of one port, which decides on arrivals.
 #[derive(Clone, Debug)]
 pub struct Acting {
     kind: Kind,
@@ -26,7 +26,8 @@ pub struct Acting {
 }
 
 impl Acting {
-    /// As the configuration of a link of this rate has it, if it acts at arrival, with random numbers of its own.
+    /// Creates the configured algorithm for a link of this rate, or None if the policy is not active queue management at
+    /// enqueue.
     pub fn new(config: &PolicyConfig, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Acting>> {
         let (kind, ecn) = match config {
             PolicyConfig::Red(red) => (Kind::Red(Red::new(red, rate_bps)), red.ecn),
@@ -52,14 +53,14 @@ impl Acting {
         Some(Box::new(Acting { kind, ecn, stream }))
     }
 
-    /// Judges an arrival: what cannot be marked is refused where another would be marked.
+    /// Decides on an arrival. Where a packet would be marked, a packet that is not ECN-capable is refused.
     #[inline(always)]
     pub fn judge(&mut self, arrival: &Arrival) -> Verdict {
         let Acting { kind, ecn, stream } = self;
         let draw = || stream.fraction();
         let verdict = match kind {
             Kind::Red(red) => red.judge(arrival, draw),
-            // What is lent to a function apart is a copy, or it would lie in memory for all kinds.
+            // A copy, so that `arrival` stays in registers for the other algorithms.
             Kind::Pie(pie) => pie.judge(&{ *arrival }, draw),
             Kind::StepMarking(step) => step.judge(arrival),
             Kind::Blue(blue) => blue.judge(&{ *arrival }, draw),
@@ -70,19 +71,20 @@ impl Acting {
         }
     }
 
-    /// Whether all packets that find the line idle enter unmarked, and leave no trace here, after one that began to leave at once.
+    /// Whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged, provided
+    /// that the packet before them was transmitted at once.
     pub fn is_calm(&self) -> bool {
         match &self.kind {
             Kind::Red(red) => red.is_calm(),
             Kind::Pie(pie) => pie.is_calm(),
-            // None waits, and the threshold is at least 1.
+            // No packet waits, and the threshold is at least 1.
             Kind::StepMarking(_) => true,
-            // An idle line lowers its probability, and each arrival draws.
+            // An idle line lowers the probability, and each arrival draws a random number.
             Kind::Blue(_) => false,
         }
     }
 
-    /// A packet entered whose service will begin at `begins`.
+    /// Records that a packet entered, whose transmission will start at `begins`.
     #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         if let Kind::Pie(pie) = &mut self.kind {
@@ -90,28 +92,28 @@ impl Acting {
         }
     }
 
-    /// A packet entered whose service begins at the instant that `begin_service` will report.
+    /// Records that a packet entered, whose start of transmission `begin_service` will report.
     pub fn enqueue(&mut self, arrival: &Arrival) {
         if let Kind::Pie(pie) = &mut self.kind {
             pie.enqueue(arrival);
         }
     }
 
-    /// The service of the next packet of those that `enqueue` has reported begins.
+    /// Records the start of transmission of the next packet that `enqueue` reported.
     pub fn begin_service(&mut self, begins: Time) {
         if let Kind::Pie(pie) = &mut self.kind {
             pie.begin_service(begins);
         }
     }
 
-    /// An outage drops all packets whose service has not begun at `now`.
+    /// Records that an outage drops all packets whose transmission has not started at `now`.
     pub fn purge(&mut self, now: Time) {
         if let Kind::Pie(pie) = &mut self.kind {
             pie.purge(now);
         }
     }
 
-    /// A packet that was not refused found no room.
+    /// Records that an accepted packet found the buffer full.
     pub fn overflow(&mut self, now: Time) {
         match &mut self.kind {
             Kind::Blue(blue) => blue.overflow(now),

@@ -74,7 +74,7 @@ impl Policy {
                 z,
                 keep_last,
             } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
-            // RED for cells refuses whole frames, and only the last cell of a damaged frame enters.
+            // For cells, RED refuses whole frames, and only the last cell of a damaged frame enters.
             PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }

@@ -1,4 +1,5 @@
-//! Proportional integral controller enhanced: every 15 ms the delay moves the probability by which arrivals go (RFC 8033).
+//! PIE (proportional integral controller enhanced): updates the drop probability every 15 ms from the queueing delay (RFC
+//! 8033).
 
 use super::{Arrival, Verdict};
 use crate::packets::ring::Ring;
@@ -6,38 +7,39 @@ use crate::scenario::{PieConfig, PieDelay, PieRules};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
-/// Above this delay the probability grows by so much more (RFC 8033 section 5.5).
+/// Queueing delay above which each update adds at least 2 % to the probability (RFC 8033 section 5.5).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
-/// Most that it grows by at once where it is not small.
+/// Maximum increase of a probability of at least 0.1 per update (RFC 8033 section 5.5).
 const LARGEST_STEP: f64 = 0.02;
-/// Largest probability at which arrivals are marked rather than refused (RFC 8033 section 5.1).
+/// Maximum probability at which ECN-capable packets are marked instead of dropped (RFC 8033 section 5.1).
 const LARGEST_TO_MARK: f64 = 0.1;
-/// Bounds of what derandomization sums up (RFC 8033 section 5.4).
+/// Bounds of the accumulated probability: no drop below, a certain drop above (derandomization, RFC 8033 section 5.4).
 const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
-/// Bytes from which on, and over which, the rate of departures is measured (RFC 8033 section 5.2).
+/// Minimum backlog at which the departure rate is measured, and the bytes of one measurement (RFC 8033 section 5.2,
+/// DQ_THRESHOLD).
 const MEASURED_BYTES: u64 = 16_384;
 /// ns-3's byte count of no measurement cycle.
 const DQCOUNT_INVALID: u64 = u64::MAX;
-/// Weight of a new time in their mean: 2^14 over 2^16 bytes (RFC 8033 appendix A).
+/// Weight of a new measurement in the average: 2^14 / 2^16 (RFC 8033 appendix A).
 const TIME_WEIGHT: f64 = 0.25;
-/// ns-3 protects another burst after so long without congestion.
+/// Time without congestion after which ns-3 allows another burst [ps].
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
-/// Begin of a service that is not known yet.
+/// Marks a start of transmission that is not known yet.
 const UNKNOWN: Time = Time(u64::MAX);
 
-/// A packet that has not begun to leave.
+/// A packet whose transmission has not started.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     arrival: Time,
-    /// When its service begins, or `UNKNOWN`.
+    /// Start of its transmission, or `UNKNOWN`.
     begins: Time,
     bytes: u64,
 }
 
-/// ns-3's states of a burst.
+/// States of ns-3's burst allowance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Burst {
     None,
@@ -45,12 +47,12 @@ enum Burst {
     Protected,
 }
 
-/// The departure-rate estimator, which measures in cycles.
+/// The estimator of the departure rate, by measurement cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
     /// Start of the measurement cycle, and the bytes that departed since (ns-3: `m_dqStart`, `m_dqCount`).
     cycle: Option<(Time, u64)>,
-    /// Rate [byte/s], or the time that `MEASURED_BYTES` take [ps].
+    /// Average rate [byte/s], or average time of `MEASURED_BYTES` [ps].
     mean: Option<f64>,
 }
 
@@ -66,7 +68,7 @@ impl Departures {
         };
     }
 
-    /// Takes a departure into a mean of rates, as ns-3 does; `waiting` bytes stay behind.
+    /// Updates the average rate with a departure, as ns-3 does; `waiting` bytes remain queued.
     fn rate_after(&mut self, packet: &Waiting, waiting: u64) {
         if self.cycle.is_none() && waiting >= MEASURED_BYTES {
             self.cycle = Some((packet.begins, 0));
@@ -79,7 +81,7 @@ impl Departures {
         self.cycle = (waiting > MEASURED_BYTES).then_some((packet.begins, 0));
     }
 
-    /// Takes a departure into a mean of times, as RFC 8033 does; `waiting` bytes stay behind.
+    /// Updates the average time with a departure, as RFC 8033 does; `waiting` bytes remain queued.
     fn time_after(&mut self, packet: &Waiting, waiting: u64) {
         if let Some((lasted, _)) = self.cycle_after(packet) {
             let measured = lasted as f64;
@@ -92,7 +94,7 @@ impl Departures {
         }
     }
 
-    /// Counts a departure; how long the cycle lasted [ps] and its bytes, if that ends it.
+    /// Counts a departure. Returns the length of the cycle [ps] and its bytes if the departure ends it.
     fn cycle_after(&mut self, packet: &Waiting) -> Option<(u64, u64)> {
         let (since, bytes) = self.cycle.as_mut()?;
         *bytes = bytes.wrapping_add(packet.bytes);
@@ -101,31 +103,31 @@ impl Departures {
     }
 }
 
-/// The controller of one queue.
+/// The PIE controller of one queue.
 #[derive(Clone, Debug)]
 pub struct Pie {
     config: PieConfig,
     probability: f64,
-    /// At the last update.
+    /// Queueing delay at the last update.
     delay_before: Span,
-    /// How long the last packet to leave had waited, nothing if none waited behind it.
+    /// Queueing delay of the last packet that departed; zero if it left the queue empty.
     delay: Span,
-    /// How long the burst may go on.
+    /// Remaining burst allowance.
     allowance: Span,
     burst: Burst,
-    /// Summed up since an arrival last went.
+    /// Accumulated probability since the last drop (RFC 8033 section 5.4).
     sum: f64,
     next_update: Time,
     last_departure: Option<Time>,
     departures: Departures,
     waiting: Ring<Waiting>,
-    /// Packets at the end of `waiting` whose service has no known begin.
+    /// Number of packets at the end of `waiting` whose start of transmission is not known.
     unscheduled: u64,
     bytes_waiting: u64,
 }
 
 impl Pie {
-    /// An idle one.
+    /// Creates the controller of an idle queue.
     pub fn new(config: &PieConfig) -> Pie {
         let (allowance, burst) = match config.rules {
             PieRules::Ns3 => (Span(0), Burst::None),
@@ -148,12 +150,12 @@ impl Pie {
         }
     }
 
-    /// The probability by which arrivals go.
+    /// Returns the drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Judges an arrival; `draw` gives a number in [0, 1).
+    /// Decides on an arrival; `draw` returns a random number in [0, 1).
     pub fn judge(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
         let goes = self.is_to_go(arrival, draw);
@@ -168,15 +170,15 @@ impl Pie {
         }
     }
 
-    /// Whether packets that find the line idle leave all as it is, after one that began to leave at once: none of them waits, so
-    /// that each only says again, as RFC 8033 counts, that the delay is zero.
+    /// Whether packets that find the line idle leave the state unchanged, provided that the packet before them was
+    /// transmitted at once. No packet waits then, so that each one only confirms a delay of zero, as RFC 8033 counts.
     pub fn is_calm(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
     }
 
-    /// Takes in an admitted packet whose service will begin at `begins`. A packet that finds the line idle begins with its arrival, so
-    /// that an update at this instant no longer sees it.
+    /// Records an admitted packet whose transmission will start at `begins`. A packet that finds the line idle starts on
+    /// arrival, so that an update at that time does not see it.
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         let packet = Waiting {
             arrival: arrival.now,
@@ -191,7 +193,7 @@ impl Pie {
         }
     }
 
-    /// Takes in an admitted packet whose begin of service `begin_service` will tell.
+    /// Records an admitted packet whose start of transmission `begin_service` will report.
     pub fn enqueue(&mut self, arrival: &Arrival) {
         self.bytes_waiting += arrival.bytes;
         self.unscheduled += 1;
@@ -202,14 +204,14 @@ impl Pie {
         });
     }
 
-    /// The service of the oldest packet without a known begin begins at `begins`.
+    /// Records the start of transmission of the oldest packet for which it is not known.
     pub fn begin_service(&mut self, begins: Time) {
         let number = self.waiting.tail() - self.unscheduled;
         self.unscheduled -= 1;
         let packet = self.waiting.get_mut(number);
         packet.begins = begins;
         if packet.arrival == begins {
-            // It found the transmitter idle, so that it is the last one.
+            // The packet found the transmitter idle, and is therefore the last one.
             let packet = *packet;
             self.waiting.pop_last();
             self.bytes_waiting -= packet.bytes;
@@ -217,7 +219,7 @@ impl Pie {
         }
     }
 
-    /// All packets whose service has not begun at `now` are dropped, but not by this controller.
+    /// Removes the packets that an outage drops: all whose transmission has not started at `now`.
     pub fn purge(&mut self, now: Time) {
         while let Some(&packet) = self.waiting.last().filter(|packet| packet.begins > now) {
             self.waiting.pop_last();
@@ -226,7 +228,7 @@ impl Pie {
         self.unscheduled = 0;
     }
 
-    /// An arrival found no room.
+    /// Records that an arrival found the buffer full.
     pub fn overflow(&mut self) {
         self.sum = 0.0;
     }
@@ -257,7 +259,7 @@ impl Pie {
         draw() <= self.probability
     }
 
-    /// Does what is due before `now`, departures and updates in their order.
+    /// Processes departures and updates before `now`, in order.
     pub fn update_before(&mut self, now: Time) {
         while self.next_update < now {
             let (due, every) = (self.next_update, self.config.update_ps);
@@ -266,7 +268,7 @@ impl Pie {
             self.update();
             self.next_update = due + Span(every);
             if before.is_some() && before == self.at_rest() && self.next_update < now {
-                // Nor does any other update move it before something comes.
+                // Further updates do not change it either until the next arrival.
                 let others = (now.0 - self.next_update.0).div_ceil(every);
                 self.next_update += Span(others * every);
             }
@@ -274,14 +276,14 @@ impl Pie {
         self.depart_before(now);
     }
 
-    /// All that an update moves, where nothing waits.
+    /// Returns the state that updates can change, if no packet waits.
     fn at_rest(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
         let spans = [self.delay, self.delay_before, self.allowance];
         let state = (self.probability, spans, self.burst, self.departures);
         self.waiting.is_empty().then_some(state)
     }
 
-    /// Takes the packets out whose service began before `time`.
+    /// Removes the packets whose transmission started before `time`.
     fn depart_before(&mut self, time: Time) {
         while let Some(&packet) = self.waiting.first().filter(|packet| packet.begins < time) {
             self.waiting.pop();
@@ -290,7 +292,7 @@ impl Pie {
         }
     }
 
-    /// Takes the service of a packet, which no longer waits, into the delay or its estimate.
+    /// Updates the queueing delay, or its estimate, with the departure of a packet.
     fn depart(&mut self, packet: &Waiting) {
         let followed = self.waiting.first().is_some_and(|next| next.arrival < packet.begins);
         match self.config.delay {
@@ -312,13 +314,13 @@ impl Pie {
         self.last_departure = Some(packet.begins);
     }
 
-    /// Bytes that had come when this packet departed and still wait, whatever has come since.
+    /// Returns the bytes behind a departing packet that had arrived by then, even if others have arrived since.
     fn behind(&self, packet: &Waiting) -> u64 {
         let behind = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
         behind.map(|next| next.bytes).sum()
     }
 
-    /// The delay moves the probability.
+    /// Updates the probability from the queueing delay.
     fn update(&mut self) {
         let mut known = true;
         let (waiting, mean) = (self.bytes_waiting as f64, self.departures.mean);
@@ -355,7 +357,7 @@ impl Pie {
         self.delay_before = delay;
     }
 
-    /// How far the probability moves, the less the smaller it is.
+    /// Returns the change of the probability, scaled down for small probabilities (RFC 8033 section 4.2).
     fn step(&self) -> f64 {
         let seconds = |span: Span| span.0 as f64 / PS_PER_SECOND as f64;
         let PieConfig { alpha, beta, .. } = self.config;
@@ -377,7 +379,7 @@ impl Pie {
         } else {
             step
         };
-        // ns-3 has no such step.
+        // ns-3 does not have this step.
         if self.delay > HIGH_DELAY && self.config.rules != PieRules::Ns3 {
             step + HIGH_STEP
         } else {
@@ -385,7 +387,7 @@ impl Pie {
         }
     }
 
-    /// A burst is used up, or another one may come; `calm`: short delays, and a probability of zero.
+    /// Updates the burst allowance. `calm` means short delays and a probability of zero.
     fn move_burst(&mut self, calm: bool, known: bool) {
         if calm && known && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);

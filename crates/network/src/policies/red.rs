@@ -28,7 +28,7 @@ pub struct Red {
     moved: Time,
     /// Packets or bytes since the last drop or mark; None while the average is below `min`.
     count: Option<u64>,
-    /// Random number in [0, 1) if gaps are drawn ahead: the next drop happens when p times the count reaches it.
+    /// Random number in [0, 1), if the gap is drawn in advance: the next drop occurs when p times the count reaches it.
     drawn: f64,
 }
 

@@ -14,7 +14,7 @@ pub struct AqmFifo<T> {
 }
 
 impl<T: Queued> AqmFifo<T> {
-    /// An empty queue under this controller.
+    /// Creates an empty queue with this controller.
     pub fn new(aqm: Box<Acting>) -> AqmFifo<T> {
         AqmFifo {
             aqm,

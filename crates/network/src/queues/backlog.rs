@@ -8,23 +8,23 @@ use std::collections::VecDeque;
 
 /// A packet in a queue.
 pub trait Queued {
-    /// When it arrived at the port.
+    /// Returns the time of arrival at the port.
     fn arrival(&self) -> Time;
-    /// Length, headers included [byte].
+    /// Returns the length, headers included [byte].
     fn bytes(&self) -> u64;
-    /// Number of its flow's direction, by which fair queueing separates packets.
+    /// Returns the number of the packet's flow and direction, by which fair queueing separates packets.
     fn flow(&self) -> u32 {
         0
     }
-    /// Class of its flow, at ports with classes.
+    /// Returns the class of the packet's flow, at ports with classes.
     fn class(&self) -> u32 {
         0
     }
-    /// Whether it belongs to the low-latency queue: it carries ECT(1) or CE (RFC 9331 section 5.1).
+    /// Whether the packet belongs to the low-latency queue, because it carries ECT(1) or CE (RFC 9331 section 5.1).
     fn is_low_latency(&self) -> bool {
         false
     }
-    /// Whether it carries an ECN-capable codepoint.
+    /// Whether the packet carries an ECN-capable codepoint.
     fn is_capable(&self) -> bool;
     /// Sets CE if the packet is ECN-capable (RFC 3168 section 5), and returns whether it is.
     fn mark(&mut self) -> bool;
@@ -34,7 +34,7 @@ pub trait Queued {
     }
 }
 
-/// A FIFO.
+/// A FIFO that counts its bytes.
 #[derive(Clone, Debug)]
 pub struct Backlog<T> {
     packets: VecDeque<T>,
@@ -51,7 +51,7 @@ impl<T> Default for Backlog<T> {
 }
 
 impl<T: Queued> Backlog<T> {
-    /// Number of packets.
+    /// Returns the number of packets.
     pub fn len(&self) -> u64 {
         self.packets.len() as u64
     }
@@ -61,12 +61,12 @@ impl<T: Queued> Backlog<T> {
         self.packets.is_empty()
     }
 
-    /// Bytes of all packets.
+    /// Returns the number of bytes of all packets.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Packets and bytes.
+    /// Returns the numbers of packets and bytes.
     pub fn size(&self) -> (u64, u64) {
         (self.len(), self.bytes)
     }
@@ -86,14 +86,14 @@ impl<T: Queued> Backlog<T> {
         }
     }
 
-    /// Removes the oldest packet.
+    /// Removes and returns the oldest packet.
     pub fn pop(&mut self) -> Option<T> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.bytes();
         Some(packet)
     }
 
-    /// Removes the latest packet.
+    /// Removes and returns the latest packet.
     pub fn pop_last(&mut self) -> Option<T> {
         let packet = self.packets.pop_back()?;
         self.bytes -= packet.bytes();
@@ -121,12 +121,12 @@ impl<T: Queued> Backlog<T> {
         self.packets.drain(..).for_each(drop);
     }
 
-    /// The oldest packet.
+    /// Returns the oldest packet.
     pub fn first(&self) -> Option<&T> {
         self.packets.front()
     }
 
-    /// All packets, the oldest first.
+    /// Returns all packets, the oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.packets.iter()
     }

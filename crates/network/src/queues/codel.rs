@@ -5,22 +5,23 @@ use crate::drops::DropCause;
 use crate::scenario::{CodelArithmetic, CodelConfig};
 use longpipe_events::Time;
 
-/// A state of dropping that ended less than this many intervals ago is taken up again (RFC 8289 section 4.2).
+/// Number of intervals after the end of a dropping state within which the next one resumes its drop rate (RFC 8289 section
+/// 4.2).
 const RESUMED_INTERVALS: u64 = 16;
 
-/// The time between drops, in ticks.
+/// The control law of CoDel, in ticks of its clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     arithmetic: CodelArithmetic,
     target: u64,
     interval: u64,
-    /// No packet is dropped if what waits behind it is no more [byte].
+    /// Backlog up to which no packet is dropped [byte].
     least_backlog: u64,
     ecn: bool,
 }
 
 impl Law {
-    /// As the configuration has it.
+    /// Creates the configured control law.
     pub fn new(config: &CodelConfig) -> Law {
         let ticks = |ps| ticks(config.arithmetic, Time(ps));
         Law {
@@ -32,7 +33,7 @@ impl Law {
         }
     }
 
-    /// interval / √count, by the reciprocal of the root that is kept where Linux's integers count.
+    /// Returns interval / √count. Linux's integer arithmetic uses `root`, the stored reciprocal of the square root.
     fn gap(&self, count: u64, root: u64) -> u64 {
         match self.arithmetic {
             CodelArithmetic::Exact => (self.interval as f64 / (count as f64).sqrt()) as u64,
@@ -40,7 +41,7 @@ impl Law {
         }
     }
 
-    /// Whether `now` is so late that what has been too long for an interval counts.
+    /// Whether the sojourn time has been above the target for a full interval.
     fn is_past(&self, now: u64, first_above: u64) -> bool {
         match self.arithmetic {
             CodelArithmetic::Exact => now >= first_above,
@@ -59,8 +60,9 @@ impl Law {
         }
     }
 
-    /// Whether dropping begins where it ended, because less than `RESUMED_INTERVALS` passed since the next drop was due. If it was
-    /// not due yet, Linux's signed difference is small; ns-3's unsigned one is large.
+    /// Whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS` have passed since
+    /// the time of the next drop. If that time has not come yet, Linux's signed difference is small, and ns-3's unsigned one
+    /// is large.
     fn resumes(&self, now: u64, next: u64) -> bool {
         let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
         match self.arithmetic {
@@ -70,7 +72,7 @@ impl Law {
     }
 }
 
-/// Linux counts in 1024 ns.
+/// Converts a time to ticks: of 1024 ns in Linux's arithmetic.
 fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
     match arithmetic {
         CodelArithmetic::Exact => time.0,
@@ -78,10 +80,10 @@ fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
     }
 }
 
-/// 1, as a fraction of 16 bits.
+/// The number 1 as a 16-bit fraction.
 const ONE: u64 = 0xffff;
 
-/// A step of Newton's method towards 1/√count, in fractions of 16 bits.
+/// Performs a step of Newton's method towards 1/√count, in 16-bit fractions.
 fn newton(root: u64, count: u64) -> u64 {
     let root = root << 16;
     let square = (root * root) >> 32;
@@ -89,7 +91,7 @@ fn newton(root: u64, count: u64) -> u64 {
     (rest.wrapping_mul(root) >> 31) >> 16
 }
 
-/// One queue under CoDel.
+/// A queue under CoDel.
 #[derive(Clone, Debug)]
 pub struct Codel<T> {
     law: Law,
@@ -98,7 +100,7 @@ pub struct Codel<T> {
 }
 
 impl<T: Queued> Codel<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(config: &CodelConfig) -> Codel<T> {
         Codel {
             law: Law::new(config),
@@ -140,22 +142,22 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
 /// State of CoDel for one queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Control {
-    /// When the time above the target will have lasted an interval [tick].
+    /// Time at which the sojourn time will have been above the target for an interval [tick] (RFC 8289: `first_above_time`).
     first_above: Option<u64>,
     dropping: bool,
-    /// When the next drop is due [tick].
+    /// Time of the next drop [tick] (RFC 8289: `drop_next`).
     next: u64,
-    /// Drops since this state began.
+    /// Number of drops in the current dropping state (RFC 8289: `count`).
     count: u64,
-    /// The same when it began last.
+    /// Value of `count` at the start of the current dropping state (RFC 8289: `lastcount`).
     last_count: u64,
-    /// 1/√count [2⁻¹⁶].
+    /// Approximation of 1/√count [2⁻¹⁶].
     root: u64,
 }
 
 impl Control {
-    /// The packet that leaves the queue now, if any; those dropped on the way are handed to `dropped`. `others` is what waits in
-    /// other queues and counts as backlog [byte].
+    /// Removes and returns the next packet to transmit, if any. Packets that it drops before are passed to `dropped`.
+    /// `others` is the backlog of other queues, which counts towards the minimum backlog [byte].
     pub fn dequeue<T: Queued>(
         &mut self,
         law: &Law,
@@ -201,13 +203,13 @@ impl Control {
         (self.first_above, self.dropping) = (None, false);
     }
 
-    /// Counts `dropped` packets that went because the whole queue was full, so that this control drops more often from now on
-    /// (Linux: `fq_codel_drop`).
+    /// Adds `dropped` packets, which were dropped because the whole queue was full, to the drop count, so that the drop rate
+    /// rises (Linux: `fq_codel_drop`).
     pub fn strengthen(&mut self, dropped: u64) {
         self.count += dropped;
     }
 
-    /// Dropping begins, where it ended if that was not long ago.
+    /// Enters the dropping state; resumes the previous drop rate if the last state ended recently.
     fn begin(&mut self, law: &Law, at: u64) {
         self.dropping = true;
         let since = self.count - self.last_count;
@@ -221,7 +223,8 @@ impl Control {
         self.next = at + law.gap(self.count, self.root);
     }
 
-    /// Takes the first packet, and says whether packets have waited for too long for an interval.
+    /// Removes the first packet. Also returns whether the sojourn time has been above the target for an interval (RFC 8289:
+    /// `dodequeue`).
     fn take<T: Queued>(&mut self, law: &Law, now: Time, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
         let Some(packet) = backlog.pop() else {
             self.first_above = None;

@@ -7,13 +7,13 @@ use longpipe_events::Time;
 /// State of a port when a packet arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct PortState {
-    /// The time.
+    /// Current time.
     pub now: Time,
-    /// Most packets that may wait, so that the port's limit holds together with the packet in transmission.
+    /// Maximum number of waiting packets such that the port's limit holds including the packet in transmission.
     pub room_packets: u64,
-    /// Most bytes that may wait.
+    /// Maximum number of waiting bytes.
     pub room_bytes: u64,
-    /// Since when the port has been empty, if it is.
+    /// Time since which the port has been empty; None if it is not.
     pub idle_since: Option<Time>,
 }
 
@@ -36,7 +36,7 @@ pub trait QueueDisc<T: Queued> {
     /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival.
     fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
 
-    /// Packets that wait, and their bytes.
+    /// Returns the numbers of waiting packets and bytes.
     fn backlog(&self) -> (u64, u64);
 
     /// Drops all packets that wait at `now`, because an outage begins. Controllers keep their state.
@@ -60,7 +60,7 @@ pub trait QueueDisc<T: Queued> {
     }
 }
 
-/// The disciplines, a line each: name of the variant and type of the state. Gives the enum of all, which forwards to the chosen one.
+/// Defines the enum of all disciplines, which forwards calls to the chosen one. Each line lists variant and state type.
 macro_rules! disciplines {
     ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
         /// Any queue discipline.

@@ -1,25 +1,26 @@
-//! Two coupled queues: one of low latency for scalable congestion controls, one classic, under one PI controller (RFC 9332).
+//! DualPI2: a low-latency queue for scalable congestion controllers and a classic queue, coupled by one PI controller (RFC
+//! 9332).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use crate::scenario::{DualPi2Config, TwoQueues};
 use longpipe_events::{Time, PS_PER_SECOND};
 
-/// One queue, and what its likelihoods have added up to.
+/// One of the two queues, with its accumulated probability.
 #[derive(Clone, Debug)]
 struct Side<T> {
     backlog: Backlog<T>,
-    /// Of the RFC's `recur`.
+    /// The sum `count` of the RFC's function `recur`.
     count: f64,
 }
 
 impl<T: Queued> Side<T> {
-    /// How long the first packet has waited [ps]; nothing if there is none.
+    /// Returns the sojourn time of the first packet, zero in an empty queue [ps].
     fn delay(&self, now: Time) -> u64 {
         self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
     }
 
-    /// True with a likelihood, at even distances (RFC 9332 appendix A.1).
+    /// Returns true at a rate of `likelihood`, evenly spaced instead of random (RFC 9332 appendix A.1, `recur`).
     fn recurs(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
         let full = self.count > 1.0;
@@ -30,22 +31,22 @@ impl<T: Queued> Side<T> {
     }
 }
 
-/// The pair.
+/// The two coupled queues.
 #[derive(Clone, Debug)]
 pub struct DualPi2<T> {
     config: DualPi2Config,
     low: Side<T>,
     classic: Side<T>,
-    /// p'.
+    /// Base probability p'.
     base: f64,
     delay_before: u64,
     next_update: Time,
-    /// What the classic queue has sent beyond its share, weighed [byte].
+    /// Weighted bytes that the classic queue has sent beyond its share [byte].
     credit: f64,
 }
 
 impl<T: Queued> DualPi2<T> {
-    /// Both empty.
+    /// Creates two empty queues.
     pub fn new(config: &DualPi2Config) -> DualPi2<T> {
         let side = || Side {
             backlog: Backlog::default(),
@@ -62,7 +63,7 @@ impl<T: Queued> DualPi2<T> {
         }
     }
 
-    /// p', the likelihood of a classic mark or drop, and that of a coupled mark: p' itself, p'² and k p'.
+    /// Returns the base probability p', the classic probability p'², and the coupled probability k p'.
     pub fn probabilities(&self) -> (f64, f64, f64) {
         (
             self.base,
@@ -71,7 +72,7 @@ impl<T: Queued> DualPi2<T> {
         )
     }
 
-    /// Who sends where both wait.
+    /// Whether the low-latency queue sends next if both hold packets.
     fn low_is_first(&self, now: Time) -> bool {
         match self.config.scheduler {
             TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),
@@ -79,7 +80,7 @@ impl<T: Queued> DualPi2<T> {
         }
     }
 
-    /// Bytes of one queue leave while the other waits, or is empty, which settles all.
+    /// Updates the scheduler's credit for a departure; an empty other queue resets it.
     fn count_turn(&mut self, low: bool, other_is_empty: bool, bytes: u64) {
         if let TwoQueues::Weighted { classic } = self.config.scheduler {
             self.credit = match (other_is_empty, low) {
@@ -90,7 +91,7 @@ impl<T: Queued> DualPi2<T> {
         }
     }
 
-    /// Does the updates that are due before `now`.
+    /// Performs the controller's updates that are due before `now`.
     fn update_before(&mut self, now: Time) {
         while self.next_update < now {
             let due = self.next_update;
@@ -104,7 +105,7 @@ impl<T: Queued> DualPi2<T> {
             let rests = self.base == 0.0 && delay == 0 && self.delay_before == 0;
             self.delay_before = delay;
             if rests && self.low.backlog.is_empty() && self.classic.backlog.is_empty() && self.next_update < now {
-                // Nothing moves it before something comes.
+                // The queues are empty and the probability is at rest, so the remaining updates change nothing.
                 let others = (now.0 - self.next_update.0).div_ceil(self.config.update_ps);
                 self.next_update.0 += others * self.config.update_ps;
             }
@@ -158,7 +159,7 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
                     }
                     true
                 }
-                // Marks no longer help: both queues lose alike (appendix A.2).
+                // Marking is saturated: both queues drop with equal probability (appendix A.2).
                 (true, true) => {
                     let goes = side.recurs(classic);
                     if !goes {
@@ -181,7 +182,7 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     }
 
     fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
-        // Updates that are due before see the packets.
+        // Updates that are due precede the purge and see its packets.
         self.update_before(now);
         self.low.backlog.purge(&mut drop);
         self.classic.backlog.purge(drop);

@@ -1,4 +1,5 @@
-//! Flows in turn as Linux's fq serves them: a credit for each, a large one at first, and new flows before old ones (sch_fq).
+//! Fair queueing as in Linux's `sch_fq`: flows share by credits, the first of which is larger, and new flows precede old
+//! ones.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -10,15 +11,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 struct Flow<T> {
     backlog: Backlog<T>,
-    /// Bytes that it may yet send before its turn ends.
+    /// Bytes that the flow may send before its turn ends.
     credit: i64,
-    /// Whether it has a turn to come.
+    /// Whether the flow is in one of the two lists.
     waits: bool,
-    /// When it last had none any more.
+    /// Time since which the flow has been in no list.
     since: Time,
 }
 
-/// Queues in turn.
+/// The queue discipline: one queue per flow.
 #[derive(Clone, Debug)]
 pub struct Fq<T> {
     quantum: i64,
@@ -32,7 +33,7 @@ pub struct Fq<T> {
 }
 
 impl<T: Queued> Fq<T> {
-    /// For so many flows, each with a queue of its own.
+    /// Creates queues for `flows` flows, one each.
     pub fn new(config: &FqConfig, flows: usize) -> Fq<T> {
         let flow = || Flow {
             backlog: Backlog::default(),
@@ -94,7 +95,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
                 continue;
             }
             let Some(packet) = flow.backlog.pop() else {
-                // One that has just begun waits for the others' turn, or it would come first again and again.
+                // A new flow that empties moves behind the old ones. Otherwise it would come first again and again.
                 if is_new && !self.old.is_empty() {
                     self.old.push_back(number);
                 } else {
@@ -119,7 +120,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Flows keep their turns: each finds itself empty at the next one.
+        // Flows stay in their lists, and are removed when found empty at their next turn.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }

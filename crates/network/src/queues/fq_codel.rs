@@ -1,4 +1,4 @@
-//! Flow queueing with controlled delay: a queue for each flow, new ones first, each under CoDel (RFC 8290).
+//! Flow queueing with CoDel: one queue per flow, new flows first, each queue under CoDel (RFC 8290).
 
 use super::codel::{Control, Law};
 use super::{Backlog, PortState, QueueDisc, Queued};
@@ -7,7 +7,7 @@ use crate::scenario::{FqCodelConfig, FqCodelRules};
 use longpipe_events::{mix, Time};
 use std::collections::VecDeque;
 
-/// Most packets that go at once where there are too many.
+/// Maximum number of packets dropped at once when the limit is exceeded.
 const LARGEST_BATCH: u64 = 64;
 
 /// A flow's queue.
@@ -15,7 +15,7 @@ const LARGEST_BATCH: u64 = 64;
 struct Flow<T> {
     backlog: Backlog<T>,
     control: Control,
-    /// Bytes that it may yet send in this turn.
+    /// Bytes that the flow may send in this turn.
     deficit: i64,
     waits: bool,
 }
@@ -31,16 +31,16 @@ impl<T> Default for Flow<T> {
     }
 }
 
-/// Queues in turn.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct FqCodel<T> {
     law: Law,
     quantum: i64,
     rules: FqCodelRules,
-    /// Turns flows into queues; none: each flow has its own.
+    /// Salt of the hash from flows to queues; None gives each flow its own queue.
     salt: Option<u64>,
     flows: Vec<Flow<T>>,
-    /// Queues whose turn it is, those that have just begun first.
+    /// Queues with a turn to come: new ones, which are served first, and old ones.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -48,7 +48,7 @@ pub struct FqCodel<T> {
 }
 
 impl<T: Queued> FqCodel<T> {
-    /// For `flows` flows, spread by the hash that `salt` chooses.
+    /// Creates queues for `flows` flows, hashed with `salt`.
     pub fn new(config: &FqCodelConfig, flows: usize, salt: u64) -> FqCodel<T> {
         let queues = config.queues.map_or(flows, |queues| queues as usize);
         FqCodel {
@@ -71,14 +71,14 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// Whether no queue has a turn.
+    /// Whether no queue has a turn to come.
     fn is_idle(&self) -> bool {
         self.new.is_empty() && self.old.is_empty()
     }
 
     /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
-        // The first of equals, as Linux finds it.
+        // Among the longest queues the first one, as in Linux.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;
@@ -108,7 +108,7 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// All that wait, queue by queue.
+    /// Returns all waiting packets, queue by queue.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.flows.iter().flat_map(|flow| flow.backlog.iter())
     }
@@ -135,7 +135,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
         let mut dropped = |packet| drop(packet, DropCause::Aqm);
         if self.packets == 0 {
-            // Each turn would find its queue empty.
+            // Every listed queue is empty and would be removed at its turn.
             for queues in [&mut self.new, &mut self.old] {
                 while let Some(queue) = queues.pop_front() {
                     let flow = &mut self.flows[queue as usize];
@@ -187,7 +187,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Queues keep their turns: each finds itself empty at the next one.
+        // Queues stay in their lists, and are removed when found empty at their next turn.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }

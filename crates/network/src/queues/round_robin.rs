@@ -1,50 +1,50 @@
-//! Queues in turn, each of which may send some bytes: deficit round robin (Shreedhar and Varghese 1996), and stochastic fair
-//! queueing, where a hash that may change spreads the flows (McKenney 1990).
+//! Deficit round robin (Shreedhar and Varghese 1996), and stochastic fairness queueing, whose hash may change periodically
+//! (McKenney 1990).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use longpipe_events::{mix, Time};
 use std::collections::VecDeque;
 
-/// How flows are spread over queues.
+/// Assignment of flows to queues.
 #[derive(Clone, Copy, Debug)]
 pub enum Spread {
-    /// Each has its own.
+    /// One queue per flow.
     Apart,
-    /// By a hash, which may change every so often.
+    /// By a hash.
     Hashed {
-        /// Which hash.
+        /// Salt of the hash.
         salt: u64,
-        /// Its period [ps].
+        /// Period after which the hash changes [ps].
         perturb: Option<u64>,
     },
 }
 
-/// A queue with what it may yet send.
+/// A queue with its deficit counter.
 #[derive(Clone, Debug)]
 struct Turn<T> {
     backlog: Backlog<T>,
-    /// Bytes that one turn adds.
+    /// Bytes added to the deficit per turn.
     quantum: u64,
-    /// Bytes left of its turns: nothing once it is empty.
+    /// Deficit counter: bytes that the queue may send; 0 while it is empty.
     deficit: u64,
-    /// Whether it has had this turn's quantum.
+    /// Whether the queue has received this turn's quantum.
     served: bool,
 }
 
-/// Queues in turn.
+/// The queue discipline.
 #[derive(Clone, Debug)]
 pub struct RoundRobin<T> {
     queues: Vec<Turn<T>>,
     spread: Spread,
-    /// Those where something waits, the one whose turn it is first.
+    /// Non-empty queues, the one with the current turn first.
     active: VecDeque<u32>,
     packets: u64,
     bytes: u64,
 }
 
 impl<T: Queued> RoundRobin<T> {
-    /// Queues with these quanta [byte], none of them 0.
+    /// Creates empty queues with these positive quanta [byte].
     pub fn new(quanta: impl IntoIterator<Item = u64>, spread: Spread) -> RoundRobin<T> {
         let turn = |quantum| Turn {
             backlog: Backlog::default(),
@@ -61,7 +61,7 @@ impl<T: Queued> RoundRobin<T> {
         }
     }
 
-    /// The queue of a flow at a time.
+    /// Returns the queue of a flow at a time.
     fn queue_of(&self, now: Time, flow: u32) -> u32 {
         match self.spread {
             Spread::Apart => flow,
@@ -87,7 +87,7 @@ impl<T: Queued> RoundRobin<T> {
 
     /// Removes the last packet of the longest queue, because the limit is exceeded.
     fn shorten_longest(&mut self) -> Option<T> {
-        // The first of equals.
+        // The first among the longest.
         let longest = (0..self.queues.len())
             .rev()
             .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;
@@ -102,7 +102,7 @@ impl<T: Queued> RoundRobin<T> {
         Some(packet)
     }
 
-    /// Packets and bytes of one queue.
+    /// Returns the numbers of packets and bytes of a queue.
     pub fn backlog_of(&self, queue: u32) -> (u64, u64) {
         self.queues[queue as usize].backlog.size()
     }
@@ -131,7 +131,7 @@ impl<T: Queued> QueueDisc<T> for RoundRobin<T> {
             let bytes = turn.backlog.first()?.bytes();
             if bytes > turn.deficit {
                 turn.served = false;
-                // A short quantum would take as many turns as it is short of.
+                // A quantum smaller than the packet needs several turns.
                 self.active.rotate_left(1);
                 continue;
             }

@@ -1,17 +1,17 @@
-//! Strict priority: of all classes in which a packet waits the first one sends.
+//! Strict priority: transmits from the first class that has a waiting packet.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use longpipe_events::Time;
 
-/// A queue for each class.
+/// The queue discipline: one queue per class.
 #[derive(Clone, Debug)]
 pub struct Strict<T> {
     classes: Vec<Backlog<T>>,
 }
 
 impl<T: Queued> Strict<T> {
-    /// Empty queues of this many classes, at least one.
+    /// Creates empty queues for this many classes, at least one.
     pub fn new(classes: u32) -> Strict<T> {
         Strict {
             classes: (0..classes).map(|_| Backlog::default()).collect(),
@@ -20,7 +20,7 @@ impl<T: Queued> Strict<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for Strict<T> {
-    /// Enqueues a packet in its class, which has the port's room to itself.
+    /// Enqueues a packet in its class. Each class may fill the port's whole limit.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
         self.classes[packet.class() as usize].push_unless_full(port, packet, drop);
         false

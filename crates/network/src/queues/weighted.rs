@@ -1,16 +1,17 @@
-//! Weighted priority: classes in turn by deficit round robin, each with a quantum in proportion to its weight and room of its own.
+//! Weighted round robin: deficit round robin over classes with quanta in proportion to their weights. Each class has its own
+//! limit.
 
 use super::round_robin::{RoundRobin, Spread};
 use super::{PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use longpipe_events::Time;
 
-/// A queue for each class.
+/// The queue discipline: one queue per class.
 #[derive(Clone, Debug)]
 pub struct Weighted<T>(RoundRobin<T>);
 
 impl<T: Queued> Weighted<T> {
-    /// Empty queues of classes with these quanta [byte], none of them 0.
+    /// Creates empty queues for classes with these positive quanta [byte].
     pub fn new(quanta: impl IntoIterator<Item = u64>) -> Weighted<T> {
         Weighted(RoundRobin::new(quanta, Spread::Apart))
     }

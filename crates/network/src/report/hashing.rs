@@ -1,4 +1,4 @@
-//! The parts of reports that enter the hash of a run's final state.
+//! Hashing of reports, for the hash of a run's final state.
 
 use super::flows::{DatagramReport, RelayReport};
 use super::state_hash::StateHash;

@@ -51,7 +51,7 @@ pub struct PortReport {
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
-    /// Cells of frames refused whole.
+    /// Cells of frames that the buffer policy refused as a whole.
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,

@@ -154,7 +154,7 @@ const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {
-    /// Whether a packet keeps its room at the port until its first bit leaves, as in mahimahi, rather than its last.
+    /// Whether a packet's buffer space is freed when its first bit leaves, as in mahimahi, instead of its last.
     pub(crate) fn frees_at_begin(&self) -> bool {
         let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
         matches!(service, Some(ServiceConfig::Opportunities { .. }))
@@ -284,7 +284,7 @@ impl DelayConfig {
         let steepest = falls.map(|pair| {
             let (fall, over) = (pair[0][1] - pair[1][1], pair[1][0] - pair[0][0]);
             let steep = self.between == Between::Linear && self.at == Instant::End && over > fall;
-            // Rounded up.
+            // Rounded up, so that the ratio remains a lower bound.
             if steep {
                 (u128::from(fall) << 32).div_ceil(u128::from(over)) as u64
             } else {

@@ -1,43 +1,44 @@
-//! What is recorded of a run.
+//! Selection of the traces that a run records.
 
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// What to record over time; off costs nothing.
+/// Traces to record; disabled traces cost nothing.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
-    /// cwnd and ssthresh of every flow, at each change.
+    /// Whether to record cwnd and ssthresh of every flow at each change.
     pub cwnd: bool,
-    /// Cells held by every switch port, at the first cell of each frame.
+    /// Whether to record the queue length of every switch port [cell] at the first cell of each frame.
     pub queue: bool,
-    /// Segments sent, ACKs and SACK blocks received by every sender.
+    /// Whether to record the segments sent and the ACKs and SACK blocks received by every sender.
     pub sequence: bool,
-    /// Round trips measured by every sender, and its RTO.
+    /// Whether to record the RTT samples and the RTO of every sender.
     pub rtt: bool,
-    /// Cells of each VC held by every switch port, at regular instants.
+    /// Whether to record the queue length by VC of every switch port [cell] at regular intervals.
     pub vc_queue: bool,
-    /// Time between these [ps].
+    /// Sampling interval of these queue lengths [ps].
     pub vc_queue_interval_ps: u64,
-    /// How long every packet was at every router's port.
+    /// Whether to record the time that each packet spent in each router's port.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delay: bool,
-    /// Packets that routers' ports lost or marked, with the reason.
+    /// Whether to record packets that were lost, or that routers' ports marked, with the cause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drops: bool,
-    /// What every sender is about, its rate and what its control knows of the path, at each change.
+    /// Whether to record each sender's recovery state, pacing rate and controller stage at each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control: bool,
-    /// Lost segments of every sender, and its retransmissions, timeouts, reductions and undos, each with its cause.
+    /// Whether to record each sender's lost segments, retransmissions, timeouts, window reductions and undos, with their
+    /// causes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub events: bool,
-    /// Data that reached every receiver for the first time.
+    /// Whether to record the data that reached each receiver for the first time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub arrivals: bool,
 }
 
 impl TraceConfig {
-    /// Whether anything is to be recorded.
+    /// Whether any trace is recorded.
     pub fn any(&self) -> bool {
         self.cwnd
             || self.queue

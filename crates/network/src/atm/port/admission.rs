@@ -1,4 +1,4 @@
-//! What a queue of cells takes in: a buffer policy, its limit, forced losses, and accounting by VC.
+//! Admission to a queue of cells: buffer policy, capacity, injected losses, and per-VC accounting.
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::red::RedOfFrames;
@@ -7,7 +7,7 @@ use crate::impairments::loss::Loss;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use longpipe_events::Time;
 
-/// What the port knows of one VC.
+/// Admission state of one VC.
 #[derive(Clone, Copy, Debug, Default)]
 struct VcState {
     held: u32,
@@ -27,7 +27,7 @@ pub struct QueueCounters {
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
-    /// Cells of frames lost by force.
+    /// Cells of frames lost by injected losses.
     pub lost_forced: u64,
     /// Cells that an outage of the link refused or dropped.
     pub lost_outage: u64,
@@ -37,24 +37,24 @@ pub struct QueueCounters {
     pub frames_in: u64,
     /// Frames admitted that lost a cell here.
     pub frames_damaged: u64,
-    /// Most cells ever held [cell].
+    /// Maximum occupancy [cell].
     pub peak_queue: u64,
     /// Time spent by cells from arrival to the end of their slot [cell·ps].
     pub cell_time: u128,
 }
 
 impl QueueCounters {
-    /// Cells lost, in any way.
+    /// Returns the number of lost cells, over all causes.
     pub fn lost(&self) -> u64 {
         let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
         at_the_port + self.lost_outage + self.lost_on_wire
     }
 }
 
-/// Decides about every cell that arrives at one queue, and counts.
+/// Decides on every cell that arrives at one queue, and counts.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// K [cell].
+    /// Buffer size K [cell].
     capacity: u64,
     policy: Policy,
     after_loss: AfterLoss,
@@ -62,14 +62,14 @@ pub struct Admission {
     loss: Option<Box<Loss>>,
     active_vcs: u64,
     vcs: Vec<VcState>,
-    /// Why the latest cell was lost that was.
+    /// Cause of the latest loss.
     cause: DropCause,
-    /// Updated with every cell, but for `cells_out` and what the queue itself measures.
+    /// Counters, except `cells_out` and those that the queue itself measures.
     pub counters: QueueCounters,
 }
 
 impl Admission {
-    /// For `vcs` virtual circuits; `capacity` of none is unlimited.
+    /// Creates the admission for `vcs` virtual circuits; without `capacity` the queue is unlimited.
     pub fn new(capacity: Option<u64>, policy: Policy, loss: Option<Box<Loss>>, vcs: usize) -> Admission {
         Admission {
             capacity: capacity.unwrap_or(u64::MAX),
@@ -84,25 +84,25 @@ impl Admission {
         }
     }
 
-    /// Why the latest cell was lost that was. After an overflow within its frame it is the overflow.
+    /// Returns the cause of the latest loss. Within a frame that overflowed, this is the overflow.
     pub fn cause_of_loss(&self) -> DropCause {
         self.cause
     }
 
-    /// The same with this beside its policy.
+    /// Adds RED.
     pub fn with_red(self, red: Option<Box<RedOfFrames>>) -> Admission {
         Admission { red, ..self }
     }
 
-    /// Whether a cell of the queue's VC `local`, the frame's last one or not, enters; `held` is X before it.
-    /// `on_frame` is told X at the first cell of each frame.
+    /// Whether a cell of the queue's VC `local` enters. `last` marks the frame's last cell, and `held` is the occupancy X
+    /// before it. `on_frame` is invoked with X at the first cell of each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
         let frame = self.judge(now, last, local, held, on_frame);
         frame.is_some_and(|frame| self.enters(frame, last, local, held))
     }
 
-    /// What its frame was before a cell that enters where there is room; likewise.
+    /// Applies the policy to a cell. Returns the state of its frame before the cell; `on_frame` is as in `admits`.
     #[inline(always)]
     pub(super) fn judge(
         &mut self,
@@ -140,7 +140,7 @@ impl Admission {
         (!dropped).then_some(frame)
     }
 
-    /// Whether there is room for a cell that was judged.
+    /// Whether there is room for a cell that the policy has judged.
     #[inline(always)]
     pub(super) fn enters(&mut self, frame: Frame, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
@@ -156,7 +156,7 @@ impl Admission {
         true
     }
 
-    /// Whether a cell of a frame that is not whole goes no further.
+    /// Whether a cell of a damaged frame is discarded.
     fn drops_rest(&mut self, frame: Frame, last: bool) -> bool {
         let (lost, cause) = match frame {
             Frame::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
@@ -171,7 +171,7 @@ impl Admission {
         true
     }
 
-    /// A cell that was judged is lost.
+    /// Records the loss of a judged cell.
     pub(super) fn damage(&mut self, frame: Frame, last: bool, local: u32) {
         self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
         if !last {
@@ -182,7 +182,7 @@ impl Admission {
         }
     }
 
-    /// A cell of VC `local` left at `at`.
+    /// Records the departure of a cell of VC `local` at `at`.
     #[inline(always)]
     pub fn release(&mut self, local: u32, at: Time) {
         let vc = &mut self.vcs[local as usize];
@@ -195,7 +195,7 @@ impl Admission {
         }
     }
 
-    /// X_i of VC `local`.
+    /// Returns the occupancy X_i of VC `local` [cell].
     pub fn vc_held(&self, local: usize) -> u64 {
         u64::from(self.vcs[local].held)
     }

@@ -1,7 +1,7 @@
 //! A switch's output port: a FIFO of cells, per-VC accounting, a buffer policy, a slotted output.
 //!
-//! One FIFO, alone or beside VBR whose arrivals are known ahead, means that a cell's slot is known when it is
-//! admitted, so departures need no events: they are settled, in order, before anything else looks at the port.
+//! With one FIFO, alone or beside VBR with arrivals that are known in advance, a cell's slot is known on admission.
+//! Departures therefore need no events: they are settled, in order, before any other access to the port.
 
 pub mod admission;
 pub mod class;
@@ -24,16 +24,16 @@ use admission::{Admission, QueueCounters};
 use classes::VbrQueue;
 use longpipe_events::{Span, Time};
 
-/// A cell held.
+/// A queued cell.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// When its slot ends.
+    /// End of its slot.
     departure: Time,
-    /// Its VC's number at this port.
+    /// Number of its VC at this port.
     local: u32,
 }
 
-/// Later than any departure.
+/// A time after all departures.
 const NEVER: Time = Time(u64::MAX);
 
 /// The output port of a switch and the wire behind it.
@@ -42,20 +42,20 @@ pub struct Port {
     grid: SlotGrid,
     delay: Span,
     admission: Admission,
-    /// VBR's queue beside this one.
+    /// Queue of VBR, if any.
     vbr: Option<Box<VbrQueue>>,
-    /// Cells held, in order of departure.
+    /// Queued cells, in order of departure.
     cells: Ring<Held>,
-    /// When the first one's slot ends; `NEVER` if there is none.
+    /// End of the first queued cell's slot; `NEVER` if the queue is empty.
     next_departure: Time,
-    /// Cells not yet arrived downstream, where they may meet those of another wire there.
+    /// Cells that have not arrived downstream, if they may meet cells of another wire there.
     wire: Ring<(Time, Cell)>,
-    /// First slot not yet used.
+    /// First unassigned slot.
     next: SlotCursor,
 }
 
 impl Port {
-    /// An empty port, with a queue for VBR beside its own or without.
+    /// Creates an empty port, with or without a queue for VBR.
     pub fn new(grid: SlotGrid, delay: Span, admission: Admission, vbr: Option<Box<VbrQueue>>) -> Port {
         Port {
             grid,
@@ -69,18 +69,18 @@ impl Port {
         }
     }
 
-    /// Propagation delay of the link.
+    /// Returns the propagation delay of the link.
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// X: cells held at the last time the port was looked at.
+    /// Returns the occupancy X at the latest access [cell].
     #[inline]
     pub fn held(&self) -> u64 {
         self.cells.tail() - self.cells.head()
     }
 
-    /// Settles every departure up to `now`, which precedes whatever arrives at `now`.
+    /// Processes all departures up to `now`; they precede any arrival at `now`.
     #[inline(always)]
     fn settle(&mut self, now: Time) {
         while self.next_departure <= now {
@@ -90,8 +90,8 @@ impl Port {
         }
     }
 
-    /// A cell of the port's VC `local` arrives, the frame's last one or not. If it enters, the time at which it
-    /// arrives downstream. `on_frame` is told X at the first cell of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its arrival
+    /// time downstream if it enters. `on_frame` is invoked with X at the first cell of each frame.
     #[inline(always)]
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Time> {
         self.settle(now);
@@ -100,7 +100,7 @@ impl Port {
         admitted.then(|| self.admit(now, local))
     }
 
-    /// Why the latest cell was lost that was.
+    /// Returns the cause of the latest loss.
     pub fn cause_of_loss(&self) -> DropCause {
         self.admission.cause_of_loss()
     }
@@ -125,43 +125,43 @@ impl Port {
         departure + self.delay
     }
 
-    /// Takes out the next VBR cell that has left by `now`, with the time of its arrival downstream.
+    /// Removes and returns the next VBR cell that has left by `now`, with its arrival time downstream.
     pub fn pop_vbr(&mut self, now: Time) -> Option<(Time, Cell)> {
         let vbr = self.vbr.as_mut()?;
         vbr.serve_until(&self.grid, &mut self.next, now);
         vbr.pop(now).map(|(departure, cell)| (departure + self.delay, cell))
     }
 
-    /// VBR's queue, if it has one.
+    /// Returns the VBR queue, if any.
     pub fn vbr_mut(&mut self) -> Option<&mut VbrQueue> {
         self.vbr.as_deref_mut()
     }
 
-    /// Likewise, to look at.
+    /// Returns the VBR queue for reading, if any.
     pub fn vbr(&self) -> Option<&VbrQueue> {
         self.vbr.as_deref()
     }
 
-    /// Puts a cell on the wire, to arrive downstream at `arrival`. True if `head` changed.
+    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
     #[inline(always)]
     pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
         self.wire.push((arrival, cell));
         self.wire.tail() - self.wire.head() == 1
     }
 
-    /// When the next cell on the wire arrives downstream, and its VC.
+    /// Returns the arrival time and VC of the next cell on the wire.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
     }
 
-    /// Takes the head cell off the wire.
+    /// Removes and returns the first cell on the wire.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Cell> {
         self.wire.pop().map(|(_, cell)| cell)
     }
 
-    /// Counters as of `now`, the end of the run; cells still held count their waiting until now.
+    /// Returns the counters at `now`, the end of the run; queued cells count their waiting time until `now`.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;
@@ -172,7 +172,7 @@ impl Port {
         counters
     }
 
-    /// X_i of the port's VC `local`.
+    /// Returns the occupancy X_i of the port's VC `local` [cell].
     pub fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
     }

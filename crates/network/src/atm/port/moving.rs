@@ -1,4 +1,4 @@
-//! The output port of a link of cells that moves, of a host or of a switch: all of a cell is known when it is admitted, in order.
+//! The output port of a time-varying cell link, of a host or a switch: a cell's times are known on admission, in order.
 
 use crate::atm::aal5::{Cell, CELL_BYTES};
 use crate::atm::port::admission::{Admission, QueueCounters};
@@ -8,51 +8,51 @@ use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use longpipe_events::Time;
 
-/// A cell held until its slot ends, or an outage drops it.
+/// A queued cell until its slot ends, or an outage drops it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     until: Time,
-    /// Its VC's number at this port.
+    /// Number of its VC at this port.
     local: u32,
 }
 
-/// When a cell leaves the line, and when it arrives downstream, unless an outage loses it on the wire.
+/// Departure of a cell from the transmitter, and its arrival downstream unless an outage loses it on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The end of its slot.
+    /// End of its slot.
     pub departure: Time,
-    /// At the other end.
+    /// Arrival time at the other end.
     pub arrival: Option<Time>,
 }
 
-/// The port and the wire behind it.
+/// The port of a time-varying link, and the wire behind it.
 #[derive(Clone, Debug)]
 pub struct Moving {
-    /// Whether a host owns it: then its cells are its own until they arrive.
+    /// Whether the port belongs to a host, which accounts for its cells until they arrive.
     pub host: bool,
     motion: Motion,
     admission: Admission,
-    /// Of the run.
+    /// End of the run.
     end: Time,
     /// Cells that leave, and cells that an outage drops, each in order.
     leaving: Ring<Held>,
     doomed: Ring<Held>,
-    /// Cells that stay beyond the end.
+    /// Number of cells that remain beyond the end of the run.
     stuck: u64,
-    /// When and why the cell is lost that came last, if it is.
+    /// Time and cause of the latest cell's loss, if it is lost.
     loss_of_last: Option<(Time, DropCause)>,
-    /// When an outage loses cells on the wire, in order.
+    /// Times at which outages lose cells on the wire, in order.
     lost_later: Ring<Time>,
-    /// Cells not yet arrived downstream, where an event waits for them.
+    /// Cells that have not arrived downstream, if an event waits for them.
     wire: Ring<(Time, Cell)>,
-    /// Counts what leaves, is dropped and is lost on the wire, as far as that is settled.
+    /// Settled counts of cells that left, were dropped, and were lost on the wire.
     left: u64,
     lost_outage: u64,
     lost_on_wire: u64,
 }
 
 impl Moving {
-    /// An empty port, in a run until `end`.
+    /// Creates an empty port, for a run until `end`.
     pub(crate) fn new(host: bool, motion: Motion, admission: Admission, end: Time) -> Moving {
         Moving {
             host,
@@ -71,12 +71,12 @@ impl Moving {
         }
     }
 
-    /// X: cells held at the last time the port was looked at.
+    /// Returns the occupancy X at the latest access [cell].
     pub fn held(&self) -> u64 {
         self.leaving.len() + self.doomed.len() + self.stuck
     }
 
-    /// Settles what leaves, or is dropped or lost, up to `now`.
+    /// Processes departures, drops and losses up to `now`.
     fn settle(&mut self, now: Time) {
         while let Some(cell) = self.leaving.first().copied().filter(|cell| cell.until <= now) {
             self.leaving.pop();
@@ -94,10 +94,10 @@ impl Moving {
         }
     }
 
-    /// A cell of the port's VC `local` comes, the frame's last one or not; its way, if it enters and no outage drops it.
-    /// `on_frame` is told X at the first cell of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its times, if
+    /// it enters and no outage drops it. `on_frame` is invoked with X at the first cell of each frame.
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<Way> {
-        // A host's jitter may go beyond the end of the run.
+        // A host's jitter may exceed the end of the run.
         self.settle(now.min(self.end));
         let held = self.held();
         let came = now.min(self.end);
@@ -146,28 +146,28 @@ impl Moving {
         Some(Way { departure, arrival })
     }
 
-    /// When and why the cell is lost that came last, if it is.
+    /// Returns time and cause of the latest cell's loss, if it is lost.
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }
 
-    /// Puts a cell on the wire, to arrive downstream at `arrival`. True if `head` changed.
+    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
     pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
         self.wire.push((arrival, cell));
         self.wire.len() == 1
     }
 
-    /// When the next cell on the wire arrives downstream, and its VC.
+    /// Returns the arrival time and VC of the next cell on the wire.
     pub fn head(&self) -> Option<(Time, Circuit)> {
         self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
     }
 
-    /// Takes the head cell off the wire.
+    /// Removes and returns the first cell on the wire.
     pub fn pop(&mut self) -> Option<Cell> {
         self.wire.pop().map(|(_, cell)| cell)
     }
 
-    /// Counters as of `now`, the end of the run; a cell that the wire lost has not left.
+    /// Returns the counters at `now`, the end of the run; a cell lost on the wire does not count as departed.
     pub fn counters_at(&mut self, now: Time) -> QueueCounters {
         self.settle(now);
         let mut counters = self.admission.counters;
@@ -181,19 +181,19 @@ impl Moving {
         for cell in self.leaving.iter().chain(self.doomed.iter()) {
             counters.cell_time -= u128::from((cell.until - now).0);
         }
-        // A run may be stopped before its end.
+        // A run may be stopped early.
         let beyond = u128::from(self.stuck) * u128::from(self.end.0.saturating_sub(now.0));
         counters.cell_time = counters.cell_time.saturating_sub(beyond);
         counters
     }
 
-    /// X_i of the port's VC `local`.
+    /// Returns the occupancy X_i of the port's VC `local` [cell].
     pub fn vc_held(&self, local: usize) -> u64 {
         self.admission.vc_held(local)
     }
 
-    /// Fraction of what the line could have sent by `now` that has left a switch, or arrived from a host, and whether no more
-    /// has left than that; the port is settled up to then.
+    /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a host),
+    /// and whether it is possible. The port must be settled up to `now`.
     pub fn used(&self, now: Time) -> (f64, bool) {
         let counted = if self.host {
             self.wire.head() + self.lost_on_wire

@@ -1,4 +1,5 @@
-//! VBR sources in a run: the port at the end of each one's link knows its cells ahead, so they need few events.
+//! VBR sources in a run. The port at the end of a source's link knows the source's cells in advance, so that they need few
+//! events.
 
 pub mod on_off;
 
@@ -15,16 +16,16 @@ use crate::scenario::OnOffConfig;
 use longpipe_events::{Span, Time};
 use on_off::{Meter, OnOff};
 
-/// Times of a cell between two looks at a VBR source's circuit, which nothing else waits for.
+/// Interval between two visits of a VBR source's circuit, in cell times.
 const VBR_CELLS: u64 = 4096;
 
-/// Puts all VBR sources into the hands of the ports at the ends of their links, before any of those looks ahead.
+/// Assigns each VBR source to the port at the end of its link, before any port looks ahead.
 pub(crate) fn add_sources<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, sources: &[OnOffConfig]) {
     sources.iter().for_each(|source| add_source(atm, source));
     (0..sources.len()).for_each(|source| on_vbr(atm, hosts, source));
 }
 
-/// The circuit of a source: they come after those of flows.
+/// Returns the circuit of a source; circuits of sources follow those of flows.
 fn circuit(atm: &Atm, source: usize) -> Circuit {
     Circuit((atm.reassemblers.len() + source) as u32)
 }
@@ -56,7 +57,7 @@ fn add_source(atm: &mut Atm, config: &OnOffConfig) {
     }
 }
 
-/// Time to look after a VBR source again.
+/// Handles the timer of a VBR source.
 pub(super) fn on_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
     carry_vbr(atm, hosts, source);
     let cell = atm.topology.ends.iter().map(|end| end.cell).min().unwrap_or(1);
@@ -79,7 +80,7 @@ pub(super) fn carry_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: u
     }
 }
 
-/// A VBR cell reaches the end of a link at `at`.
+/// Processes the arrival of a VBR cell at the end of a link at `at`.
 #[inline]
 fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: Link, mut at: Time, mut cell: Cell) {
     while !atm.links[link.index()].end.host {
@@ -97,7 +98,7 @@ fn carry_on<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, mut link: Link, mut a
     atm.reach_host(hosts, link, at, cell);
 }
 
-/// The next VBR cell that has left a port by now, and when it arrives downstream.
+/// Removes and returns the next VBR cell that has left a port by now, with its arrival time downstream.
 fn pop_vbr(atm: &mut Atm, link: Link, now: Time) -> Option<(Time, Cell)> {
     match &mut atm.links[link.index()].feed {
         Feed::Port(port) => port.pop_vbr(now),

@@ -1,4 +1,4 @@
-//! Where packets of programs outside enter the run and leave it.
+//! Entry and exit of external packets.
 
 use super::{Fate, ForeignPacket, Outcome};
 use crate::drops::DropCause;
@@ -7,7 +7,7 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Packet};
 
-/// A packet of a program outside is handed to the interface at the start of a foreign flow's circuit, now.
+/// Passes an external packet to the interface at the start of an external flow's circuit, at the current time.
 pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, vc: Circuit, packet: ForeignPacket) {
     let travels = medium.travels(vc);
     let Some(foreign) = &mut hosts.flows[vc.flow().index()].foreign else {
@@ -17,7 +17,7 @@ pub(crate) fn enter<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, v
     medium.send_off(hosts, vc, frame, &packet);
 }
 
-/// Such a packet has reached its host.
+/// Records that an external packet has reached its host.
 pub(in crate::hosts) fn hand_over<P: Probe>(hosts: &mut Hosts<P>, packet: Packet) {
     let time = hosts.clock.now;
     let foreign = hosts.flows[packet.vc().flow().index()].foreign.as_mut();

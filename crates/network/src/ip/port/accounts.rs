@@ -1,4 +1,4 @@
-//! What a router's port asks besides room: forced losses, and a policy with the accounts it goes by, or one that acts.
+//! Rules of a router's FIFO beyond its capacity: injected losses, and a buffer policy with its per-circuit occupancies.
 
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
@@ -6,43 +6,43 @@ use crate::policies::acting::Acting;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use longpipe_events::Time;
 
-/// A packet held.
+/// A queued packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// When its last bit has left.
+    /// Departure time of its last bit.
     departure: Time,
     bytes: u32,
-    /// Its circuit's number at this port.
+    /// Number of its circuit at this port.
     local: u32,
 }
 
-/// Forced losses and a policy.
+/// Injected losses and a policy.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     loss: Option<Box<Loss>>,
     policy: Policy,
     acting: Option<Box<Acting>>,
-    /// When a packet leaves that was admitted and marked, until it is asked for.
+    /// Departure time of the latest packet if it was admitted and marked, until collected.
     marked: Option<Time>,
-    /// Whether X, X_i and K count bytes rather than packets.
+    /// Whether X, X_i and K are in bytes instead of packets.
     by_bytes: bool,
-    /// Who holds what, where the policy goes by it.
+    /// Occupancies by circuit, if the policy needs them.
     by_vc: Option<Box<ByVc>>,
 }
 
-/// X_i of every circuit.
+/// Occupancy X_i of every circuit.
 #[derive(Clone, Debug)]
 struct ByVc {
     by_bytes: bool,
     held: Vec<u64>,
-    /// N_a.
+    /// Number of active circuits N_a.
     active: u64,
-    /// Packets not known to have left, in order.
+    /// Packets that are not known to have left, in order.
     packets: Ring<Held>,
 }
 
 impl Rules {
-    /// For an empty port of `vcs` circuits.
+    /// Creates the rules of an empty port with `vcs` circuits.
     pub fn new(
         loss: Option<Box<Loss>>,
         (policy, acting): (Policy, Option<Box<Acting>>),
@@ -67,13 +67,13 @@ impl Rules {
         }
     }
 
-    /// Whether the packet that arrives at `now` is lost by force.
+    /// Whether an injected loss removes the packet that arrives at `now`.
     #[inline(always)]
     pub fn loses(&mut self, now: Time) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
     }
 
-    /// What the policy says of a packet of circuit `local` that arrives where so many packets and bytes are held.
+    /// Applies the policy to an arriving packet of circuit `local`; `held` and `bytes_held` are the occupancy that it finds.
     #[inline(always)]
     pub fn judge(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
         if let Some(acting) = &mut self.acting {
@@ -99,25 +99,27 @@ impl Rules {
         })
     }
 
-    /// A packet that was not refused found no room.
+    /// Records that an accepted packet found the buffer full.
     pub fn overflow(&mut self, now: Time) {
         if let Some(acting) = &mut self.acting {
             acting.overflow(now);
         }
     }
 
-    /// When the packet leaves that was admitted and marked, if one just was.
+    /// Returns the departure time of the latest packet if it was admitted and marked, once.
     pub fn take_marked(&mut self) -> Option<Time> {
         self.marked.take()
     }
 
-    /// Whether all packets that find the line idle enter, and change nothing that is kept here, after one that began to leave at once.
+    /// Whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that the
+    /// packet before them was transmitted at once.
     pub fn is_calm(&self) -> bool {
         let acting = self.acting.as_ref().filter(|_| self.loss.is_none());
         acting.is_some_and(|acting| acting.is_calm())
     }
 
-    /// A packet enters that begins to leave at `begins`; nothing if it is marked, which who sends it has to ask for.
+    /// Admits a packet whose transmission starts at `begins`, and returns its departure time. Returns None for a marked
+    /// packet; call `take_marked`.
     #[inline(always)]
     pub fn admit(
         &mut self,
@@ -139,7 +141,7 @@ impl Rules {
         Some(departure)
     }
 
-    /// Whether X_i of every circuit and N_a are what the packets held at `now` come to.
+    /// Whether X_i of every circuit and N_a match the packets held at `now`.
     pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
         self.by_vc
             .as_mut()

@@ -1,8 +1,8 @@
-//! An egress queue in front of a transmitter of constant rate. When a packet has left is certain when it begins to, so packets go on
-//! then.
+//! An egress queue in front of a transmitter of constant rate. A packet's departure time is known when its transmission
+//! starts, so that it is forwarded then.
 //!
-//! Only a backlog needs an event, for the instant at which the next packet begins. Without one, departures are settled at the next
-//! arrival. Arrivals are passed in order, and may be passed ahead of time.
+//! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are settled at the
+//! next arrival. Arrivals must be passed in order, and may be passed ahead of time.
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
@@ -10,12 +10,12 @@ use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 
-/// A packet that begins to leave.
+/// A packet whose transmission starts.
 pub(crate) struct Begun {
     pub queued: QueuedPacket,
-    /// When it has left.
+    /// Departure time of its last bit.
     pub departure: Time,
-    /// When it arrives at the end of the wire, unless an outage loses it there.
+    /// Arrival time at the end of the wire; None if an outage loses it there.
     pub arrival: Option<Time>,
 }
 
@@ -23,12 +23,12 @@ pub(crate) struct Begun {
 #[derive(Clone, Debug)]
 pub(crate) struct ConstantRatePort {
     queue: EgressQueue,
-    /// When the packet in transmission has left, except for packets that the line repeated since.
+    /// End of the current transmission, without packets that the line has repeated since.
     ends: Time,
 }
 
 impl ConstantRatePort {
-    /// An idle port.
+    /// Creates an idle port.
     pub fn new(queue: EgressQueue) -> ConstantRatePort {
         ConstantRatePort {
             queue,
@@ -36,30 +36,31 @@ impl ConstantRatePort {
         }
     }
 
-    /// Its queue.
+    /// Returns the queue.
     pub fn queue(&self) -> &EgressQueue {
         &self.queue
     }
 
-    /// Its queue, to take the reports of drops and marks.
+    /// Returns the queue, to collect its drops and marks.
     pub fn queue_mut(&mut self) -> &mut EgressQueue {
         &mut self.queue
     }
 
-    /// When the transmitter becomes free, if that is by `now`, at which departures precede arrivals.
+    /// Returns the time at which the transmitter becomes free if it is at most `now`. Departures precede simultaneous
+    /// arrivals.
     pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
         self.count_repeated(line);
         let free = line.free();
         (self.queue.is_busy() && free <= now).then_some(free)
     }
 
-    /// The packet in transmission has left at `now`, which was due. Returns the packet that begins.
+    /// Completes the transmission that ended at `now`. Returns the packet whose transmission starts.
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         let queued = self.queue.depart(now)?;
         Some(self.begin(line, now, queued))
     }
 
-    /// A packet arrives at `now`, after all that was due. Returns it if it begins to leave at once.
+    /// Processes an arrival at `now`, after all earlier departures. Returns the packet if its transmission starts at once.
     pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
         match self.queue.arrive(now, packet, options) {
             Some(queued) => {
@@ -83,10 +84,10 @@ impl ConstantRatePort {
         }
     }
 
-    /// Takes the packets that the line repeated into the counters, all of which found the port empty.
+    /// Counts the packets that the line repeated; each found the port empty.
     fn count_repeated(&mut self, line: &mut Line) {
         if line.has_repeated() {
-            // No packet waited.
+            // The queue was empty.
             self.queue.depart(self.ends);
             let (packets, bytes, lasted) = line.take_repeated();
             self.ends = line.free();
@@ -95,12 +96,12 @@ impl ConstantRatePort {
         }
     }
 
-    /// When the port needs an event: when a packet that waits can begin.
+    /// Returns the time of the next event: the start of a waiting packet's transmission.
     pub fn next_event(&self, line: &Line) -> Option<Time> {
         (self.queue.backlog().0 > 0).then(|| line.free())
     }
 
-    /// Counters as of `now`, the end of the run.
+    /// Returns the counters at `now`, the end of the run.
     pub fn report(&mut self, line: &mut Line, now: Time) -> PacketReport {
         if let Some(at) = self.due(line, now) {
             let begun = self.act(line, at);

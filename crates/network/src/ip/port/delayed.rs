@@ -1,4 +1,4 @@
-//! An output port whose wire's delay alone moves, in order: the port itself stands.
+//! An output port with a time-varying propagation delay; rate and order are constant.
 
 use super::line::Line;
 use crate::ip::wire::Port;
@@ -6,20 +6,20 @@ use crate::motion::delay::Delay;
 use crate::scenario::motion::{Instant, MotionConfig, OrderConfig};
 use longpipe_events::Time;
 
-/// A port that stands, and its wire.
+/// A static port, and its wire with a varying delay.
 #[derive(Clone, Debug)]
 pub(crate) struct Delayed {
-    /// An interface, or a router's.
+    /// Port of a host or of a router.
     pub port: Port,
     delay: Delay,
-    /// The next packet arrives no sooner [ps].
+    /// Lower bound on the next arrival [ps].
     least: u64,
-    /// When the last packet has left.
+    /// Departure time of the last packet.
     left: Time,
 }
 
 impl Delayed {
-    /// The delay of a link, where nothing else of it moves and its packets keep their order.
+    /// Returns the delay of a link of which only the delay varies and that keeps the order of packets; None for other links.
     pub(crate) fn only(motion: Option<&MotionConfig>) -> Option<Delay> {
         let MotionConfig {
             service: None,
@@ -33,7 +33,7 @@ impl Delayed {
         (delay.at == Instant::End).then(|| Delay::new(delay))
     }
 
-    /// A port and its wire.
+    /// Creates the pair of a port and its wire.
     pub(crate) fn new(port: Port, delay: Delay) -> Delayed {
         Delayed {
             port,
@@ -43,7 +43,8 @@ impl Delayed {
         }
     }
 
-    /// A packet is ready to be sent, or arrives at the port; unless it is lost, when it arrives downstream.
+    /// Processes a packet that arrives at the port, or is ready at an interface, at `ready`. Returns its arrival time
+    /// downstream, unless it is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         let departure = self.port.queue(line, ready, bytes, asked)?;
@@ -53,7 +54,7 @@ impl Delayed {
         Some(Time(arrival))
     }
 
-    /// When the last packet has left.
+    /// Returns the departure time of the last packet.
     pub fn left(&self) -> Time {
         self.left
     }

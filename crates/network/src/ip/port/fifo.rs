@@ -1,9 +1,8 @@
-//! A router's output port: a FIFO counted in packets or bytes, a buffer policy, a line.
+//! A router's output port with a FIFO, limited in packets or bytes, and a buffer policy.
 //!
-//! Store and forward: a packet arrives with its last bit and keeps its room until its last bit has left. A FIFO fixes
-//! that instant when the packet is admitted, so departures need no events: they are settled, in order, when what the
-//! port holds has to be known. Where nothing but room is asked for, that is only where there may be more in it than
-//! ever before.
+//! Store and forward: a packet arrives with its last bit, and occupies the buffer until its last bit has left. In a FIFO
+//! this time is known on admission, so that departures need no events: they are settled, in order, when the occupancy is
+//! needed. Without a policy it is needed only if it may exceed its previous maximum.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -15,12 +14,12 @@ use crate::policies::{Arrival, Policy, Verdict};
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::{Rate, Time};
 
-/// A packet that was admitted before the last one.
+/// A queued packet other than the latest.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// When its last bit has left.
+    /// Departure time of its last bit.
     departure: Time,
-    /// Bytes admitted up to its last one.
+    /// Number of bytes admitted up to and including this packet.
     end: u64,
 }
 
@@ -29,23 +28,23 @@ struct Held {
 pub struct RouterCounters {
     /// Packets that entered.
     pub packets_admitted: u64,
-    /// Their bytes.
+    /// Bytes of the packets that entered.
     pub bytes_admitted: u64,
     /// Packets that left.
     pub packets_out: u64,
-    /// Packets that found too little room.
+    /// Packets that found the buffer full.
     pub lost_overflow: u64,
     /// Packets that the policy refused.
     pub lost_refused: u64,
-    /// Packets lost by force.
+    /// Packets lost by injected losses.
     pub lost_forced: u64,
-    /// Packets that entered marked.
+    /// Packets that entered with a mark.
     pub packets_marked: u64,
-    /// Bytes lost, in any way.
+    /// Bytes lost, over all causes.
     pub bytes_lost: u64,
-    /// Most packets ever held.
+    /// Maximum number of packets held.
     pub peak_packets: u64,
-    /// Most bytes ever held.
+    /// Maximum number of bytes held.
     pub peak_bytes: u64,
     /// Time spent by packets from arrival to departure [packet·ps].
     pub packet_time: u128,
@@ -54,27 +53,27 @@ pub struct RouterCounters {
 /// The output port of a router.
 #[derive(Clone, Debug)]
 pub struct Router {
-    /// Of its line.
+    /// Rate of the link.
     pub rate: Rate,
-    /// What it asks besides room.
+    /// Rules other than the capacity.
     rules: Option<Box<Rules>>,
-    /// Whether that is who holds what.
+    /// Whether the policy needs per-circuit occupancies.
     by_vc: bool,
-    /// Packets not known to have left, in order, but for the last one.
+    /// Packets not known to have left, in order, without the latest.
     before: Ring<Held>,
     /// Bytes of the packets known to have left.
     bytes_out: u64,
     counters: RouterCounters,
-    /// Most packets held.
+    /// Capacity in packets.
     most_packets: u64,
-    /// Most bytes held.
+    /// Capacity in bytes.
     most_bytes: u64,
-    /// Why the latest packet was lost that was.
+    /// Cause of the latest loss.
     cause: DropCause,
 }
 
 impl Router {
-    /// An empty port for `vcs` circuits.
+    /// Creates an empty port for `vcs` circuits.
     pub fn new(
         rate: Rate,
         buffer: Option<BufferConfig>,
@@ -101,19 +100,20 @@ impl Router {
         }
     }
 
-    /// Whether the numbers of circuits here are asked for.
+    /// Whether callers must pass circuit numbers.
     #[inline(always)]
     pub fn asks_for_vcs(&self) -> bool {
         self.by_vc
     }
 
-    /// Whether nothing but room is asked for.
+    /// Whether capacity is the only rule.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         self.rules.is_none()
     }
 
-    /// A packet arrives that the line may not repeat, where nothing but room is asked for; if it enters, when it leaves.
+    /// Processes an arrival that the line may not repeat, if capacity is the only rule. Returns the departure time if the
+    /// packet enters.
     #[inline(always)]
     pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         if line.has_repeated() {
@@ -144,8 +144,8 @@ impl Router {
         ))
     }
 
-    /// The same of a packet of the port's circuit `local`, where a rule may refuse or mark it if it is `capable`; of a marked one
-    /// `take_marked` tells.
+    /// Processes an arrival of the port's circuit `local` under all rules; `capable` packets may be marked. Returns the
+    /// departure time if the packet enters unmarked; for a marked packet call `take_marked`.
     #[inline(never)]
     pub fn queue_by_rules(
         &mut self,
@@ -208,29 +208,29 @@ impl Router {
         left
     }
 
-    /// Why the latest packet was lost that was.
+    /// Returns the cause of the latest loss.
     pub fn cause_of_loss(&self) -> DropCause {
         self.cause
     }
 
-    /// When the packet leaves that was admitted and marked, if one just was.
+    /// Returns the departure time of the latest packet if it was admitted and marked, once.
     pub fn take_marked(&mut self) -> Option<Time> {
         self.rules.as_mut()?.take_marked()
     }
 
-    /// Packets and bytes held, or more.
+    /// Returns an upper bound on the packets and bytes held.
     #[inline(always)]
     fn at_most(&self) -> (u64, u64) {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
     }
 
-    /// Settles every departure up to `now`, which precedes whatever arrives at `now`, but for the last packet's.
+    /// Settles all departures up to `now`, except for the last packet's; they precede arrivals at `now`.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
         self.settle_now(line, now);
     }
 
-    /// The same where it is done for each packet; bytes admitted up to the packet in service, if there is one.
+    /// As `settle`, for use with each packet. Returns the bytes admitted up to and including the packet in transmission.
     #[inline(always)]
     fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {
@@ -246,7 +246,7 @@ impl Router {
         self.counters.bytes_admitted
     }
 
-    /// Packets and bytes held at `now`, up to which the port is settled.
+    /// Returns the packets and bytes held at `now`; the port must be settled.
     #[inline(always)]
     pub fn held(&self, line: &Line, now: Time) -> (u64, u64) {
         if line.free() > now {
@@ -256,7 +256,7 @@ impl Router {
         }
     }
 
-    /// Takes the packets that the line repeated into the counters; all before the last one have left.
+    /// Counts the packets that the line repeated; all earlier packets have left.
     #[inline(never)]
     fn count_repeated(&mut self, line: &mut Line) {
         let (packets, bytes, duration) = line.take_repeated();
@@ -268,7 +268,7 @@ impl Router {
         self.before.clear();
     }
 
-    /// Counters as of `now`, the end of the run; packets still held count their waiting until now.
+    /// Returns the counters at `now`, the end of the run; queued packets count their waiting time until `now`.
     pub fn counters_at(&mut self, line: &mut Line, now: Time) -> RouterCounters {
         self.settle(line, now);
         let mut counters = self.counters;
@@ -279,14 +279,14 @@ impl Router {
         counters
     }
 
-    /// When the packets held at `now` leave.
+    /// Returns the departure times of the packets held at `now`.
     fn departures(&self, line: &Line, now: Time) -> impl Iterator<Item = Time> + '_ {
         let last = line.free();
         let before = self.before.iter().map(|packet| packet.departure);
         before.chain([last]).filter(move |&departure| departure > now)
     }
 
-    /// Whether the packets held at `now` are in order and within all limits, and X, X_i and N_a what they come to.
+    /// Whether the packets held at `now` are in order and within all limits, and match X, X_i and N_a.
     pub fn accounts_agree(&mut self, line: &mut Line, now: Time) -> bool {
         self.settle(line, now);
         let (held, bytes_held) = self.held(line, now);
@@ -307,7 +307,7 @@ impl Router {
     }
 }
 
-/// A packet enters; when it leaves.
+/// Admits a packet. Returns its departure time.
 #[inline(always)]
 fn enter(
     (before, counters): (&mut Ring<Held>, &mut RouterCounters),

@@ -1,4 +1,4 @@
-//! A host's interface: unlimited, first in first out.
+//! The sending interface of a host: an unlimited FIFO.
 
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::Line;
@@ -7,21 +7,21 @@ use longpipe_events::{Rate, Time};
 /// The sending interface of a host.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// Of its line.
+    /// Rate of the link.
     pub rate: Rate,
     loss: Option<Box<Loss>>,
     /// Packets that entered.
     pub packets_in: u64,
-    /// Their bytes.
+    /// Bytes of the packets that entered.
     pub bytes_in: u64,
-    /// Packets lost by force.
+    /// Packets lost by injected losses.
     pub lost_forced: u64,
-    /// Their bytes.
+    /// Bytes of the lost packets.
     pub bytes_lost: u64,
 }
 
 impl Interface {
-    /// An idle interface.
+    /// Creates an idle interface.
     pub fn new(rate: Rate, loss: Option<Box<Loss>>) -> Interface {
         Interface {
             rate,
@@ -33,8 +33,8 @@ impl Interface {
         }
     }
 
-    /// Takes a packet that may leave from `ready` on and that the line may not repeat; unless it is lost by force, when
-    /// it leaves.
+    /// Processes a packet that may leave from `ready` on, and that the line may not repeat. Returns its departure time,
+    /// unless an injected loss removes it.
     #[inline]
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
         self.count_repeated(line);
@@ -50,7 +50,7 @@ impl Interface {
         Some(line.send(ready, bytes, self.rate))
     }
 
-    /// Takes the packets that the line repeated into the counters.
+    /// Counts the packets that the line repeated.
     #[inline]
     pub fn count_repeated(&mut self, line: &mut Line) {
         let (packets, bytes, _) = line.take_repeated();

@@ -1,64 +1,65 @@
-//! The transmitter of a link: one packet after the other, each for as long as its bits last.
+//! The transmitter of a link: packets one after the other, each for its transmission time.
 
 use crate::scenario::bounds::{AFTER_ANY_RUN, LONGEST_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
-/// What happens to a packet at the end of a wire.
+/// Processing of a packet at the end of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It may meet the packets of other wires, at a port of a router.
+    /// It may meet packets of other wires, at a port of a router.
     Shared,
-    /// The same, and packets of its own wire may overtake it.
+    /// As `Shared`, and packets of its own wire may overtake it.
     Unordered,
-    /// It goes on through a router without meeting others.
+    /// It passes a router without meeting packets of other wires.
     Through,
-    /// It is at its host.
+    /// It has reached its host.
     Host,
-    /// One of these, if it arrives whole, which is known then.
+    /// Decided on arrival: the packet may be corrupted or rerouted, otherwise as `Verdict::end`.
     Uncertain,
 }
 
-/// Whether an idle line may send a packet as it sent the last one.
+/// Whether an idle line may transmit a packet like the previous one without calling the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeats {
-    /// Somebody has to be asked each time.
+    /// Never: the port decides on each packet.
     Never,
-    /// Nothing but the line decides about its packets.
+    /// Always: no rule applies.
     Always,
-    /// While whoever decides lets it.
+    /// While the port permits it.
     WhenLet,
 }
 
-/// When packets leave: `max(free, ready) + 8·L/rate`, exactly, so that rounding never accumulates. One line of cache
-/// holds all that a packet touches where it need not wait.
+/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. One cache
+/// line holds all data for a packet that need not wait.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Line {
-    /// When the last packet has left, rounded down [ps].
+    /// Departure time of the last packet, rounded down [ps].
     free: u64,
-    /// What the rounding took off [1/rate ps].
+    /// Fraction of a picosecond removed by rounding [1/rate ps].
     part: u64,
-    /// How long the last packet lasted: whole picoseconds and the rest [1/rate ps].
+    /// Transmission time of the last packet: whole picoseconds and fraction [1/rate ps].
     duration: (u64, u64),
     delay: Span,
-    /// Packets sent by `repeat` since this was last asked.
+    /// Number of packets transmitted by `repeat` that have not been collected.
     repeated: u64,
-    /// What is at its end gets packets at once up to this instant; a host never while others wait for the event of their arrival.
+    /// Time up to which packets may be delivered early at the end of the wire; 0 at a host while packets wait for their
+    /// arrival events.
     pub quiet_until: Time,
     /// Length of the last packet [byte].
     bytes: u16,
-    /// The same where such a packet may be sent by `repeat`, else 0.
+    /// Length of packets that `repeat` may transmit; 0 if it may not.
     repeatable: u16,
-    /// Whether any may.
+    /// Whether `repeat` may be used.
     repeats: Repeats,
-    /// Whether each packet's departure is kept from passing `AFTER_ANY_RUN`.
+    /// Whether departure times are limited to `AFTER_ANY_RUN`.
     bounded: bool,
-    /// What happens at its end.
+    /// Processing at the end of the wire.
     pub end: End,
 }
 
 impl Line {
-    /// An idle line.
+    /// Creates an idle line.
     pub fn new(delay: Span, end: End, repeats: Repeats) -> Line {
         Line {
             free: 0,
@@ -75,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Sends a packet of `bytes` that is ready at `ready`; when its last bit has left.
+    /// Transmits a packet of `bytes` that is ready at `ready`. Returns the departure time of its last bit.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, rate: Rate) -> Time {
         if self.bytes != bytes {
@@ -87,15 +88,15 @@ impl Line {
         }
         self.free += whole;
         self.part += rest;
-        // Without a branch, which no processor could predict.
+        // Branch-free, because the branch would be unpredictable.
         let carry = u64::from(self.part >= rate.0);
         self.part -= rate.0 * carry;
         self.free += carry;
         Time(self.free)
     }
 
-    /// More may wait for the line at `ready` than ever before; if for so long that times might not fit their bits, each packet is
-    /// looked at from now on that they do.
+    /// Invoked when the backlog reaches a new maximum at `ready`. If departure times could overflow 64 bits, all later ones
+    /// are limited.
     #[inline(always)]
     pub fn check_backlog(&mut self, ready: Time) {
         if self.free.saturating_sub(ready.0) > LONGEST_BACKLOG.0 {
@@ -106,17 +107,17 @@ impl Line {
     #[cold]
     fn bound_departures(&mut self) {
         debug_assert_eq!(self.repeated, 0);
-        // No packet is as long as that, so that each is measured.
+        // No packet has this length, so that `measure` computes each transmission time.
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Whether `repeat` may send a packet: it finds the line idle for some time, and is as long as the last one.
+    /// Whether `repeat` may transmit a packet: it finds the line idle, and is as long as the last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
         (self.free < ready.0) & (self.repeatable == bytes)
     }
 
-    /// Sends such a packet.
+    /// Transmits a packet for which `may_repeat` holds.
     #[inline(always)]
     pub fn repeat(&mut self, ready: Time) -> Time {
         self.repeated += 1;
@@ -125,7 +126,7 @@ impl Line {
         Time(self.free)
     }
 
-    /// Packets sent by `repeat` since this was last asked; length [byte] and time [ps] of each.
+    /// Removes and returns the packets transmitted by `repeat`: their number, and length [byte] and time [ps] of each.
     pub fn take_repeated(&mut self) -> (u64, u64, u64) {
         (
             std::mem::take(&mut self.repeated),
@@ -134,13 +135,13 @@ impl Line {
         )
     }
 
-    /// Whether there are any.
+    /// Whether there are uncollected packets transmitted by `repeat`.
     #[inline(always)]
     pub fn has_repeated(&self) -> bool {
         self.repeated > 0
     }
 
-    /// Remembers how long packets of `bytes` last.
+    /// Stores the transmission time of packets of `bytes`.
     #[cold]
     fn measure(&mut self, ready: Time, bytes: u16, rate: Rate) {
         debug_assert_eq!(self.repeated, 0);
@@ -148,7 +149,7 @@ impl Line {
         let rest = u64::from(bytes) * (per_byte % rate.0);
         self.duration = (u64::from(bytes) * (per_byte / rate.0) + rest / rate.0, rest % rate.0);
         if self.bounded {
-            // What has not left by then never does: how long after the run makes no difference.
+            // A packet that has not left by then never does; by how much it misses the end of the run does not matter.
             let left = AFTER_ANY_RUN.0.saturating_sub(self.free.max(ready.0));
             self.duration.0 = self.duration.0.min(left);
             return;
@@ -157,16 +158,16 @@ impl Line {
         self.repeatable = if self.repeats == Repeats::Always { bytes } else { 0 };
     }
 
-    /// Makes an idle line begin at `now`, without what the last departure was rounded by.
+    /// Lets an idle line start at `now`, and discards the rounding of the last departure.
     #[inline(always)]
     pub fn restart(&mut self, now: Time) {
         (self.free, self.part) = (now.0, 0);
     }
 
-    /// From now on packets as long as the last one may be sent by `repeat`, or no longer, for all that others decide.
+    /// Permits or forbids `repeat` for packets as long as the last one, on behalf of the port.
     #[inline(always)]
     pub fn let_repeat(&mut self, may: bool) {
-        // Where each packet is measured there is no such length.
+        // No packet may be repeated while departure times are limited.
         self.repeatable = if may & (self.repeats == Repeats::WhenLet) {
             self.bytes
         } else {
@@ -174,31 +175,31 @@ impl Line {
         };
     }
 
-    /// When the last packet has left.
+    /// Returns the departure time of the last packet.
     #[inline(always)]
     pub fn free(&self) -> Time {
         Time(self.free)
     }
 
-    /// Propagation delay, of the last packet where it moves.
+    /// Returns the propagation delay: that of the last packet if it varies.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
     }
 
-    /// The last packet takes this long.
+    /// Sets the propagation delay of the last packet.
     pub fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }
 }
 
-/// Fraction of what a line of this rate could have sent by `now` that `bytes` are; a departure's fraction of a picosecond
-/// makes no more than all of it.
+/// Returns the fraction of the capacity of a line of this rate by `now` that `bytes` use, at most 1 despite rounded
+/// departures.
 pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
     (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
 }
 
-/// Whether a line of this rate can have sent so many bytes by `now`: within the picosecond that departures are rounded by.
+/// Whether a line of this rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
 pub fn can_have_sent(rate: Rate, bytes: u64, now: Time) -> bool {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND) < u128::from(rate.0) * (u128::from(now.0) + 1)
 }
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn a_gap_starts_afresh_and_a_backlog_adds_up() {
         let (mut line, rate) = (line(), Rate(3_000_000));
-        // 1000 bytes at 3 Mbit/s last 2 666 666 666 2/3 ps.
+        // 1000 bytes at 3 Mbit/s take 2 666 666 666 2/3 ps.
         let third = |n: u64| n * 8_000_000_000 / 3;
         assert_eq!(line.send(Time(0), 1000, rate), Time(third(1)));
         assert_eq!(line.send(Time(5), 1000, rate), Time(third(2)));

@@ -1,4 +1,4 @@
-//! An output port of a link that moves, of a host or of a router: all of it is known when a packet is admitted, in order.
+//! An output port of a time-varying link, of a host or a router: a packet's times are known on admission, in order.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -10,15 +10,15 @@ use crate::policies::{Occupancy, Policy};
 use crate::scenario::{BufferUnit, LinkConfig};
 use longpipe_events::{Rate, Time};
 
-/// A packet held until an instant.
+/// A packet held until a given time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// When its first bit leaves.
+    /// Start of its transmission.
     begins: Time,
-    /// When its last bit has left, or it is dropped.
+    /// End of its transmission, or time of its drop.
     until: Time,
     bytes: u32,
-    /// Its circuit's number at this port.
+    /// Number of its circuit at this port.
     local: u32,
 }
 
@@ -33,7 +33,7 @@ struct OnWire {
 #[derive(Clone, Debug)]
 pub struct Moving {
     host: bool,
-    /// Whether rate, delay or outages vary over time, so that there is a report about it.
+    /// Whether rate, delay or outages vary over time, so that the report covers them.
     varies: bool,
     rate: Rate,
     motion: Motion,
@@ -41,18 +41,18 @@ pub struct Moving {
     policy: Policy,
     most_packets: u64,
     most_bytes: u64,
-    /// Whether X, X_i and K count bytes rather than packets.
+    /// Whether X, X_i and K are in bytes instead of packets.
     by_bytes: bool,
-    /// Of the run.
+    /// End of the run.
     end: Time,
-    /// Those that leave, and those that an outage drops, each in order.
+    /// Packets that leave, and packets that an outage drops, each in order.
     leaving: Ring<Held>,
     doomed: Ring<Held>,
-    /// When the packet leaves that came last, if it is lost on the wire.
+    /// Departure time of the latest packet, if it is lost on the wire.
     left: Option<Time>,
-    /// When and why the packet is lost that came last, if it is.
+    /// Time and cause of the latest packet's loss, if it is lost.
     loss_of_last: Option<(Time, DropCause)>,
-    /// Those that an outage loses on the wire, in order.
+    /// Packets that an outage loses on the wire, in order.
     on_wire: Ring<OnWire>,
     held: u64,
     bytes_held: u64,
@@ -60,12 +60,12 @@ pub struct Moving {
     active_vcs: u64,
     report: PacketReport,
     counted: MotionReport,
-    /// From arrival to departure, of all admitted [packet·ps].
+    /// Time from arrival to departure, summed over all admitted packets [packet·ps].
     packet_time: u128,
 }
 
 impl Moving {
-    /// An empty port for `vcs` circuits, in a run until `end`.
+    /// Creates an empty port for `vcs` circuits, in a run until `end`.
     pub(crate) fn new(
         motion: Motion,
         end: Time,
@@ -108,10 +108,11 @@ impl Moving {
         }
     }
 
-    /// A packet of the port's circuit `local` may leave from `ready` on; unless it is lost, when it arrives downstream.
+    /// Processes a packet of the port's circuit `local` that may leave from `ready` on. Returns its arrival time downstream,
+    /// unless it is lost.
     #[inline(never)]
     pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
-        // A host's jitter may go beyond the end of the run.
+        // A host's jitter may exceed the end of the run.
         self.settle(ready.min(self.end));
         let size = u64::from(bytes);
         self.report.packets_in += 1;
@@ -178,7 +179,7 @@ impl Moving {
         }
     }
 
-    /// Packets and bytes that take room at `now`, up to which the port is settled.
+    /// Returns the packets and bytes that occupy the buffer at `now`; the port must be settled.
     fn waiting(&self, now: Time) -> (u64, u64) {
         let begun = self
             .leaving
@@ -205,28 +206,28 @@ impl Moving {
         }
     }
 
-    /// Rate of the link, where it does not vary.
+    /// Returns the rate of the link if it is constant.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// When the packet leaves that was just sent in vain, if it does.
+    /// Returns the departure time of the latest packet if it is lost on the wire, once.
     pub fn take_left(&mut self) -> Option<Time> {
         self.left.take()
     }
 
-    /// When and why the packet is lost that came last, if it is.
+    /// Returns time and cause of the latest packet's loss, if it is lost.
     pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
         self.loss_of_last.take()
     }
 
-    /// Packets held at `now`.
+    /// Returns the number of packets held at `now`.
     pub fn held(&mut self, now: Time) -> u64 {
         self.settle(now);
         self.held
     }
 
-    /// Settles what leaves, or is dropped or lost, up to `now`.
+    /// Settles departures, drops and losses up to `now`.
     fn settle(&mut self, now: Time) {
         while let Some(first) = self.leaving.first().copied().filter(|first| first.until <= now) {
             self.leaving.pop();
@@ -255,7 +256,7 @@ impl Moving {
         self.active_vcs -= u64::from(*of_vc == 0);
     }
 
-    /// Packets and bytes at the port or on the wire at `now` that will never arrive.
+    /// Returns the packets and bytes at the port or on the wire at `now` that will never arrive.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         self.settle(now);
         let doomed = self.doomed.iter().map(|one| one.bytes);
@@ -263,7 +264,8 @@ impl Moving {
         bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
     }
 
-    /// What it counted as of `now`, the end of the run; a host's packets are its own until they arrive, `under_way`.
+    /// Returns the counters at `now`, the end of the run. A host accounts for its packets until they arrive; `under_way`
+    /// counts those on the wire.
     pub(crate) fn report(&mut self, now: Time, under_way: (u64, u64)) -> PacketReport {
         self.settle(now);
         let mut report = self.report;
@@ -288,7 +290,7 @@ impl Moving {
         report
     }
 
-    /// Whether packets and bytes held, X_i of every circuit and N_a are what those in order come to.
+    /// Whether packets and bytes held, X_i of every circuit and N_a are consistent.
     pub fn accounts_agree(&self) -> bool {
         let mut by_vc = vec![0; self.held_by_vc.len()];
         let (mut packets, mut bytes) = (0, 0);

@@ -1,12 +1,14 @@
-//! An egress queue in front of any transmitter: a rate over time with outages, delivery opportunities, or a constant rate.
+//! An egress queue in front of any transmitter: a time-varying rate with outages, transmission opportunities, or a constant
+//! rate.
 //!
-//! The transmitter's schedule depends on no packet, so what happens to a packet is certain when it begins to leave: packets go on then.
-//! Only a backlog needs events. Rules where they could be read in several ways:
+//! The schedule of the transmitter is independent of packets. A packet's fate is therefore known when its transmission
+//! starts, and the packet is forwarded then. Only a backlog needs events. Rules where several interpretations are possible:
 //!
-//! 1. A packet is dequeued when the transmitter can begin it: when the previous packet has left, the outage has ended, or the next
-//!    opportunity has come. At that instant it precedes arrivals.
-//! 2. A rate of zero, other than an outage, does not delay the begin: one packet is in transmission until the rate rises.
-//! 3. An outage that drops waiting packets purges the queue discipline at its begin. Controllers (CoDel's, PIE's) keep their state.
+//! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended, or
+//!   the next opportunity has come. At that time it precedes arrivals.
+//! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate rises.
+//! 3. An outage that drops waiting packets purges the queue discipline at its begin. Controllers (CoDel, PIE) keep their
+//!   state.
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
 
 use super::constant_rate::Begun;
@@ -19,16 +21,16 @@ use crate::packets::ring::Ring;
 use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 
-/// What the transmitter does.
+/// State of the transmitter.
 #[derive(Clone, Debug)]
 enum State {
-    /// Nothing: no packet waits.
+    /// No packet waits.
     Idle,
-    /// It will begin a packet at this instant.
+    /// The transmission of a packet starts at this time.
     Waiting(Time),
-    /// It transmits a packet until this instant.
+    /// A transmission ends at this time.
     Transmitting(Time),
-    /// It transmits a packet that an outage drops at this instant.
+    /// An outage drops the packet in transmission at this time.
     Interrupted(Time, Packet),
 }
 
@@ -44,10 +46,10 @@ struct LostOnWire {
 pub(crate) struct VariableRatePort {
     queue: EgressQueue,
     transmitter: Motion,
-    /// Whether rate, delay or outages vary over time, so that there is a report about it.
+    /// Whether rate, delay or outages vary over time, so that the report covers them.
     varies: bool,
     state: State,
-    /// When the next outage begins that drops waiting packets.
+    /// Begin of the next outage that drops waiting packets.
     next_purge: Option<Time>,
     /// Packets to be lost on the wire, in order.
     lost_on_wire: Ring<LostOnWire>,
@@ -55,7 +57,7 @@ pub(crate) struct VariableRatePort {
 }
 
 impl VariableRatePort {
-    /// An idle port; `varies` if the link has a `motion`.
+    /// Creates an idle port; `varies` if the link is time-varying.
     pub fn new(queue: EgressQueue, mut transmitter: Motion, varies: bool) -> VariableRatePort {
         let next_purge = next_purge(&mut transmitter, None);
         VariableRatePort {
@@ -69,22 +71,22 @@ impl VariableRatePort {
         }
     }
 
-    /// Its queue.
+    /// Returns the queue.
     pub fn queue(&self) -> &EgressQueue {
         &self.queue
     }
 
-    /// Its queue, to take the reports of drops and marks.
+    /// Returns the queue, to collect its drops and marks.
     pub fn queue_mut(&mut self) -> &mut EgressQueue {
         &mut self.queue
     }
 
-    /// When the next action of the port is due, if that is by `now`.
+    /// Returns the time of the port's next action if it is at most `now`.
     pub fn due(&self, now: Time) -> Option<Time> {
         self.next_action().filter(|&at| at <= now)
     }
 
-    /// When the port next acts. At one instant, the transmitter precedes a purge.
+    /// Returns the time of the port's next action. The transmitter precedes a simultaneous purge.
     fn next_action(&self) -> Option<Time> {
         let of_transmitter = match self.state {
             State::Idle => None,
@@ -93,7 +95,7 @@ impl VariableRatePort {
         [of_transmitter, self.next_purge].into_iter().flatten().min()
     }
 
-    /// Does what is due at `now`. Returns the packet that begins to leave, if one does.
+    /// Performs the action due at `now`. Returns the packet whose transmission starts, if any.
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match self.state {
             State::Waiting(at) if at == now => return self.begin(line, now),
@@ -117,16 +119,16 @@ impl VariableRatePort {
         None
     }
 
-    /// The transmitter is free at `now`: it begins the next packet as soon as it can.
+    /// Schedules the start of the next transmission; the transmitter is free at `now`.
     fn prepare(&mut self, now: Time) {
         self.state = State::Waiting(match self.queue.backlog().0 {
-            // The discipline learns at once that the transmitter found nothing.
+            // The discipline is called at once, so that it notices its empty queue.
             0 => now,
             _ => self.transmitter.ready(Time::ZERO),
         });
     }
 
-    /// A packet arrives at `now`, after all that was due. Returns it if it begins to leave at once.
+    /// Processes an arrival at `now`, after all earlier actions. Returns the packet if its transmission starts at once.
     pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
         if self.transmitter.refuses(now) {
             self.queue.refuse(now, &packet);
@@ -136,7 +138,7 @@ impl VariableRatePort {
         if !matches!(self.state, State::Idle) {
             return None;
         }
-        // A dropped arrival leaves nothing to wait for.
+        // If the arrival was dropped, there is nothing to start.
         let begins = match self.queue.backlog().0 {
             0 => now,
             _ => self.transmitter.ready(now),
@@ -148,7 +150,7 @@ impl VariableRatePort {
         self.begin(line, now)
     }
 
-    /// The transmitter, which `ready` has prepared, begins a packet.
+    /// Starts a transmission, for which `ready` has prepared the transmitter.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         self.state = State::Idle;
         let queued = self.queue.begin_next(now)?;
@@ -178,13 +180,13 @@ impl VariableRatePort {
         })
     }
 
-    /// When the port needs an event: when a packet that waits can begin, or any is dropped.
+    /// Returns the time of the next event: the start of a waiting packet's transmission, or a drop.
     pub fn next_event(&self) -> Option<Time> {
         let interrupted = matches!(self.state, State::Interrupted(..));
         self.next_action().filter(|_| interrupted || self.queue.backlog().0 > 0)
     }
 
-    /// Counts the packets that were lost on the wire by `now`.
+    /// Counts the packets lost on the wire by `now`.
     fn settle_wire(&mut self, now: Time) {
         while let Some(&lost) = self.lost_on_wire.first().filter(|lost| lost.at <= now) {
             self.lost_on_wire.pop();
@@ -193,7 +195,7 @@ impl VariableRatePort {
         }
     }
 
-    /// Packets and bytes that the port holds and that have not begun, or will not arrive.
+    /// Returns the held packets and bytes whose transmission has not started, or that will not arrive.
     pub fn not_on_wire(&self) -> (u64, u64) {
         let (packets, bytes) = self.queue.backlog();
         match self.state {
@@ -202,14 +204,14 @@ impl VariableRatePort {
         }
     }
 
-    /// Packets and bytes in transmission or on the wire at `now` that outages will lose there.
+    /// Returns the packets and bytes in transmission or on the wire at `now` that outages will lose there.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         self.settle_wire(now);
         let add = |(packets, bytes), lost: &LostOnWire| (packets + 1, bytes + lost.bytes);
         self.lost_on_wire.iter().fold((0, 0), add)
     }
 
-    /// Settles what is due by `now`, the end of the run.
+    /// Performs all actions by `now`, the end of the run.
     pub fn settle(&mut self, line: &mut Line, now: Time) {
         while let Some(at) = self.due(now) {
             let begun = self.act(line, at);
@@ -217,8 +219,8 @@ impl VariableRatePort {
         }
     }
 
-    /// Counters as of `now`, the end of the run, up to which the port is settled. `on_wire` are the packets and bytes that have begun and
-    /// have not arrived; a host's packets are its own until they arrive.
+    /// Returns the counters at `now`, the end of the run; the port must be settled. `on_wire` counts packets and bytes whose
+    /// transmission has started and that have not arrived; a host accounts for its packets until they arrive.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
         report.packets_out -= self.counted.lost_on_wire;
@@ -245,7 +247,7 @@ impl VariableRatePort {
     }
 }
 
-/// When the next outage begins that drops waiting packets, after `now`.
+/// Returns the begin of the next outage after `now` that drops waiting packets.
 fn next_purge(transmitter: &mut Motion, now: Option<Time>) -> Option<Time> {
     let (waiting, _) = transmitter.drops()?;
     transmitter.next_drop(now).filter(|_| waiting)

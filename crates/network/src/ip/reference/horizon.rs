@@ -1,34 +1,34 @@
-//! The instant before which no packet of a program outside reaches its host, if none enters: who carries such packets by the
-//! clock may sleep until then, whatever simulated flows do.
+//! A lower bound on the next delivery of an external packet if none enters. A live run may sleep until then, whatever
+//! simulated flows do.
 
 use crate::packets::{Link, Packet};
 use crate::scenario::Scenario;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// Foreign packets at the links that they may take.
+/// External packets at the links that they may use.
 #[derive(Clone, Debug)]
 pub(super) struct Horizon {
     reaches: Vec<Reach>,
-    /// Links that foreign circuits take.
+    /// Links of external circuits.
     taken: Vec<Link>,
 }
 
-/// Foreign packets at one link.
+/// External packets at one link.
 #[derive(Clone, Debug, Default)]
 struct Reach {
-    /// Least propagation of the link.
+    /// Minimum propagation delay of the link.
     delay: Span,
-    /// Least propagation of all that follows, on any foreign circuit.
+    /// Minimum propagation delay of all further links, over all external circuits.
     beyond: Span,
-    /// Packets at the port or on the wire.
+    /// Number of packets at the port or on the wire.
     present: usize,
-    /// When those on the wire arrive, in order.
+    /// Arrival times of the packets on the wire, in order.
     flying: VecDeque<Time>,
 }
 
 impl Horizon {
-    /// Of an empty network; none if nothing can enter.
+    /// Creates the state of an empty network; None without external circuits.
     pub fn new(scenario: &Scenario) -> Option<Box<Horizon>> {
         let least = |link: usize| scenario.links[link].promise().least_delay;
         let mut beyond: Vec<Option<u64>> = vec![None; scenario.links.len()];
@@ -56,12 +56,12 @@ impl Horizon {
         })
     }
 
-    /// A packet comes to a port.
+    /// Records a packet's arrival at a port.
     pub fn comes(&mut self, link: Link, packet: &Packet) {
         self.reaches[link.index()].present += usize::from(packet.is_foreign());
     }
 
-    /// A packet has left a port and will arrive at the other end of its wire.
+    /// Records a packet's departure from a port, and its arrival time at the other end of the wire.
     pub fn leaves(&mut self, link: Link, packet: &Packet, arrival: Time) {
         if packet.is_foreign() {
             let flying = &mut self.reaches[link.index()].flying;
@@ -70,19 +70,19 @@ impl Horizon {
         }
     }
 
-    /// The first packet of a wire arrives.
+    /// Records the arrival of the first packet on a wire.
     pub fn arrives(&mut self, link: Link, packet: &Packet) {
         if packet.is_foreign() {
             self.reaches[link.index()].flying.pop_front();
         }
     }
 
-    /// So many foreign packets are no longer at a link: they have gone on, or were lost.
+    /// Records that `packets` external packets have left a link: forwarded or lost.
     pub fn gone(&mut self, link: Link, packets: usize) {
         self.reaches[link.index()].present -= packets;
     }
 
-    /// No packet reaches its host before this, as of `now`.
+    /// Returns the lower bound as of `now`.
     pub fn from(&self, now: Time) -> Time {
         let at = |&link: &Link| {
             let Reach {

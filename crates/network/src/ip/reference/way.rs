@@ -1,23 +1,23 @@
-//! The way of a circuit, hop by hop, as it is when a packet asks.
+//! The route of a circuit hop by hop, as valid when a packet is forwarded.
 
 use crate::packets::Link;
 use crate::scenario::rerouting::UnderWay;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 
-/// A link of a route, and the node at which it begins.
+/// A link of a route, and its first node.
 type Hop = (Link, usize);
 
 /// The routes of a circuit.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    /// Each with the instant from which on it is that of the moment; its hops count on from those of the routes before.
+    /// Start of validity and hops of each route; hop numbers continue from those of earlier routes.
     routes: Vec<(Time, Vec<Hop>)>,
     under_way: UnderWay,
 }
 
 impl Way {
-    /// That of a flow's data, or of what comes back.
+    /// Creates the routes of a flow's data, or of its ACKs if `back`.
     pub fn new(scenario: &Scenario, flow: &FlowConfig, back: bool) -> Way {
         let own = flow.rerouting.as_ref();
         let mut instants = vec![Time::ZERO];
@@ -33,12 +33,13 @@ impl Way {
         }
     }
 
-    /// Its first link.
+    /// Returns the first link.
     pub fn first(&self) -> Link {
         self.routes[0].1[0].0
     }
 
-    /// The link that a packet takes which came to a router, a node, over `link`, before this step, and the step that that is.
+    /// Returns the next link, and its step, of a packet that arrived at a router (`node`) over `link` before `step`; None if
+    /// no route leads on.
     pub fn onward(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
         let mut found = None;
@@ -53,7 +54,7 @@ impl Way {
             } else if let Some(after) = after.filter(|&after| after <= hops.len()) {
                 return hops.get(after).map(|&(next, _)| (next, step));
             }
-            // A step beyond the last one tells routes apart.
+            // The gap between step numbers distinguishes the routes.
             begins += hops.len() + 1;
         }
         found

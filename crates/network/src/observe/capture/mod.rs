@@ -24,7 +24,7 @@ use point::Point;
 use std::io;
 use std::path::PathBuf;
 
-/// Where to capture.
+/// Place of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At a host (node number): packets when TCP hands them to the interface, and when they arrive.
@@ -36,7 +36,7 @@ pub enum Place {
 /// A requested capture.
 #[derive(Clone, Debug)]
 pub struct CaptureConfig {
-    /// Where to capture.
+    /// Place of the capture.
     pub place: Place,
     /// Path of the file.
     pub path: PathBuf,

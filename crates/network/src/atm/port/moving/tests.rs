@@ -231,7 +231,7 @@ fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
         0,
     );
     let mut port = port(&link, 0, 100);
-    // The second one is half over at the step; the fourth is half over where nothing is sent for 5 us.
+    // The second cell is half sent at the step; the fourth is half sent when the rate falls to 0 for 5 us.
     let left: Vec<u64> = ways(&mut port, &[0; 5])
         .into_iter()
         .flatten()
@@ -240,7 +240,7 @@ fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
     assert_eq!(left, [10, 25, 45, 65, 75]);
 }
 
-/// Slots go on where no cell has one: what comes within one waits for the next.
+/// Empty slots continue: a cell that arrives within one waits for the next.
 #[test]
 fn a_cell_waits_for_the_next_slot() {
     const US: u64 = 1_000_000;

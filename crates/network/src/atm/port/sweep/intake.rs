@@ -1,4 +1,4 @@
-//! What enters a port that sweeps, and in which slots it leaves.
+//! Admission of cells at a port that sweeps, and assignment of their slots.
 
 use crate::atm::port::frame::Frame;
 use crate::atm::port::sweep::{Done, LostCell, Onward, Run, Sink, SweepPort};
@@ -9,7 +9,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
 impl SweepPort {
-    /// Cells of one frame come over an input, one after the other and no others between them.
+    /// Processes the arrival over `input` of consecutive cells of one frame, with no cell of another input between them.
     #[inline(always)]
     pub(super) fn take(&mut self, input: usize, run: Run, sink: &mut Sink) {
         let cells = u64::from(run.cells);
@@ -29,7 +29,7 @@ impl SweepPort {
         }
     }
 
-    /// A frame begins: whether it may enter.
+    /// Starts a frame: the policy decides whether it may enter.
     #[inline(always)]
     fn begin(&mut self, run: &Run, sink: &mut Sink) {
         self.counters.frames_in += 1;
@@ -62,20 +62,20 @@ impl SweepPort {
         }
     }
 
-    /// X at the latest look or later, or more.
+    /// Returns an upper bound on X at the latest access or later.
     #[inline(always)]
     pub(super) fn most_held(&self) -> u64 {
         self.next.index().saturating_sub(self.busy.max(self.ended))
     }
 
-    /// Looks what has left by `time`, before what arrives then.
+    /// Advances to `time`: counts the cells that have left before the arrivals at that time.
     #[inline(always)]
     pub(super) fn look(&mut self, time: u64) {
         self.grid.advance(&mut self.past, Time(time + 1));
         self.ended = self.past.index().saturating_sub(1);
     }
 
-    /// If a slot passes without a cell before `time`, a busy period begins there.
+    /// Starts a new busy period if a slot without a cell passes before `time`.
     #[inline(always)]
     fn catch_up(&mut self, time: u64) {
         if self.next.start().0 < time {
@@ -90,8 +90,8 @@ impl SweepPort {
         self.busy = self.next.index();
     }
 
-    /// Whether cells that come over an input enter for sure, in slots that follow each other and without a new peak of X
-    /// but for one that is counted.
+    /// Whether all cells of an input's run are certain to enter, in consecutive slots and without a new peak of X other than
+    /// one that is counted.
     #[inline(always)]
     fn enters(&mut self, input: usize, run: &Run) -> bool {
         self.catch_up(run.time);
@@ -103,7 +103,7 @@ impl SweepPort {
         self.most_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
     }
 
-    /// The same where bounds will not do.
+    /// As `enters`, with exact slots where bounds do not suffice.
     #[inline(never)]
     fn enters_above(&mut self, input: usize, run: &Run, cells: u64) -> bool {
         self.look(run.time);
@@ -122,7 +122,7 @@ impl SweepPort {
         if self.inputs[input].lag > 0 {
             return false;
         }
-        // No more than one slot ends between two cells, so that X does not fall from cell to cell.
+        // At most one slot ends between two cells, so that X does not fall from cell to cell.
         let next = self.next.index() + cells;
         let last = self.inputs[input].arrival(run.slot + cells - 1);
         self.look(last.0);
@@ -132,7 +132,7 @@ impl SweepPort {
         true
     }
 
-    /// Cells enter, in slots that follow each other.
+    /// Admits cells, in consecutive slots.
     #[inline(always)]
     fn admit(&mut self, input: usize, run: Run, sink: &mut Sink) {
         let cells = u64::from(run.cells);
@@ -191,7 +191,7 @@ impl SweepPort {
         });
     }
 
-    /// Takes cells one by one.
+    /// Processes cells one by one.
     #[inline(never)]
     fn take_singly(&mut self, input: usize, run: Run, sink: &mut Sink) {
         let mut times = self.inputs[input].times_from(run.slot);
@@ -209,7 +209,7 @@ impl SweepPort {
         }
     }
 
-    /// Takes one cell of a frame that has begun.
+    /// Processes one cell of a frame that has started.
     fn take_one(&mut self, input: usize, run: Run, sink: &mut Sink) {
         let (vc, last) = (&mut self.vcs[run.local as usize], run.left == 0);
         let frame = vc.frame;
@@ -247,7 +247,7 @@ impl SweepPort {
         });
     }
 
-    /// A cell found the buffer full.
+    /// Processes a cell that found the buffer full.
     fn overflow(&mut self, frame: Frame, run: &Run, sink: &mut Sink) {
         self.lose(run, DropCause::Overflow, sink);
         self.counters.lost_overflow += 1;

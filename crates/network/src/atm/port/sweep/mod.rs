@@ -1,9 +1,9 @@
-//! A switch's output port that reads what its wires bring up to an instant before which all of it is known: one sweep
-//! over many cells, without an event for any.
+//! A switch's output port that sweeps: it processes all arrivals up to a time before which they are known, in one pass over
+//! many cells, without an event per cell.
 //!
-//! Cells of a frame that follow each other in the slots of their wire, and between which none comes over another, enter
-//! in one step where none can find the buffer full, no slot passes unused and X stays below its peak. Where one of
-//! these is open they enter one by one, as in the reference.
+//! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find the
+//! buffer full, (2) no slot remains unused and (3) X stays below its peak. Otherwise they enter one by one, as in
+//! cell-by-cell simulation.
 
 mod account;
 mod holding;
@@ -26,50 +26,50 @@ pub use run::{Input, Run, Stream};
 use std::sync::Arc;
 pub use vc::{Onward, Vc};
 
-/// A frame's last cell has its slot, and the frame goes to its host whole as far as can be told from its cells.
+/// A frame whose last cell has its slot at its last port that sweeps, and which is complete as far as its cells show.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// The port's link.
+    /// Link of the port.
     pub link: Link,
-    /// The VC.
+    /// Virtual circuit.
     pub vc: Circuit,
-    /// Number of the frame in it.
+    /// Number of the frame within its VC.
     pub frame: u32,
-    /// Cells of it that follow each other.
+    /// Number of consecutive cells.
     pub cells: u16,
-    /// When the last one arrives at the end of the link.
+    /// Arrival time of the last cell at the end of the link.
     pub at: Time,
 }
 
-/// A frame loses a cell, maybe not the first one.
+/// A cell that was lost; not necessarily the first of its frame.
 #[derive(Clone, Copy, Debug)]
 pub struct LostCell {
-    /// The port's link.
+    /// Link of the port.
     pub link: Link,
-    /// The VC.
+    /// Virtual circuit.
     pub vc: Circuit,
-    /// Number of the frame in it.
+    /// Number of the frame within its VC.
     pub frame: u32,
-    /// When the cell arrived.
+    /// Arrival time of the cell.
     pub time: Time,
-    /// Why it is lost.
+    /// Cause of the loss.
     pub cause: DropCause,
 }
 
-/// Where a port puts what leaves it.
+/// Destination of the cells and frames that leave a port.
 pub struct Sink<'a> {
-    /// What is on its way to each port over each wire.
+    /// Cells in transit to each port over each wire.
     pub streams: &'a mut [Stream],
-    /// By port, inputs that have something again.
+    /// By port: inputs that have new cells.
     pub woken: &'a mut [Vec<u32>],
-    /// Frames on their way to their hosts.
+    /// Completed frames in transit to their hosts.
     pub done: &'a mut Vec<Done>,
-    /// Frames that lose a cell.
+    /// Lost cells.
     pub lost: &'a mut Vec<LostCell>,
 }
 
 impl Sink<'_> {
-    /// Cells are on their way over a wire.
+    /// Puts cells on a wire.
     #[inline(always)]
     pub fn push(&mut self, stream: u32, run: Run) {
         if let Some((port, input)) = self.streams[stream as usize].push(run) {
@@ -78,39 +78,39 @@ impl Sink<'_> {
     }
 }
 
-/// What a port is made of.
+/// Parameters of a port.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// Its number in the network.
+    /// Link of the port.
     pub link: Link,
-    /// Its slots.
+    /// Slots of the port.
     pub sums: Arc<GridSums>,
-    /// Propagation behind it.
+    /// Propagation delay behind the port.
     pub delay: Span,
-    /// K [cell]; none: unlimited.
+    /// Buffer size K [cell]; None is unlimited.
     pub capacity: Option<u64>,
-    /// What it refuses.
+    /// Buffer policy.
     pub policy: Policy,
-    /// What it loses by force.
+    /// Injected losses.
     pub loss: Option<Box<Loss>>,
     /// Order of simultaneous cells.
     pub ties: TieRule,
-    /// Its circuits, by number there.
+    /// Circuits, by their numbers at the port.
     pub vcs: Vec<Vc>,
-    /// Wires that lead to it.
+    /// Input links.
     pub inputs: Vec<Input>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,
 }
 
-/// The next cell of an input that has any.
+/// The next cell of an input.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     time: u64,
     input: u32,
 }
 
-/// The output port of a switch and the wire behind it, in sweeps.
+/// The output port of a switch that sweeps, and the wire behind it.
 #[derive(Clone, Debug)]
 pub struct SweepPort {
     link: Link,
@@ -118,31 +118,31 @@ pub struct SweepPort {
     delay: Span,
     capacity: u64,
     policy: Policy,
-    /// No frame is refused for any X up to this.
+    /// Largest X up to which the policy refuses no frame.
     calm: u64,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     ties: TieRule,
     vcs: Vec<Vc>,
     inputs: Vec<Input>,
-    /// Inputs with cells to come, the next one last.
+    /// Inputs with cells, the earliest last.
     order: Vec<Head>,
-    /// Those that tie, with their ranks.
+    /// Inputs with simultaneous cells, with their ranks.
     tied: Vec<((Order, Link), u32)>,
-    /// First slot not yet used.
+    /// First unassigned slot.
     next: SlotCursor,
     /// First slot of the busy period.
     busy: u64,
-    /// Ends of all slots used before it.
+    /// Sum of the ends of all slots used before the busy period.
     before: StartSum,
     sums: Arc<GridSums>,
-    /// The first slot that begins after the latest look at what has left, and how many had ended by then.
+    /// First slot that starts after the latest access, and the number of slots ended by then.
     past: SlotCursor,
     ended: u64,
-    /// When cells that came alone arrived: the sum [ps].
+    /// Sum of the arrival times of cells processed one by one [ps].
     arrival_time: u128,
     admitted: u64,
-    /// Who is in the queue, for policies that ask.
+    /// Occupancy by VC, for policies that need it.
     holding: Option<Box<Holding>>,
     horizon: u64,
     late: Vec<Late>,
@@ -150,7 +150,7 @@ pub struct SweepPort {
 }
 
 impl SweepPort {
-    /// An empty port.
+    /// Creates an empty port.
     pub fn new(parts: Parts) -> SweepPort {
         let (grid, vcs) = (parts.sums.grid(), parts.vcs.len());
         let capacity = parts.capacity.unwrap_or(u64::MAX);
@@ -183,7 +183,7 @@ impl SweepPort {
         }
     }
 
-    /// Takes all that arrives before `until`, of which no more will be known; `woken` inputs have something again.
+    /// Processes all arrivals before `until`, all of which are known; `woken` lists inputs with new cells.
     pub fn sweep(&mut self, until: u64, woken: &mut Vec<u32>, sink: &mut Sink) {
         for input in woken.drain(..) {
             self.read_on(input, sink);
@@ -203,14 +203,14 @@ impl SweepPort {
         }
     }
 
-    /// Takes what an input brings before `limit`.
+    /// Processes the arrivals of an input before `limit`.
     #[inline(always)]
     fn take_from(&mut self, input: u32, limit: u64, sink: &mut Sink) {
         let run = self.inputs[input as usize].take(limit);
         self.take(input as usize, run, sink);
     }
 
-    /// An input has something again.
+    /// Adds an input that has new cells.
     fn read_on(&mut self, input: u32, sink: &mut Sink) {
         let source = &mut self.inputs[input as usize];
         if let Some(run) = sink.streams[source.stream as usize].pop() {
@@ -220,7 +220,7 @@ impl SweepPort {
         }
     }
 
-    /// The input that was next is put where its next cell belongs.
+    /// Re-sorts the input that was next, by its next cell.
     #[inline(always)]
     fn put_back(&mut self, sink: &mut Sink) {
         let Some(last) = self.order.last_mut() else { return };
@@ -236,7 +236,7 @@ impl SweepPort {
         self.sort_last();
     }
 
-    /// Puts the last of the heads before those that come sooner.
+    /// Sorts the last head into the list.
     #[inline(always)]
     fn sort_last(&mut self) {
         let mut at = self.order.len() - 1;
@@ -248,7 +248,7 @@ impl SweepPort {
         self.order[at] = head;
     }
 
-    /// Takes the cells of several inputs that arrive at `time`, in the order of the tie rule.
+    /// Processes the simultaneous cells of several inputs at `time`, in the order of the tie rule.
     #[inline(never)]
     fn take_tied(&mut self, time: u64, sink: &mut Sink) {
         let mut tied = std::mem::take(&mut self.tied);
@@ -269,7 +269,7 @@ impl SweepPort {
         self.tied = tied;
     }
 
-    /// A time before which no frame's last cell will come, of what is known.
+    /// Returns a lower bound on the arrival of the next last cell of a frame, from the known cells.
     pub fn bound(&self, woken: &[u32], streams: &[Stream]) -> u64 {
         let read = self
             .order

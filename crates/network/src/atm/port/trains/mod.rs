@@ -1,10 +1,10 @@
-//! A switch's output port that takes frames as trains of cells: what the reference does with every cell, it does
-//! with the first and the last one of each frame.
+//! A switch's output port that processes frames as trains of cells: it handles only the first and last cell of each frame,
+//! with the same result as cell-by-cell simulation.
 //!
-//! All inputs are interfaces with one grid and one delay, so that cells come in batches, one cell of each running
-//! train in each. Between two edges the number of trains is constant: departures, occupancy and sums follow in
-//! closed form as long as no cell can find the buffer full. Where one can, and for the cells that have not left the
-//! path by the end of the run, a batch is taken cell by cell.
+//! All inputs are interfaces with one slot grid and one delay, so that cells arrive in batches, with one cell of each active
+//! train. Between two edges the number of trains is constant: departures, occupancy and sums have a closed form while no
+//! cell can find the buffer full. Otherwise, and for cells that have not left the path by the end of the run, a batch is
+//! processed cell by cell.
 
 mod batch;
 mod calm;
@@ -36,60 +36,60 @@ use running::{Batch, Running};
 use std::cmp::Ordering;
 use vc::{Rank, Vc, NONE};
 
-/// The output port of a switch and the wire behind it, at the pace of frames.
+/// The output port of a switch, simulated by frames, and the wire behind it.
 #[derive(Clone, Debug)]
 pub struct TrainPort {
-    /// Slots.
+    /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation behind the port.
+    /// Propagation delay behind the port.
     pub delay: Span,
-    /// Where its frames' edges queue up.
+    /// Lane in which the edges of its frames are queued.
     pub lane: usize,
-    /// First cells to come, in order.
+    /// Announced first cells, in order.
     firsts: Ring<First>,
     clock: Clock,
     ties: TieRule,
-    /// K [cell].
+    /// Buffer size K [cell].
     capacity: u64,
     policy: Policy,
-    /// No frame is refused for any X up to this.
+    /// Largest X up to which the policy refuses no frame.
     calm: u64,
-    /// Whether X cannot fall while cells come, and nothing is lost by force.
+    /// Whether X cannot fall while cells arrive, and there are no injected losses.
     plain: bool,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     vcs: Vec<Vc>,
     running: Vec<Running>,
-    /// Whether a running train's latest cell was lost.
+    /// Whether an active train's latest cell was lost.
     broken: bool,
     batch: Batch,
-    /// From which bounds are derived.
+    /// Batch with known slots, from which bounds are derived.
     known: Known,
     outlet: Outlet,
     admitted: u64,
     arrivals: GridSums,
-    /// When cells of runs that are over left their interfaces.
+    /// Sum of the interface slots of the cells of completed runs.
     arrival_time: StartSum,
-    /// Who is in the queue, for policies that ask.
+    /// Occupancy by VC, for policies that need it.
     ledger: Option<Box<Ledger>>,
     /// First slot whose cell has not left the path by the end of the run.
     horizon: u64,
-    /// First slot that is not over by then.
+    /// First slot that has not ended by the end of the run.
     over: u64,
     late: Vec<Late>,
     counters: QueueCounters,
-    /// Why the frame is lost whose last cell came last, if it is.
+    /// Cause of the latest frame's loss, if it is lost.
     loss_of_last: Option<DropCause>,
 }
 
 impl TrainPort {
-    /// When the cells of a batch arrive.
+    /// Returns the arrival time of a batch.
     #[inline]
     pub fn arrival(&self, batch: u64) -> Time {
         self.clock.time(batch)
     }
 
-    /// The first cell of a frame will arrive, later than all that is past.
+    /// Announces the first cell of a frame, which arrives after the port's current time.
     #[inline(always)]
     pub fn expect(&mut self, first: First) {
         let in_order = self.firsts.last().is_none_or(|last| last.batch < first.batch);
@@ -110,7 +110,7 @@ impl TrainPort {
             });
     }
 
-    /// X before the first cell of a frame, which arrives.
+    /// Returns X before a frame's first cell, which arrives now.
     pub fn held_before(&mut self, first: First) -> u64 {
         let time = self.arrival(first.batch);
         let rank = self.rank_of(first.local, time);
@@ -120,7 +120,7 @@ impl TrainPort {
         self.held_at(rank)
     }
 
-    /// Takes the first cells that arrive before the cell of this rank in a batch.
+    /// Processes the first cells that arrive before the cell of this rank in a batch.
     #[inline]
     fn take_firsts(&mut self, batch: u64, rank: Rank) {
         while let Some(&first) = self.firsts.first() {
@@ -136,7 +136,7 @@ impl TrainPort {
         }
     }
 
-    /// The first cell of a frame arrives.
+    /// Processes the arrival of a frame's first cell.
     #[inline(always)]
     fn on_first(&mut self, first: First, time: Time) {
         let First { batch, local, cells } = first;
@@ -155,7 +155,7 @@ impl TrainPort {
         });
     }
 
-    /// Whether a frame enters is decided by all that the port knows.
+    /// Decides whether a frame enters, from exact occupancies.
     #[inline(never)]
     fn decide(&mut self, edge: Edge) {
         self.look_up();
@@ -174,12 +174,12 @@ impl TrainPort {
         }
     }
 
-    /// Rank of a VC's cell that arrives at `time`.
+    /// Returns the rank of a VC's cell that arrives at `time`.
     fn rank_of(&self, local: u32, time: Time) -> Rank {
         self.vcs[local as usize].rank(&self.ties, time)
     }
 
-    /// A frame that is not refused brings its first cell.
+    /// Admits the first cell of a frame that the policy accepts.
     fn enter(&mut self, edge: Edge) {
         if self.batch.cells.is_none() && !self.fits(self.batch.taken + self.running.len() as u64 + 1) {
             self.take_singly(edge.rank);
@@ -197,7 +197,7 @@ impl TrainPort {
         }
     }
 
-    /// A train runs up to a batch.
+    /// Makes a train active up to batch `last`.
     #[inline(always)]
     fn run(&mut self, local: u32, last: u64) {
         let vc = &mut self.vcs[local as usize];
@@ -210,8 +210,8 @@ impl TrainPort {
         });
     }
 
-    /// The last cell of an expected frame arrives, before all of which no other cell came since those of frames that are
-    /// over: the slot in which it leaves, if that is so and it is certain to enter. If not, nothing is counted.
+    /// Processes the last cell of an announced frame if no other train is active and all its cells are certain to enter.
+    /// Returns the slot of the last cell; on None nothing has been counted.
     #[inline(always)]
     pub fn on_last_alone(&mut self, last: Last) -> Option<u64> {
         let first = *self.firsts.first()?;
@@ -226,7 +226,7 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// The same of a frame of which the port did not know, where none is expected.
+    /// As `on_last_alone`, for a frame that was not announced, while no other frame is announced.
     #[inline(always)]
     pub fn on_lone(&mut self, first: First, last: Last) -> Option<u64> {
         if !self.firsts.is_empty() {
@@ -235,16 +235,17 @@ impl TrainPort {
         self.take_alone(first, last)
     }
 
-    /// The last cell of a frame arrives. If it enters and the frame is whole, the slot in which it leaves, which may be
-    /// left out if that is not over by the end of the run.
+    /// Processes the arrival of a frame's last cell. Returns its slot if it enters and the frame is whole; the slot may be
+    /// omitted if it has not ended by the end of the run.
     #[inline(always)]
     pub fn on_last(&mut self, last: Last) -> Option<u64> {
         self.counters.cells_in += u64::from(last.cells);
         self.take_last(last.time, last.batch, last.local, last.cells)
     }
 
-    /// When the last cell of a frame would have left, alone, to be as long before the next frame's as it is at least; it
-    /// does so at `left`. A running train's last cell leaves no sooner than so many slots later as cells of it follow.
+    /// Returns the departure time to use as the lower bound for the next frame's spacing: that of the frame's last cell,
+    /// which leaves at `left`, had it met no other train. The last cell of an active train leaves at least as many slots
+    /// later as the train has cells to come.
     #[inline(never)]
     pub fn as_if_alone(&self, left: Time, last: Last) -> Time {
         let follow = self.running.iter().map(|train| train.last - last.batch).min();
@@ -293,7 +294,7 @@ impl TrainPort {
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
             Frame::Discarded => {
-                // Those between the cell that was lost and this one.
+                // Cells between the lost one and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
                     self.admit_last(edge, frame);
@@ -312,12 +313,12 @@ impl TrainPort {
         None
     }
 
-    /// Why the frame is lost whose last cell came last, if it is.
+    /// Returns the cause of the latest frame's loss, if it is lost.
     pub fn take_loss(&mut self) -> Option<DropCause> {
         self.loss_of_last.take()
     }
 
-    /// The last cell asks to enter.
+    /// Admits the last cell of a frame if possible. Returns its slot.
     fn admit_last(&mut self, edge: Edge, frame: Frame) -> Option<u64> {
         if self.batch.cells.is_none() && !self.fits(self.batch.taken + self.running.len() as u64 + 1) {
             self.take_singly(edge.rank);
@@ -376,7 +377,7 @@ impl TrainPort {
         })
     }
 
-    /// X_i of the edge's VC and N_a when its first cell arrives.
+    /// Returns X_i of the edge's VC, and N_a, on the arrival of its first cell.
     fn vcs_at(&mut self, edge: Edge) -> (u64, u64) {
         let Some(mut ledger) = self.ledger.take() else {
             return (0, 0);
@@ -399,7 +400,7 @@ impl TrainPort {
         found
     }
 
-    /// Cells of a VC that were admitted before the cell of this rank in the batch.
+    /// Returns the number of admitted cells of a VC before the cell of this rank in the batch.
     fn admitted_of(&self, local: u32, rank: Rank) -> u64 {
         let vc = &self.vcs[local as usize];
         if vc.run == NONE {

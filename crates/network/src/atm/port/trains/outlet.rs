@@ -117,7 +117,7 @@ impl Alone {
         }
     }
 
-    /// First unused slot.
+    /// Returns the first unused slot.
     #[inline(always)]
     pub(super) fn next(&self) -> u64 {
         self.next

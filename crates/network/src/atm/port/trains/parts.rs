@@ -1,4 +1,4 @@
-//! How a port of trains is put together.
+//! Construction of a port of trains.
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
@@ -17,39 +17,39 @@ use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::Span;
 
-/// What a port is made of.
+/// Parameters of a port.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// Where its frames' edges queue up.
+    /// Lane in which the edges of its frames are queued.
     pub lane: usize,
-    /// Slots of the interfaces that feed it.
+    /// Slots of the interfaces at its inputs.
     pub input: SlotGrid,
-    /// Propagation from them.
+    /// Propagation delay from the interfaces.
     pub input_delay: Span,
-    /// Its own slots.
+    /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation behind it.
+    /// Propagation delay behind the port.
     pub delay: Span,
-    /// K [cell]; none: unlimited.
+    /// Buffer size K [cell]; None is unlimited.
     pub capacity: Option<u64>,
-    /// What it refuses.
+    /// Buffer policy.
     pub policy: Policy,
-    /// What it loses by force.
+    /// Injected losses.
     pub loss: Option<Box<Loss>>,
     /// Order of simultaneous cells.
     pub ties: TieRule,
-    /// VC, link and link's end, by number at the port.
+    /// VC, link and link end, by number at the port.
     pub circuits: Vec<(Circuit, Link, LinkEnd)>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,
-    /// First slot that is not over by then.
+    /// First slot that has not ended by the end of the run.
     pub over: u64,
-    /// VBR's queue beside its own.
+    /// Queue of VBR, if any.
     pub vbr: Option<VbrQueue>,
 }
 
 impl Parts {
-    /// An empty port of them.
+    /// Builds an empty port from these parts.
     pub fn port(self) -> TrainPort {
         let circuits = self.circuits.len();
         let clock = Clock::new(self.input, self.input_delay, self.grid);

@@ -1,4 +1,4 @@
-//! What a port of a link that moves has besides.
+//! Additional state of a port of a time-varying link.
 
 use super::{Port, Waiting};
 use crate::drops::DropCause;
@@ -8,15 +8,15 @@ use crate::packets::Packet;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// Its motion, its packet in service and what an outage will lose.
+/// Transmitter and wire, the packet in transmission, and the packets that an outage will lose.
 #[derive(Clone, Debug)]
 pub(in crate::ip::reference) struct Moves {
     pub motion: Motion,
-    /// Of the first packet.
+    /// Transmission of the first packet.
     pub(super) service: Option<Service>,
-    /// Of the last that left.
+    /// Transmission of the packet that left last.
     pub left: Service,
-    /// Packets on the wire that an outage will lose, and when [byte].
+    /// Packets on the wire that an outage will lose: time and length [byte].
     pub(super) lost_later: Vec<(Time, u64)>,
     pub report: MotionReport,
 }
@@ -33,12 +33,12 @@ impl Moves {
         }
     }
 
-    /// Whether the first packet needs no room any more.
+    /// Whether the first packet no longer occupies the buffer.
     pub(super) fn has_begun(&self, now: Time) -> bool {
         self.motion.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
     }
 
-    /// When the next of the packets held leaves, unless an outage drops it.
+    /// Returns the departure time of the next held packet, unless an outage drops it.
     pub(super) fn leaves(&mut self, waiting: &Waiting) -> Option<Time> {
         let Some(service) = self.service.take() else {
             return match self.motion.admit(waiting.ready, waiting.packet.bytes()) {
@@ -53,7 +53,7 @@ impl Moves {
         None
     }
 
-    /// Counts the packets that were lost on the wire by `now`.
+    /// Counts the packets lost on the wire by `now`.
     fn settle_wire(&mut self, now: Time) {
         let lost = self.lost_later.extract_if(.., |&mut (at, _)| at <= now);
         for (_, bytes) in lost {
@@ -62,7 +62,7 @@ impl Moves {
         }
     }
 
-    /// Adds what the transmitter and the wire counted to the report of a port.
+    /// Adds the counters of transmitter and wire to the report of a port.
     pub fn tell(&mut self, report: &mut PacketReport, now: Time) {
         let used = (report.packets_out, report.bytes_out);
         report.packets_out -= self.report.lost_on_wire;
@@ -76,7 +76,7 @@ impl Moves {
 }
 
 impl Port {
-    /// When the packet that has just left arrives, unless it is lost on the wire.
+    /// Returns the arrival time of the packet that has just left, unless it is lost on the wire.
     pub fn pass(&mut self, now: Time, packet: Packet) -> Option<Time> {
         let Some(moves) = &mut self.motion else {
             return Some(now + Span(self.delay));
@@ -91,13 +91,14 @@ impl Port {
         }
     }
 
-    /// When an outage begins that drops packets here, after `now`.
+    /// Returns the begin of the next outage after `now` that drops packets here.
     pub fn next_outage(&mut self, now: Option<Time>) -> Option<Time> {
         let moves = self.motion.as_mut()?;
         moves.motion.next_drop(now)
     }
 
-    /// An outage begins: what waits and what is in service is dropped, as the link has it; whether another is to be served.
+    /// Drops the waiting packets and the packet in transmission at the begin of an outage, as configured. Returns whether
+    /// another packet is to be transmitted.
     pub fn drop_all(&mut self, now: Time) -> bool {
         self.count_time(now);
         let Some(moves) = &mut self.motion else { return false };
@@ -141,7 +142,7 @@ impl Port {
         next
     }
 
-    /// Packets and bytes that have left and will be lost on the wire after `now`; counts those that were lost before.
+    /// Returns the packets and bytes that have left and will be lost on the wire after `now`; counts those lost before.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         let Some(moves) = &mut self.motion else { return (0, 0) };
         moves.settle_wire(now);

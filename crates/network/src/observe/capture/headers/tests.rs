@@ -1,4 +1,4 @@
-//! Headers as long as the packet, whose checksums add up.
+//! Tests of header lengths and checksums.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn connection() -> Connection {
     }
 }
 
-/// Both checksums of a whole packet add up, its zero payload included.
+/// Whether both checksums of a whole packet are correct, including its zero payload.
 fn adds_up(packet: &[u8]) -> bool {
     let total = u32::from(u16::from_be_bytes([packet[2], packet[3]]));
     let pseudo = sum(&packet[12..20]) + u32::from(TCP) + total - IP_HEADER_BYTES;
