@@ -1,4 +1,4 @@
-//! Values of a controller that make no sense, which are replaced and reported.
+//! Out-of-range values from a controller, which are replaced and reported.
 
 use longpipe_events::Time;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub enum Kind {
     Rate,
 }
 
-/// The first value of a kind, when it came and what was taken instead, and how many there were.
+/// The first value of a kind with its time and replacement, and the number of such values.
 #[derive(Clone, Copy, Debug)]
 struct First {
     value: f64,
@@ -24,7 +24,7 @@ struct First {
     count: u64,
 }
 
-/// What was replaced so far.
+/// All replaced values so far.
 #[derive(Debug, Default)]
 pub struct Complaints(Mutex<BTreeMap<Kind, First>>);
 

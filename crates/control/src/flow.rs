@@ -1,4 +1,4 @@
-//! A connection whose window a loaded object controls.
+//! A connection whose window is controlled by a loaded object.
 #![allow(unsafe_code)]
 
 use crate::complaints::Kind;
@@ -22,9 +22,9 @@ const HIGHEST_RATE: f64 = 1e15;
 #[derive(Debug)]
 pub struct Flow {
     state: *mut c_void,
-    /// Random numbers of the connection, at an address that `state` knows.
+    /// Random stream of the connection, boxed because `state` keeps its address.
     draws: Box<Stream>,
-    /// Latest rate, with the RTT from which its burst follows.
+    /// Latest pacing rate, with the RTT from which its burst size was computed.
     paced: Option<(f64, u32, Option<Span>, Pacing)>,
     least_rtt: Option<Span>,
     object: Arc<Object>,
@@ -70,7 +70,7 @@ impl Flow {
         );
     }
 
-    /// Makes an answer of the object a grant; values that make no sense are replaced and reported.
+    /// Converts an answer of the object. Values that are out of range are replaced and reported.
     fn take(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> Grant {
         let complain = |kind, value, taken: f64| {
             self.object.complaints.add(kind, value, taken, now);
@@ -104,7 +104,7 @@ impl Flow {
         if rate == SAME_RATE {
             return None;
         }
-        // One segment per second is slow enough for any purpose, and does not stop the connection.
+        // One segment per second is slower than any useful rate, and still lets the connection progress.
         let slowest = 8.0 * flight.mss();
         let rate = if rate.is_nan() || rate < slowest {
             if rate.is_nan() || rate <= 0.0 {
@@ -185,7 +185,7 @@ impl Control for Flow {
         *self.draws = draws;
     }
 
-    /// Also creates the state: it is the last setting before the connection begins.
+    /// Also creates the state, because this is the last setting before the connection starts.
     fn set_ecn(&mut self, on: bool) {
         self.create(on);
     }

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// Version of the interface that this build loads.
 pub const VERSION: u32 = 1;
-/// "No such time."
+/// Value for an absent time.
 pub const NO_TIME: i64 = -1;
-/// Value of `Grant::pacing_bps` that does not change the rate.
+/// Value of `Grant::pacing_bps` that leaves the rate unchanged.
 pub const SAME_RATE: f64 = -1.0;
 
 /// Bits of `Control::wants`.
@@ -129,7 +129,7 @@ pub struct Parameter {
     pub at: *mut c_void,
 }
 
-/// What every operation on a connection takes first: the state that `create` returned.
+/// The state that `create` returned, the first argument of every operation on a connection.
 type State = *mut c_void;
 
 #[repr(C)]

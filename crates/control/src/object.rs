@@ -19,10 +19,10 @@ use std::sync::Arc;
 pub struct Object {
     control: *const Control,
     requirements: Requirements,
-    /// Names: the controller's own, and the file's as its user knows it.
+    /// The name that the controller reports, and the name of the file as its user knows it.
     name: String,
     file: String,
-    /// Texts to which parameters may point.
+    /// Texts that parameters may point to.
     _values: Vec<Value>,
     pub(crate) complaints: Complaints,
     /// Unloads the object after everything else is gone.
@@ -39,7 +39,7 @@ impl Object {
     /// Loads a private copy of a file, sets its parameters and opens it.
     ///
     /// # Errors
-    /// The file is no controller, is of another version, or does not accept a parameter.
+    /// Returns an error if the file is not a controller, has another version, or does not accept a parameter.
     pub fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Object, LoadError> {
         let refused = |why: String| LoadError::file(shown, why);
         let copy = Copy::of(file).map_err(|why| refused(format!("cannot be copied: {why}")))?;
@@ -76,13 +76,13 @@ impl Object {
         }
         let values = set(of, parameters)?;
         if let Some(open) = of.open {
-            // SAFETY: the interface has it called once, after the parameters are set.
+            // SAFETY: the interface defines one call, after the parameters are set.
             let problem = heartbeat::during(|| unsafe { open(hz) });
             if !problem.is_null() {
                 return Err(refused(text(problem)));
             }
         }
-        // SAFETY: the interface has it called after `open`.
+        // SAFETY: the interface defines calls after `open`.
         let wanted = of.wants.map_or(0, |wants| heartbeat::during(|| unsafe { wants() }));
         let name = if of.name.is_null() {
             String::new()
@@ -100,22 +100,22 @@ impl Object {
         })
     }
 
-    /// Name that the controller gives itself.
+    /// Returns the name that the controller reports.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Name of the file, as its user knows it.
+    /// Returns the name of the file, as its user knows it.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Lines about values that were replaced because they made no sense.
+    /// Returns lines about values that were out of range and therefore replaced.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.lines()
     }
 
-    /// The operations.
+    /// Returns the operations.
     #[inline(always)]
     pub(crate) fn control(&self) -> &Control {
         // SAFETY: the library is loaded as long as `self` is.
@@ -123,7 +123,7 @@ impl Object {
     }
 }
 
-/// An object in the form in which a scenario holds it.
+/// An object, as a scenario holds it.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared(pub Arc<Object>);
 
@@ -159,11 +159,11 @@ fn requirements(wanted: u32) -> Requirements {
     }
 }
 
-/// Sets the parameters that a scenario names; returns the values, to which text parameters point.
+/// Sets the parameters that a scenario names. Returns the values, to which text parameters point.
 fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, LoadError> {
     let mut listed: Vec<(String, *const Parameter)> = vec![];
     if let Some(parameters) = control.parameters {
-        // SAFETY: the interface has it return null or a list that an entry without a name ends.
+        // SAFETY: the interface requires null, or a list that ends with an entry without a name.
         let mut next = heartbeat::during(|| unsafe { parameters() });
         // SAFETY: the list ends with an entry without a name, and stays valid while the object is loaded.
         while !next.is_null() && !unsafe { (*next).name }.is_null() {
@@ -208,16 +208,16 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
 }
 
 fn text(at: *const c_char) -> String {
-    // SAFETY: the interface has every text end with a zero byte and stay valid while the object is loaded.
+    // SAFETY: the interface requires every text to end with a zero byte and to stay valid while the object is loaded.
     unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
 }
 
-/// What the loader of the system says.
+/// Returns the innermost error of the system's loader.
 fn innermost(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// A copy of a file under a name of its own, because the system loads each file once.
+/// A copy of a file under a unique name, because the system loads each file only once.
 struct Copy(PathBuf);
 
 static COPIES: AtomicU64 = AtomicU64::new(0);
@@ -226,7 +226,7 @@ impl Copy {
     fn of(file: &Path) -> Result<Copy, String> {
         let number = COPIES.fetch_add(1, Ordering::Relaxed);
         let name = format!("longpipe-{}-{number}.so", std::process::id());
-        // Temporary files may be on a file system without executable files; a cache of objects is not.
+        // The temporary folder may be mounted without execute permission; the folder of the object is not.
         let beside = file.parent().map(Path::to_path_buf);
         let mut failed = String::new();
         for folder in [Some(std::env::temp_dir()), beside].into_iter().flatten() {
@@ -242,7 +242,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // What stays behind is a temporary file.
+        // If this fails, a temporary file remains.
         let _ = std::fs::remove_file(&self.0);
     }
 }

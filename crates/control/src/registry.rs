@@ -1,4 +1,4 @@
-//! Where the objects of this process are, and the objects of a simulation.
+//! Files of loadable objects known to this process, and the objects of a simulation.
 
 use crate::object::{Object, Shared};
 use crate::settings::LoadError;
@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Files by the digest that scenarios name, each with the name by which its user knows it.
+/// Files by digest, each with the name that its user knows.
 ///
 /// A digest determines the contents of its file, so that simulations can share the table.
 static FILES: Mutex<BTreeMap<String, (PathBuf, String)>> = Mutex::new(BTreeMap::new());
 
-/// Makes the file of a digest known to this process; messages call it `name`.
+/// Registers the file for a digest; messages call it `name`.
 pub fn register(digest: String, file: PathBuf, name: String) {
     FILES
         .lock()
@@ -21,7 +21,7 @@ pub fn register(digest: String, file: PathBuf, name: String) {
         .insert(digest, (file, name));
 }
 
-/// Returns the name by which the user knows a digest's file.
+/// Returns path and user-visible name of the file for a digest.
 fn known(digest: &str) -> Option<(PathBuf, String)> {
     FILES
         .lock()
@@ -30,10 +30,10 @@ fn known(digest: &str) -> Option<(PathBuf, String)> {
         .cloned()
 }
 
-/// Fills the slots of a scenario with objects of its own, one per file, parameters and clock; returns the objects.
+/// Fills the slots of a scenario with its own objects, one per file, parameters and clock frequency. Returns the objects.
 ///
 /// # Errors
-/// An object cannot be loaded.
+/// Returns an error if an object cannot be loaded.
 pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
     let mut objects = HashMap::new();
     let mut loaded = vec![];

@@ -3,17 +3,17 @@
 use crate::interface::types;
 use std::ffi::CString;
 
-/// Why an object cannot be loaded: the field of the scenario, its value, and what is accepted, in one line.
+/// The error of loading an object, in one line: field of the scenario, its value, and what is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 
 impl LoadError {
-    /// A file that is not accepted.
+    /// Returns the error for a file that is not accepted.
     pub fn file(name: &str, why: impl std::fmt::Display) -> LoadError {
         LoadError(format!("tcp.congestion.file: {name}; {why}"))
     }
 
-    /// A parameter that is not accepted.
+    /// Returns the error for a parameter that is not accepted.
     pub fn parameter(name: &str, why: impl std::fmt::Display) -> LoadError {
         LoadError(format!("tcp.congestion.parameters.{name}: {why}"))
     }
@@ -31,7 +31,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Reads a value from the text of a scenario.
+    /// Parses a value of a declared type.
     pub fn read(name: &str, kind: u32, text: &str) -> Result<Value, LoadError> {
         let refused = |needs: &str| LoadError::parameter(name, format!("{text}; needs {needs}"));
         match kind {

@@ -1,4 +1,5 @@
-//! What passed, as a pcapng file: each packet as it enters and as it leaves, and as it is lost with where and why.
+//! Capture of live packets as a pcapng file: each packet when it enters and when it leaves, or when it is lost, with link
+//! and cause.
 
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
@@ -7,19 +8,19 @@ use longpipe_network::{DropCause, Link};
 use std::io;
 use std::path::Path;
 
-/// A file being written.
+/// A capture file being written.
 #[derive(Debug)]
 pub struct Capture {
     writer: Writer,
-    /// What each link is called.
+    /// Names of the links.
     links: Vec<String>,
 }
 
 impl Capture {
-    /// A new file at `path`, of a network whose links are called so, in place of one that may be there.
+    /// Creates the file at `path`, replacing an existing file; `links` are the names of the network's links.
     ///
     /// # Errors
-    /// The file can't be made.
+    /// Returns an error if the file cannot be created.
     pub fn create(path: &Path, links: Vec<String>) -> io::Result<Capture> {
         let interface = Interface {
             name: "path",
@@ -35,18 +36,18 @@ impl Capture {
         })
     }
 
-    /// A packet enters, with so many others on the path.
+    /// Captures an entering packet; `others` is the number of other packets on the path.
     pub fn enters(&mut self, at: Time, packet: &[u8], others: u64) {
         let comment = format!("enters with {others} on the path");
         self.put(at, packet, Direction::Inbound, Some(&comment));
     }
 
-    /// A packet leaves.
+    /// Captures a leaving packet.
     pub fn leaves(&mut self, at: Time, packet: &[u8]) {
         self.put(at, packet, Direction::Outbound, None);
     }
 
-    /// A packet is lost.
+    /// Captures the loss of a packet.
     pub fn loses(&mut self, at: Time, packet: &[u8], link: Option<Link>, cause: DropCause) {
         let place = link.and_then(|link| self.links.get(link.index()));
         let place = place.map_or("on the path", String::as_str);
@@ -59,10 +60,10 @@ impl Capture {
         self.writer.packet(at, packet.len() as u32, direction, comment, append);
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the buffer.
     ///
     /// # Errors
-    /// Something could not be written.
+    /// Returns an error if the file could not be written.
     pub fn finish(self) -> io::Result<()> {
         match self.writer.finish() {
             (_, Some(error)) => Err(error),

@@ -1,4 +1,4 @@
-//! Packets per second written by captures, and what a run pays for them.
+//! Packets per second written by captures, and their cost for a run.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]

@@ -10,7 +10,7 @@ use longpipe_network::scenario::{Engine, Scenario};
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
 
-/// What a run moved, and in how much CPU time.
+/// Cells that a run moved, and its CPU time.
 #[derive(Clone, Copy, Default)]
 struct Work {
     cells: u64,

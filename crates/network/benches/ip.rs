@@ -1,4 +1,4 @@
-//! Data packets delivered per CPU second over IP paths: three works, the number of flows, one very large pipe.
+//! Data packets delivered per CPU second over IP paths: three workloads, varying numbers of flows, and a very large pipe.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -14,7 +14,7 @@ use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig
 const ROUNDS: usize = 5;
 /// Receiver's window [byte].
 const WINDOW: u64 = 8_704_000;
-/// As Linux has it.
+/// Linux's CUBIC.
 const CUBIC: CubicConfig = CubicConfig {
     scaling: 0.4,
     beta: 0.7,
@@ -24,7 +24,7 @@ const CUBIC: CubicConfig = CubicConfig {
     rules: CubicRules::Linux,
 };
 
-/// Pairs of hosts with some flows each over one trunk; starts are spread over a second.
+/// Pairs of hosts with some flows each over one trunk; the starts are spread over a second.
 struct Work {
     name: &'static str,
     pairs: usize,
@@ -38,7 +38,7 @@ struct Work {
     sender: Sender,
 }
 
-/// How they send.
+/// Type of the senders.
 #[derive(Clone, Copy)]
 enum Sender {
     Sack,
@@ -91,7 +91,7 @@ impl Work {
         scenario
     }
 
-    /// Delivered packets and the median of packets per CPU second.
+    /// Returns the delivered packets, and the median of packets per CPU second.
     fn measure(&self, rounds: usize) -> (u64, f64) {
         let scenario = self.scenario();
         let mut delivered = 0;
@@ -191,7 +191,7 @@ fn main() {
     large_pipe();
 }
 
-/// One flow sends 8 GB over 10 Gbit/s and 600 ms.
+/// Measures one flow that sends 8 GB over 10 Gbit/s and 600 ms.
 fn large_pipe() {
     let mut scenario = Work {
         name: "",
@@ -226,7 +226,7 @@ fn large_pipe() {
     );
 }
 
-/// Largest resident size of this process (Linux), else 0.
+/// Returns the maximum resident size of this process (Linux), 0 elsewhere.
 fn peak_memory_megabytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Runs a resolved scenario without Python: `run FILE [SEED [TIMES]]` prints what it delivered, its events and its state hash.
+//! Runs a resolved scenario without Python: `run FILE [SEED [TIMES]]` prints delivered data, events and state hash.
 
 use longpipe_network::{Scenario, Simulation};
 

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::io;
 use std::path::PathBuf;
 
-/// Opens the files; OSError, with the name of the file, where one can't be made.
+/// Opens the files. Raises OSError with the name of a file that cannot be created.
 pub(crate) fn open(scenario: &Scenario, wanted: &[(String, usize, PathBuf)]) -> PyResult<Captures> {
     let mut configs = Vec::with_capacity(wanted.len());
     for (kind, index, path) in wanted {
@@ -31,7 +31,7 @@ pub(crate) fn open(scenario: &Scenario, wanted: &[(String, usize, PathBuf)]) -> 
     })
 }
 
-/// Packets of each capture, and the error number of what went wrong with it, else 0.
+/// Returns the number of packets of each capture, and the error number of its first error, or 0.
 pub(crate) fn columns(py: Python<'_>, captures: Captures) -> PyResult<Bound<'_, PyDict>> {
     let reports = captures.finish();
     let columns = PyDict::new(py);
@@ -46,7 +46,7 @@ pub(crate) fn columns(py: Python<'_>, captures: Captures) -> PyResult<Bound<'_, 
     Ok(columns)
 }
 
-/// 5 is EIO.
+/// Returns the error number; EIO (5) if it is unknown.
 fn error_number(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or(5)
 }

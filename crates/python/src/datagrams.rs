@@ -1,4 +1,4 @@
-//! Columns of flows of datagrams.
+//! Columns of datagram flows.
 
 use crate::array;
 use longpipe_network::report::flows::DatagramReport;
@@ -8,7 +8,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// One row per flow of datagrams; nan where nothing came.
+/// Returns one row per datagram flow; delays are NaN without received datagrams.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = &report.datagrams;

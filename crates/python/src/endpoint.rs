@@ -1,4 +1,4 @@
-//! One TCP sender, step by step: what arrives and the time come from outside, as scripts of packetdrill have them.
+//! One TCP sender, step by step: the caller provides the time and the arriving ACKs, as in packetdrill scripts.
 
 use crate::ScenarioError;
 use longpipe_events::{Span, Time};
@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// A sender, and the clock that its caller keeps.
+/// A sender, with a clock that the caller advances.
 #[pyclass(unsendable)]
 pub(crate) struct Endpoint {
     sender: Sender,
@@ -19,7 +19,7 @@ pub(crate) struct Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// A sender that has sent nothing, of the connection that a resolved scenario has as `tcp`.
+    /// Creates a sender that has sent nothing; `tcp_json` is the field `tcp` of a flow of a resolved scenario.
     #[new]
     fn new(tcp_json: &str) -> PyResult<Endpoint> {
         let config: TcpConfig =
@@ -33,13 +33,13 @@ impl Endpoint {
         })
     }
 
-    /// The application writes this many more bytes.
+    /// Lets the application write `count` more bytes.
     fn write(&mut self, count: u64) {
         let written = self.sender.standing().written;
         self.sender.write_up_to(written + count);
     }
 
-    /// An ACK arrives, of all before a byte, with SACK blocks and the window that it advertises [byte].
+    /// Processes an ACK of all bytes before `acknowledgement`, with SACK blocks and an advertised window [byte].
     fn ack(
         &mut self,
         now_ps: u64,
@@ -78,24 +78,24 @@ impl Endpoint {
         Ok(())
     }
 
-    /// When `on_timeout` is due [ps]; none: never.
+    /// Returns the time of the next timeout [ps]; None without a running timer.
     fn next_timeout(&self) -> Option<u64> {
         self.sender.next_timeout().get().map(|time| time.0)
     }
 
-    /// The clock passed `next_timeout`.
+    /// Processes the timers that are due at `now_ps`.
     fn on_timeout(&mut self, now_ps: u64) {
         self.sender.on_timeout(Time(now_ps));
     }
 
-    /// What leaves now: first byte, first byte after it, whether its packet says ECT(0).
+    /// Returns the segments sent now: first byte, byte after the last, and whether the packet carries ECT(0).
     fn poll(&mut self, now_ps: u64) -> Vec<(u64, u64, bool)> {
         std::iter::from_fn(|| self.sender.poll_transmit(Time(now_ps)))
             .map(|segment| (segment.sequence, segment.end(), segment.ecn.capable))
             .collect()
     }
 
-    /// How it stands, by the names of Linux's TCP_INFO; windows and counts in segments, times in microseconds.
+    /// Returns the state by the names of Linux's TCP_INFO; windows and counts in segments, times in microseconds.
     fn info<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let standing = self.sender.standing();
         let info = PyDict::new(py);
@@ -131,10 +131,10 @@ impl Endpoint {
     }
 }
 
-/// What Linux shows where there is no threshold.
+/// Linux's value of ssthresh before a threshold is set (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 const PS_PER_US: u64 = 1_000_000;
-/// Linux's numbers of states: TCP_CA_Open and so on.
+/// Linux's numbers of the states TCP_CA_Open and so on.
 const OPEN: u32 = 0;
 const DISORDER: u32 = 1;
 const CWR: u32 = 2;

@@ -1,4 +1,4 @@
-//! Columns of flows, and of the parts of those that nodes split.
+//! Columns of flows, and of the parts of split flows.
 
 use crate::array;
 use longpipe_events::Time;
@@ -9,7 +9,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// One row per flow, that of its last part where it is split.
+/// Returns one row per flow; for a split flow, that of its last part.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = scenario.flows.iter().zip(&report.flows);
@@ -24,7 +24,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         let values = flows.iter().map(|flow| column(flow));
         columns.set_item(name, values.collect::<Vec<u64>>().into_pyarray(py))
     };
-    // Results stored before there were marks have no such column.
+    // The column is absent without ECN, as in results stored by earlier versions.
     if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
         integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
     }
@@ -53,7 +53,7 @@ fn counters(py: Python<'_>, columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) 
     integers("fast_retransmits", |flow| flow.sender.fast_retransmits)
 }
 
-/// One row per connection that another one carries on.
+/// Returns one row per connection whose data a proxy forwards over another one.
 pub fn relays<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = &report.relays;

@@ -1,4 +1,4 @@
-//! The boundary: a resolved scenario in, columns out. No model lives here.
+//! Interface to Python: takes a resolved scenario, returns columns. It contains no model.
 
 mod capture;
 mod datagrams;
@@ -47,13 +47,13 @@ pyo3::create_exception!(
     "A run that would hold more memory than it may: the bytes needed next, and those it may hold."
 );
 
-/// Events between two looks at the interpreter: some 20 ms.
+/// Number of events between checks for Python's signals, about 20 ms.
 const CHUNK: u64 = 200_000;
 
-/// Runs a resolved scenario. The interpreter lock is released; Ctrl-C is honoured.
+/// Runs a resolved scenario. Releases the interpreter lock, and stops at Ctrl-C.
 ///
-/// `captures` are kind (host, link), index of the node or link, and path of the file. DefectError if the core panics,
-/// wherever that is, or what it counted does not add up; MemoryLimitError if the run would hold more than `memory_bytes`.
+/// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if the
+/// core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX))]
 fn run(
@@ -72,7 +72,7 @@ fn run(
     })
 }
 
-/// What a run leaves behind.
+/// Returns the results of a run as columns.
 fn columns(
     py: Python<'_>,
     scenario_json: &str,
@@ -155,7 +155,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_lost_refused", |port| port.lost_refused)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
     integers("cells_lost_forced", |port| port.lost_forced)?;
-    // Of links that move, where there are any.
+    // Columns of time-varying links, if there are any.
     if scenario.links.iter().any(|link| link.motion.is_some()) {
         integers("cells_lost_outage", |port| port.lost_outage)?;
         integers("cells_lost_on_wire", |port| port.lost_on_wire)?;
@@ -223,7 +223,7 @@ pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
     format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
 }
 
-/// Whether any link has bit errors, without which no column tells of them.
+/// Whether any link has bit errors; otherwise results contain no column for them.
 pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     let mut losses = scenario.links.iter().map(|link| &link.loss);
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
@@ -233,7 +233,7 @@ pub(crate) fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> 
     values.collect::<Vec<f64>>().into_pyarray(py)
 }
 
-/// Names of all variants by kind, as the resolved scenario spells them.
+/// Returns the names of all variants by kind, as used in resolved scenarios.
 #[pyfunction]
 fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let names = PyDict::new(py);
@@ -268,7 +268,7 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(names)
 }
 
-/// longpipe's core.
+/// The core of longpipe.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! Real programs through the path: what Python opened goes in, what was counted comes out.
+//! Live runs: takes descriptors that Python has opened, returns counters.
 
 use crate::{DefectError, ScenarioError};
 use longpipe_events::{Span, Time};
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What a run has counted so far, to be read from another thread.
+/// Counters of a run in progress, for reading from another thread.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub(crate) struct LiveWatch(Mutex<Said>);
@@ -34,7 +34,7 @@ impl LiveWatch {
         LiveWatch::default()
     }
 
-    /// What was counted, as `live_run` returns it.
+    /// Returns the counters in the format of `live_run`.
     fn read<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let said = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         counted(py, &said)
@@ -47,10 +47,10 @@ fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path)> {
     Ok((scenario, path))
 }
 
-/// Carries packets between hosts until `stop` can be read; without the interpreter lock.
+/// Carries packets between hosts until `stop` is readable. Releases the interpreter lock.
 ///
-/// Hosts are addresses, descriptor of the device, and the kernel's Ethernet address where frames pass; ways are both ends by
-/// number of the host, first foreign flow and how many. All descriptors are closed in the end.
+/// Hosts are tuples of addresses, device descriptor, and the kernel's Ethernet address if the device carries frames. Ways
+/// are tuples of both end hosts by number, first external flow and number of flows. All descriptors are closed at the end.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None, capture=None))]
 #[expect(clippy::too_many_arguments)]
@@ -114,19 +114,19 @@ pub(crate) fn live_run<'py>(
     Ok(result)
 }
 
-/// How late this thread, if it does nothing but look at the clock for so long, sees what would be due each 10 µs; with naps where it
-/// is of real-time priority. Without the interpreter lock.
+/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines every 10 µs; at real-time priority
+/// it also naps. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
     let found = py.detach(|| alone(Span(lasts_ns.saturating_mul(1_000)), real_time));
     quantiles(py, &found.map_err(os_error)?)
 }
 
-/// Simulated time between two looks at the clock, and time between two looks at signals.
+/// Simulated time between reads of the clock, and real time between checks for signals.
 const STEP: Span = Span(100_000_000_000);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Why a replay ends before its record does: the record, or a signal's exception.
+/// Reason for which a replay ends before its record: an error of the record, or the exception of a signal handler.
 enum Stopped {
     Record(ReadError),
     Signal(PyErr),
@@ -138,7 +138,7 @@ impl From<ReadError> for Stopped {
     }
 }
 
-/// Advances the path to `time` and counts delays; Python's signal handlers run every [`LOOK`].
+/// Advances the path to `time` and counts delays. Python's signal handlers run every [`LOOK`].
 fn advance(
     path: &mut Path,
     time: Time,
@@ -160,9 +160,9 @@ fn advance(
     }
 }
 
-/// Has the arrivals of a record, whose entries begin at byte `offset`, enter again, in virtual time.
+/// Replays a record, whose entries start at byte `offset`, in virtual time.
 ///
-/// ValueError where the file holds something else.
+/// Raises ValueError if the file is not a record.
 #[pyfunction]
 pub(crate) fn live_replay<'py>(
     py: Python<'py>,
@@ -259,7 +259,7 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
     Ok(result)
 }
 
-/// What the ports of all programs and simulated flows together have counted.
+/// Adds the counters of the ports, for real programs and simulated flows together.
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
     let columns = match scenario.framing {

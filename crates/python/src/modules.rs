@@ -1,4 +1,4 @@
-//! Congestion controllers from files.
+//! Congestion controllers loaded from files.
 
 use crate::ScenarioError;
 use longpipe_control::{heartbeat, load, register, Object};
@@ -16,7 +16,7 @@ pub(crate) fn scenario(scenario_json: &str) -> PyResult<(Scenario, Vec<Arc<Objec
     Ok((scenario, objects))
 }
 
-/// Values of loaded controllers that were replaced because they made no sense, a row each.
+/// Returns the values of loaded controllers that were out of range and therefore replaced, one row each.
 pub(crate) fn columns<'py>(py: Python<'py>, objects: &[Arc<Object>]) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let lines = objects.iter().flat_map(|object| {
@@ -31,13 +31,13 @@ pub(crate) fn columns<'py>(py: Python<'py>, objects: &[Arc<Object>]) -> PyResult
     Ok(columns)
 }
 
-/// Makes the file of a digest, by which resolved scenarios name it, known to this process; messages call it `name`.
+/// Registers the file for a digest, by which resolved scenarios refer to it; messages call it `name`.
 #[pyfunction]
 pub(crate) fn register_module(digest: String, file: PathBuf, name: String) {
     register(digest, file, name);
 }
 
-/// A number that is odd, and stays as it is, while one call of a loaded controller is in progress.
+/// Returns a counter of calls of loaded controllers. It is odd, and constant, while a call is in progress.
 #[pyfunction]
 pub(crate) fn module_calls() -> u64 {
     heartbeat::read()

@@ -41,7 +41,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         "mean_queue_packets",
         array(py, ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
     )?;
-    // Of links that move, where there are any.
+    // Columns of time-varying links, if there are any.
     if ports.iter().any(|port| port.motion.is_some()) {
         let moving = |name, column: fn(&MotionReport) -> u64| {
             let of = |port: &PacketReport| port.motion.as_ref().map_or(0, column);

@@ -1,4 +1,4 @@
-//! Why windows were reduced, as columns.
+//! Columns of the causes of window reductions.
 
 use crate::array;
 use longpipe_network::{DropCause, Scenario};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;
 
-/// One row per connection and cause that reduced its window; the parts of a split flow are connections.
+/// Returns one row per connection and cause that reduced its window; the parts of a split flow are separate connections.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Reductions]) -> PyResult<Bound<'py, PyDict>> {
     let rows: Vec<_> = scenario
         .flows
@@ -35,7 +35,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Reductions]) 
     Ok(columns)
 }
 
-/// Name of a cause: that of a drop, `ecn`, or `none` where no loss of data is known.
+/// Returns the name of a cause: that of a drop, `ecn`, or `none` if no lost data packet is known.
 fn name(cause: usize) -> &'static str {
     match cause {
         0 => "none",

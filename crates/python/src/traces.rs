@@ -1,4 +1,4 @@
-//! Traces as columns.
+//! Columns of traces.
 
 use crate::array;
 use longpipe_events::{Time, PS_PER_SECOND};
@@ -8,7 +8,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Adds the traces that were asked for.
+/// Adds the requested traces.
 pub(crate) fn columns<'py>(
     py: Python<'py>,
     traces: &Bound<'py, PyDict>,
@@ -70,7 +70,7 @@ pub(crate) fn columns<'py>(
     if wanted.delay {
         let columns = PyDict::new(py);
         let delays = recorder.delays;
-        // What is left without the packet's own bits, where the rate stands.
+        // The queueing delay without the packet's own transmission time, if the rate is constant.
         let own = |(&port, &bytes): (&u32, &u32)| {
             let link = &scenario.links[port as usize];
             let stands = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());

@@ -1,4 +1,4 @@
-//! Columns of web traffic: per flow, and per file.
+//! Columns of web traffic, per flow and per file.
 
 use crate::array;
 use longpipe_events::Time;
@@ -9,7 +9,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// One row per flow with web traffic.
+/// Returns one row per flow with web traffic.
 pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let names = report.web.iter().map(|web| scenario.flows[web.flow].name.as_str());
@@ -31,7 +31,7 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     Ok(columns)
 }
 
-/// One row per file asked for, flow by flow; nan where the run ended first.
+/// Returns one row per requested file, flow by flow; times after the end of the run are NaN.
 pub fn files<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = || {

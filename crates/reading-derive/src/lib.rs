@@ -1,5 +1,5 @@
-//! `derive(Read)` for `longpipe_reading::Read`, by the attributes that serde's own derive takes: one line says for both how a
-//! part is spelt. Those that no scenario has are refused when the crate is compiled.
+//! `derive(Read)` for `longpipe_reading::Read`. It uses serde's attributes, so that one line specifies the spelling for
+//! both. Attributes that no scenario uses are compile errors.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -8,7 +8,7 @@ use syn::{
     parse_macro_input, Attribute, Data, DataEnum, DeriveInput, Error, Fields, FieldsNamed, LitStr, Token, Variant,
 };
 
-/// What serde's attributes say of a type, a variant or a field.
+/// Attributes of serde on a type, a variant or a field.
 #[derive(Default)]
 struct Said {
     tag: Option<LitStr>,
@@ -18,7 +18,7 @@ struct Said {
     skip: bool,
 }
 
-/// Reads a structure of named fields, an enum of names, or one of tables with a tag.
+/// Derives `Read` for a structure with named fields, an enum of names, or an enum of tables with a tag.
 #[proc_macro_derive(Read, attributes(serde))]
 pub fn derive_read(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
@@ -45,7 +45,7 @@ fn read(input: &DeriveInput) -> Result<TokenStream, Error> {
     })
 }
 
-/// The fields of a table that is `value`, put together.
+/// Returns code that reads the fields of a table from `value`.
 fn table(whole: &TokenStream, fields: &FieldsNamed) -> Result<TokenStream, Error> {
     let mut names = Vec::new();
     let mut parts = Vec::new();
@@ -87,7 +87,7 @@ fn kinds(name: &Ident, of: &DataEnum, said_of: &Said) -> Result<TokenStream, Err
             Fields::Named(fields) => table(&quote!(#name::#ident), fields)?,
             Fields::Unnamed(_) => quote!(Ok(#name::#ident(::longpipe_reading::Read::read(value)?))),
         };
-        // The last one stands for what can't be.
+        // The last variant is the fallback arm, because `match` must be exhaustive.
         let last = i + 1 == of.variants.len();
         arms.push(if last { quote!(_ => #made) } else { quote!(#i => #made) });
     }
@@ -139,7 +139,7 @@ fn said(attributes: &[Attribute]) -> Result<Said, Error> {
                     meta.require_path_only()?;
                     said.skip = true;
                 }
-                // Fields that are unknown are refused anyway, and what is written is not read.
+                // Unknown fields are always refused, and serialization does not matter here.
                 "deny_unknown_fields" | "skip_serializing_if" => {}
                 _ => return Err(Error::new_spanned(meta, "derive(Read) does not know this")),
             }

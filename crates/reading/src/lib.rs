@@ -1,8 +1,8 @@
-//! Reads resolved scenarios in as few bytes of code as it takes, for a browser page: a text becomes a tree of values once, and
-//! each part is read from that by one small function. What serde derives is many times as large, for it is compiled for each
-//! way in which a format may have a part.
+//! Reads resolved scenarios with little code, for the browser page. A text is parsed once into a tree of values, from which
+//! each part is read by one small function. Code derived by serde is many times larger, because it is compiled for each way
+//! in which a format may represent a part.
 //!
-//! A crate of its own, as a profile says of a crate, and of nothing smaller, whether it is to be small or fast.
+//! A separate crate, because a Cargo profile sets the optimisation for size or speed per crate.
 
 mod parts;
 mod value;
@@ -10,24 +10,24 @@ mod value;
 pub use longpipe_reading_derive::Read;
 pub use value::{kind, one_of, Refused, Table, Value};
 
-/// What is read from a value, as its own `serde::Deserialize` would read it.
+/// A type that can be read from a value, with the same result as its `serde::Deserialize`.
 pub trait Read: Sized {
-    /// Itself from a value.
+    /// Reads itself from a value.
     ///
     /// # Errors
-    /// What is wrong with the value, in one line.
+    /// Returns the problem of the value, in one line.
     fn read(value: Value) -> Result<Self, Refused>;
 
-    /// Itself where a table has no such field, if that may be.
+    /// Returns the value of a missing field, if the field is optional.
     fn absent() -> Option<Self> {
         None
     }
 }
 
-/// What a JSON text holds.
+/// Parses a JSON text.
 ///
 /// # Errors
-/// What is wrong with the text, in one line.
+/// Returns the problem of the text, in one line.
 pub fn from_json<T: Read>(text: &str) -> Result<T, Refused> {
     let value = serde_json::from_str(text).map_err(|error| Refused::new(error.to_string()))?;
     T::read(value)

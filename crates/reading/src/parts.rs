@@ -1,4 +1,4 @@
-//! What parts are made of: numbers, text, lists.
+//! Reading of numbers, texts and lists.
 
 use crate::{Read, Refused, Value};
 

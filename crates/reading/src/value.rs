@@ -1,19 +1,19 @@
-//! A tree of values, and how parts take theirs from it.
+//! A tree of JSON values, and functions to read parts from it.
 
 use crate::Read;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// What a JSON text holds.
+/// A JSON value.
 #[derive(Debug)]
 pub enum Value {
     /// Nothing.
     Null,
     /// True or false.
     Truth(bool),
-    /// A whole number from 0 on.
+    /// A nonnegative integer.
     Whole(u64),
-    /// A whole number below 0.
+    /// A negative integer.
     Negative(i64),
     /// Another number.
     Float(f64),
@@ -25,18 +25,18 @@ pub enum Value {
     Table(Vec<(String, Value)>),
 }
 
-/// What is wrong with a value, in one line; small, for each part read may be one.
+/// The problem of a value, in one line. It is small, because every read returns it.
 #[derive(Debug)]
 pub struct Refused(Box<str>);
 
 impl Refused {
-    /// In these words.
+    /// Creates a problem from its text.
     #[cold]
     pub fn new(words: String) -> Refused {
         Refused(words.into())
     }
 
-    /// A field that is not there.
+    /// Creates the problem of a missing field.
     #[cold]
     pub fn missing(field: &'static str) -> Refused {
         Refused::new(format!("missing field `{field}`"))
@@ -52,10 +52,10 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Value {
-    /// A kind that has no parameters, by its name.
+    /// Reads a variant without parameters by its name.
     ///
     /// # Errors
-    /// Where there is no such kind, or it has parameters.
+    /// Returns an error if there is no such variant, or if it has parameters.
     pub fn alone<T: Read>(name: &str) -> Result<T, Refused> {
         T::read(Value::Table(vec![("kind".to_owned(), Value::Text(name.to_owned()))]))
     }
@@ -83,17 +83,17 @@ impl Value {
     }
 }
 
-/// The fields of a part, each to be taken once by its place among the part's names.
+/// The fields of a part, each of which can be taken once, by its index among the field names.
 pub struct Table {
     names: &'static [&'static str],
     values: Vec<Option<Value>>,
 }
 
 impl Table {
-    /// The fields that a value has of these.
+    /// Returns the fields of a value.
     ///
     /// # Errors
-    /// Where it is no table, has others, or one twice.
+    /// Returns an error if the value is not a table, has unknown fields, or has a field twice.
     #[inline(never)]
     pub fn of(value: Value, names: &'static [&'static str]) -> Result<Table, Refused> {
         let Value::Table(rows) = value else {
@@ -109,10 +109,10 @@ impl Table {
         Ok(Table { names, values })
     }
 
-    /// The field at a place.
+    /// Takes a field by index.
     ///
     /// # Errors
-    /// Where it is missing, or wrong.
+    /// Returns an error if the field is missing or invalid.
     pub fn field<T: Read>(&mut self, place: usize) -> Result<T, Refused> {
         match self.take(place) {
             Some(value) => T::read(value),
@@ -120,10 +120,10 @@ impl Table {
         }
     }
 
-    /// The field at a place, its default where it is missing.
+    /// Takes a field by index; a missing field has its default value.
     ///
     /// # Errors
-    /// Where it is wrong.
+    /// Returns an error if the field is invalid.
     pub fn or_default<T: Read + Default>(&mut self, place: usize) -> Result<T, Refused> {
         self.take(place).map_or_else(|| Ok(T::default()), T::read)
     }
@@ -134,10 +134,10 @@ impl Table {
     }
 }
 
-/// Which of some names a text is.
+/// Returns the index of a text among some names.
 ///
 /// # Errors
-/// Where it is none of them.
+/// Returns an error if the text is none of them.
 #[inline(never)]
 pub fn one_of(value: Value, names: &'static [&'static str]) -> Result<usize, Refused> {
     match value {
@@ -146,10 +146,10 @@ pub fn one_of(value: Value, names: &'static [&'static str]) -> Result<usize, Ref
     }
 }
 
-/// Which of some kinds a table is, as its field `tag` says, and the table's other fields.
+/// Returns the index among some variants of the name in the field `tag`, and the table's other fields.
 ///
 /// # Errors
-/// Where it is none of them.
+/// Returns an error if the name is none of them.
 #[inline(never)]
 pub fn kind(value: Value, tag: &'static str, names: &'static [&'static str]) -> Result<(usize, Value), Refused> {
     let Value::Table(mut rows) = value else {

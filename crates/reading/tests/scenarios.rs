@@ -1,10 +1,10 @@
-//! What is read this way is what `Scenario`'s own `Deserialize` reads, and so is what is refused.
+//! Compares the reader with `Scenario`'s derived `Deserialize`, for accepted and for refused scenarios.
 
 use longpipe_network::Scenario;
 use serde_json::{json, Value};
 use std::path::Path;
 
-/// Resolved scenarios that random tests once found, of all framings and many kinds.
+/// Returns resolved scenarios that random tests have found, with all framings and many kinds of parts.
 fn kept() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../network/tests/regressions");
     let files = std::fs::read_dir(folder).expect("the folder of regressions");

@@ -14,7 +14,8 @@ use std::sync::Once;
 use wasm_bindgen::prelude::*;
 use watched::Watched;
 
-/// None for a run without a picture. Both cases share one type, since the engine is compiled once per type of probe.
+/// A picture, or None for a run without one. Both cases share one type, because the engine is compiled once per type of
+/// probe.
 type Watching = Option<Watched>;
 
 /// A run in progress. Dropping it cancels the run.

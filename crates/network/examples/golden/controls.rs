@@ -1,4 +1,5 @@
-//! Congestion controls of Linux, each over a path where it holds a hundred segments, loses few of them at random, and fills a queue.
+//! Linux's congestion controllers, each over a path that holds a hundred segments, with rare random losses and a queue that
+//! fills.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -79,8 +80,8 @@ pub fn add_all(book: &mut Book) {
     book.add("control/writes/packets", &alone(&congestion, true, 20 * MS));
 }
 
-/// One connection over 10 Mbit/s and 60 ms; another one of the same kind comes a second later. Their applications write so
-/// often, if that is known.
+/// Returns one connection over 10 Mbit/s and 60 ms, with another of the same kind one second later. `write_every_ps` is the
+/// interval of the application's writes, 0 if unknown.
 fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> Scenario {
     let config = TcpConfig {
         recovery: RecoveryConfig::Rack(RackConfig {

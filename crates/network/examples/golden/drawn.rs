@@ -1,4 +1,4 @@
-//! Scenarios drawn at random, those that move enough and not too much.
+//! Random scenarios that move some data, but not too much.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::any_that_moves;
@@ -12,12 +12,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Events of the reference that a drawn scenario takes.
+/// Accepted number of events of a random scenario in the reference engine.
 const EVENTS: std::ops::Range<u64> = 300..100_000;
-/// Most bytes of a scenario as JSON.
+/// Maximum length of a scenario as JSON [byte].
 const MOST_TEXT: usize = 24_000;
 
-/// The scenario of a number.
+/// Returns the scenario of a number.
 fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {
@@ -29,9 +29,9 @@ fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
     tree.expect("nothing that is drawn is refused").current()
 }
 
-/// Adds `count` scenarios where something arrives and the reference has little to do.
+/// Adds `count` scenarios in which some data arrive and the reference engine has little work.
 fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value = Scenario>) {
-    // Those that are there may come from other numbers than they would today.
+    // Kept scenarios may have been drawn from other numbers.
     let mut left = count.saturating_sub(book.beginning(&format!("{name}/")));
     let mut numbers = 0u64..;
     while left > 0 {
@@ -51,7 +51,7 @@ fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value 
     }
 }
 
-/// Short enough for links of the papers' rate.
+/// Shortens a run for links at the papers' rate.
 fn short(mut scenario: Scenario) -> Scenario {
     scenario.duration_ps = scenario.duration_ps.min(SECOND / 20);
     scenario

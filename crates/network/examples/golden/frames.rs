@@ -1,4 +1,4 @@
-//! Datagrams as cells, alone and beside TCP; random early detection of frames; flows in turn as Linux has them.
+//! Datagrams as cells, alone and beside TCP; RED for frames; Linux's fair queueing.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -59,7 +59,7 @@ fn kinds() -> Vec<(&'static str, TrafficConfig)> {
     ]
 }
 
-/// Three sources at about 4 Mbit/s over a trunk whose port holds 300 cells.
+/// Returns three sources at about 4 Mbit/s over a trunk whose port holds 300 cells.
 fn small(policy: PolicyConfig) -> Scenario {
     let config = tcp(RecoveryKind::Newreno, 32_768);
     slower(dumbbell(3, 4 * MS, 300, policy, 2, &config), 40)

@@ -1,6 +1,6 @@
-//! Writes `tests/golden/` anew: what is there as it is, with the results of this engine, and scenarios whose names are new.
+//! Rewrites `tests/golden/`: the kept scenarios with the results of this engine, and scenarios with new names.
 //!
-//! Results do not change unless the engine's number was raised.
+//! Results change only if the engine number was raised.
 
 #[path = "../../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -22,7 +22,7 @@ use longpipe_network::ENGINE;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-/// Scenarios by name, each name once.
+/// Scenarios with unique names.
 #[derive(Default)]
 struct Book {
     names: BTreeSet<String>,
@@ -30,12 +30,12 @@ struct Book {
 }
 
 impl Book {
-    /// Number of names that begin so.
+    /// Returns the number of names with this prefix.
     fn beginning(&self, with: &str) -> usize {
         self.names.iter().filter(|name| name.starts_with(with)).count()
     }
 
-    /// Adds a scenario on whose results all ways to run it agree; false if its name is taken.
+    /// Adds a scenario for which all ways to run it agree. Returns false if its name is taken.
     fn add(&mut self, name: &str, scenario: &Scenario) -> bool {
         let new = self.names.insert(name.to_owned());
         if new {

@@ -1,4 +1,4 @@
-//! Connections whose ACKs count marks, in their headers alone and in an option, too.
+//! Connections with Accurate ECN, whose ACKs count marks in the header alone, or also in an option.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
@@ -55,7 +55,7 @@ fn connections(kind: RecoveryKind, segments: u32, shares: bool, option: bool) ->
         unit: QueueUnit::Packets,
     });
     scenario.links[trunk].loss = LossConfig::Bernoulli { probability: 0.002 };
-    // ACKs are lost, too.
+    // Some ACKs are lost as well.
     scenario.links[back].loss = LossConfig::Bernoulli { probability: 0.05 };
     scenario
 }

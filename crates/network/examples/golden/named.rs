@@ -1,4 +1,4 @@
-//! One option at a time, over a small dumbbell where everything happens, as cells and as packets.
+//! One option at a time, over a small dumbbell with all kinds of events, as cells and as packets.
 
 use crate::common::packets::ip;
 use crate::common::{add_vbr, dumbbell, policy, tcp, web, SECOND};
@@ -19,7 +19,7 @@ use longpipe_tcp::congestion::{BbrConfig, CubicConfig, CubicRules, HystartConfig
 const MS: u64 = SECOND / 1000;
 const FRAMINGS: [(&str, Framing); 2] = [("cells", Framing::Aal5), ("packets", Framing::Ip)];
 
-/// Three sources at about 4 Mbit/s, a trunk that loses one frame in 100, a buffer of 25 frames.
+/// Returns three sources at about 4 Mbit/s, a trunk with 1 % frame loss, and a buffer of 25 frames.
 fn small(framing: Framing, config: &TcpConfig) -> Scenario {
     let mut scenario = slower(dumbbell(3, 4 * MS, 300, policy("tail-drop"), 2, config), 40);
     scenario.links[0].loss = LossConfig::Bernoulli { probability: 0.01 };
@@ -105,7 +105,7 @@ fn end_points(book: &mut Book) {
     }
 }
 
-/// Senders as Linux has them, by its own counts, and its ACKs.
+/// Adds senders and ACKs with Linux's rules.
 fn linux(book: &mut Book) {
     let cubic = CongestionConfig::Cubic(CubicConfig {
         scaling: 0.4,
@@ -156,7 +156,7 @@ fn linux(book: &mut Book) {
     }
 }
 
-/// RFC 6675 where a frame in 100 is lost, and where one in 12 is, so that timeouts come too; and with FACK.
+/// Adds RFC 6675 with a frame loss of 1 in 100, and of 1 in 12, which also causes timeouts; and with FACK.
 fn rfc_6675(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
         for (name, probability, ack, fack) in [
@@ -209,7 +209,7 @@ fn links(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
         let plain = small(framing, &tcp(RecoveryKind::Newreno, 65_535));
         for (name, loss) in losses() {
-            // The trunk, the way of the ACKs, a host's link.
+            // The trunk, the return link, and a host's link.
             for (place, link) in [("trunk", 0), ("return", 1), ("host", 2)] {
                 let mut scenario = plain.clone();
                 scenario.links[0].loss = LossConfig::None {};
@@ -343,7 +343,7 @@ fn ports(book: &mut Book) {
         }
     }
     for (name, scheduler) in [("priority", SchedulerConfig::Priority {}), ("half", share(500_000_000))] {
-        // Two sources of VBR, slower than their links, one with off times of no whole number of cells.
+        // Two VBR sources, slower than their links, one with off times that are not a multiple of the cell time.
         let scenario = add_vbr(small(Framing::Aal5, &config), scheduler.clone(), 7 * MS);
         let mut scenario = add_vbr(scenario, scheduler, 11 * MS + 1);
         scenario.duration_ps /= 2;

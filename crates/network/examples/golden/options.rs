@@ -1,4 +1,4 @@
-//! Connections with each of their options.
+//! Connections with each option of TCP.
 
 use crate::common::SECOND;
 use longpipe_tcp::config::{
@@ -7,10 +7,10 @@ use longpipe_tcp::config::{
 };
 use longpipe_tcp::congestion::{LedbatConfig, VegasRules};
 
-/// A change of end points, named, of a recovery.
+/// A named change of the end points, for one recovery.
 pub type Change = (&'static str, RecoveryKind, fn(&mut TcpConfig));
 
-/// One of each option, at least.
+/// At least one change for each option.
 pub const OPTIONS: [Change; 42] = {
     use RecoveryKind::{Newreno, Reno, Sack, Tahoe, Vanilla};
     [
@@ -94,7 +94,7 @@ fn vegas(tcp: &mut TcpConfig) {
     });
 }
 
-/// With the timestamps that it measures by.
+/// Configures LEDBAT, with the timestamps that it needs.
 fn ledbat(tcp: &mut TcpConfig) {
     tcp.congestion = CongestionConfig::Ledbat(LedbatConfig {
         target_ps: SECOND / 100,
@@ -112,7 +112,7 @@ fn ledbat(tcp: &mut TcpConfig) {
     };
 }
 
-/// The options of the recovery chosen.
+/// Returns the options of the chosen recovery.
 macro_rules! options_of {
     ($($name:ident: $kind:ident($config:ident),)+) => {
         $(fn $name(tcp: &mut TcpConfig) -> &mut $config {

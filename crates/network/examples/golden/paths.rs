@@ -1,4 +1,4 @@
-//! Dumbbells of the papers' kind, and parking lots.
+//! Dumbbells like those of the papers, and parking lots.
 
 use crate::common::packets::ip;
 use crate::common::random::router_policy;
@@ -18,7 +18,7 @@ const RECOVERIES: [(&str, RecoveryKind); 5] = [
 /// One-way delay of a link to or from a geostationary satellite's switch [ps].
 const GEO: u64 = 275 * SECOND / 3000;
 
-/// The same with links of fewer bits a second.
+/// Returns the scenario with link rates divided by `by`.
 pub fn slower(mut scenario: Scenario, by: u64) -> Scenario {
     for link in &mut scenario.links {
         link.rate_bps /= by;
@@ -26,7 +26,7 @@ pub fn slower(mut scenario: Scenario, by: u64) -> Scenario {
     scenario
 }
 
-/// The same of packets, with policies that routers have.
+/// Returns the scenario with IP packets, for policies that routers have.
 fn packets(scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     let mut scenario = ip(scenario, unit, limit);
     for link in &mut scenario.links {
@@ -49,7 +49,7 @@ fn staggered(mut scenario: Scenario, interval_ps: u64) -> Scenario {
     scenario
 }
 
-/// frr-96, lan and wan, and buf-97: policies, recoveries, numbers of sources.
+/// Adds frr-96, lan and wan, and buf-97: policies, recoveries and numbers of sources.
 fn papers(book: &mut Book) {
     let reno = |window| tcp(RecoveryKind::Reno, window);
     for sources in [1, 2, 5, 15] {
@@ -90,7 +90,7 @@ fn papers(book: &mut Book) {
     }
 }
 
-/// Large frames, other timers, VBR and web traffic over the papers' delays.
+/// Adds large frames, other timers, VBR and web traffic over the papers' delays.
 fn beyond(book: &mut Book) {
     let sack = tcp(RecoveryKind::Sack, 600_000);
     let fine = TcpConfig {

@@ -1,4 +1,4 @@
-//! PIE that knows the delay by how long departures take.
+//! PIE with the delay estimated from departure times.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};

@@ -1,4 +1,4 @@
-//! Connections that a proxy splits.
+//! Connections split by a proxy.
 
 use crate::common::relays::{end_points, split, MSS};
 use crate::common::SECOND;
@@ -24,7 +24,7 @@ pub fn add_all(book: &mut Book) {
                     let mut scenario = split(pipes, &end_points(kind), traffic.clone(), room * MSS);
                     scenario.framing = framing;
                     scenario.duration_ps = 4 * SECOND;
-                    // Data behind the proxy, and ACKs before it.
+                    // Losses of data behind the proxy, and of ACKs before it.
                     for (link, probability) in [(2, 0.01), (1, 0.05)] {
                         scenario.links[link].loss = LossConfig::Bernoulli { probability };
                     }

@@ -1,4 +1,4 @@
-//! What the scenarios drawn are like, and what happens in them.
+//! Statistics of random scenarios, and of the events in their runs.
 
 use crate::common::compare::caught;
 use crate::common::kept::Kept;
@@ -19,7 +19,7 @@ fn run(kept: &Kept, engine: Engine) -> Option<Report> {
     outcome.ok().flatten()
 }
 
-/// Prints in how many runs each thing is there, and what they move.
+/// Prints the number of runs with each feature, and the amount of data that they move.
 pub fn describe(cases: impl Iterator<Item = Kept>) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut segments = vec![];

@@ -1,5 +1,5 @@
-//! Draws scenarios by number, runs each in every way, and goes on after failures: counts them by kind, and keeps a few
-//! of each kind as small files.
+//! Draws scenarios by number, runs each in every way, and continues after failures. Failures are counted by kind, and a few
+//! scenarios of each kind are kept as small files.
 //!
 //! ```text
 //! soak [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
@@ -28,15 +28,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// A run that takes longer than this is taken for one without end.
+/// Real time after which a run is considered endless.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What happens to links while a run goes on.
+/// Variation of links during a run.
 #[derive(Clone, Copy)]
 enum Links {
     Still,
     Move,
-    /// They may move, too; of IP packets alone.
+    /// Route changes, and time-varying links; IP packets only.
     Reroute,
 }
 
@@ -49,11 +49,11 @@ struct Options {
     keep: usize,
     looks: usize,
     out: Option<PathBuf>,
-    /// Only tell what is drawn.
+    /// Only print statistics of the scenarios.
     describe: bool,
     /// Only write the scenarios.
     show: bool,
-    /// In place of scenarios that are drawn.
+    /// Folder of scenarios to run instead of random ones.
     files: Option<PathBuf>,
 }
 
@@ -110,7 +110,7 @@ impl Options {
     }
 }
 
-/// Scenario and seed of a number.
+/// Returns scenario and seed of a number.
 fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {
@@ -131,7 +131,7 @@ fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     }
 }
 
-/// Everything found so far, by kind: cases, and what those kept are.
+/// Results so far by kind: number of cases, and descriptions of kept ones.
 #[derive(Default)]
 struct Tally {
     failed: u64,
@@ -143,7 +143,7 @@ struct Soak {
     framing: Framing,
     next: AtomicU64,
     tally: Mutex<Tally>,
-    /// What each thread is at, since when.
+    /// Number of the case that each thread runs, with its start.
     at: Vec<Mutex<Option<(u64, Instant)>>>,
 }
 
@@ -168,7 +168,7 @@ impl Soak {
         *self.at[thread].lock().expect("no thread panics") = at;
     }
 
-    /// Counts every kind of what was found, and keeps the first.
+    /// Counts every kind of finding of a case, and keeps the first.
     fn note(&self, thread: usize, number: u64, kept: &Kept, found: &[Finding]) {
         let mut tally = self.tally.lock().expect("no thread panics");
         tally.failed += 1;
@@ -207,7 +207,7 @@ impl Soak {
         );
     }
 
-    /// Waits for all threads; false if one of them never ends.
+    /// Waits for all threads. Returns false if one of them never ends.
     fn watch(&self, begin: Instant) -> bool {
         let last = self.options.from + self.options.cases;
         let mut told = begin;
@@ -238,7 +238,7 @@ impl Soak {
     }
 }
 
-/// Runs what is in a folder, and writes it again, smaller if it fails; gives how many fail.
+/// Runs the scenarios of a folder, and rewrites those that fail in a smaller form. Returns the number of failures.
 fn run_files(folder: &Path, options: &Options) -> u64 {
     let mut failed = 0;
     let entries = std::fs::read_dir(folder)
@@ -275,7 +275,7 @@ fn run_files(folder: &Path, options: &Options) -> u64 {
     failed
 }
 
-/// What is found of a kind, in a run of few events.
+/// Returns the finding of a kind in a run of few events, if any.
 fn has_kind(kept: &Kept, kind: &str) -> Option<Finding> {
     let found = findings(&kept.scenario, kept.seed, FEW_EVENTS);
     found.into_iter().find(|finding| finding.kind == kind)

@@ -1,4 +1,4 @@
-//! Whatever the graph, a run leaves the same bits behind in every engine, watched or not.
+//! Random graphs: a run has the same results, to the bit, in every engine, traced or not.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::any_that_moves;
@@ -14,21 +14,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than this no case takes that ends.
+/// Maximum real time of a case; a longer run never ends.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The case that is run, since when.
+/// The case in progress, with its start.
 type Current = Mutex<Option<(Instant, Kept)>>;
 
-/// Shows a case without end, and ends the tests, while somebody holds what this gives.
+/// Watches the current case. A case that never ends is printed, and the tests end. Watching lasts as long as the returned
+/// value lives.
 fn watch() -> Arc<Current> {
     let current = Arc::new(Current::default());
     let watched = Arc::downgrade(&current);
     thread::spawn(move || {
         while let Some(current) = watched.upgrade() {
-            let case = current.lock().expect("nobody panics who holds it");
+            let case = current.lock().expect("no holder of the lock panics");
             if let Some((since, kept)) = case.as_ref().filter(|(since, _)| since.elapsed() > PATIENCE) {
-                // Not by `eprintln`, which is captured.
+                // Not by `eprintln`, whose output the test harness captures.
                 let shown = writeln!(
                     std::io::stderr(),
                     "no end after {:.0?}:\n{}",
@@ -45,7 +46,7 @@ fn watch() -> Arc<Current> {
     current
 }
 
-/// Compares the runs of scenarios drawn at random; one that fails is made small and shown as a file to keep.
+/// Compares the engines on random scenarios. A failing scenario is reduced, and printed as a file to keep.
 fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let usual = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
@@ -54,7 +55,7 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     };
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
-        // What fails is made smaller below, and shown.
+        // Failing scenarios are reduced below instead.
         max_shrink_iters: 0,
         failure_persistence: None,
         ..usual
@@ -63,7 +64,7 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
     let current = watch();
     let ran = runner.run(&drawn, |(scenario, seed)| {
         let kept = Kept { seed, scenario };
-        *current.lock().expect("nobody panics who holds it") = Some((Instant::now(), kept.clone()));
+        *current.lock().expect("no holder of the lock panics") = Some((Instant::now(), kept.clone()));
         compare(&kept.scenario, seed)
     });
     drop(current);

@@ -1,11 +1,11 @@
-//! Bit errors lose what they have to: 1 − (1 − p)ⁿ of all that is n bits long, at the end of the wire.
+//! The rate of bit errors: a fraction 1 − (1 − p)ⁿ of the packets or frames of n bits is lost at the end of the wire.
 
 use crate::common::packets::packets;
 use crate::common::{dumbbell, policy, run, tcp, LAN};
 use longpipe_network::scenario::{LossConfig, Scenario};
 use longpipe_tcp::config::RecoveryKind;
 
-/// The trunk of a dumbbell.
+/// Index of the dumbbell's trunk.
 const TRUNK: usize = 0;
 
 fn with_errors(mut scenario: Scenario, mss: u32, rate: f64) -> Scenario {
@@ -16,7 +16,7 @@ fn with_errors(mut scenario: Scenario, mss: u32, rate: f64) -> Scenario {
     scenario
 }
 
-/// Whether `spoilt` of `all` is within three standard deviations of a share of `1 − (1 − rate)^bits`.
+/// Asserts that `spoilt / all` is within three standard deviations of `1 − (1 − rate)^bits`.
 fn assert_share(what: &str, (spoilt, all): (u64, u64), bits: f64, rate: f64) {
     let share = -f64::exp_m1(bits * f64::ln_1p(-rate));
     let (mean, deviation) = (all as f64 * share, (all as f64 * share * (1.0 - share)).sqrt());
@@ -44,7 +44,7 @@ fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
         );
         assert_eq!(trunk.bytes_spoilt, trunk.spoilt * u64::from(mss + 40));
         assert_eq!((trunk.lost_forced, trunk.lost_overflow), (0, 0));
-        // What was spoilt has used the line, and goes no further.
+        // Corrupted packets have used the transmitter, and are not forwarded.
         let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
         assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
         let exits = (0..8).map(|flow| report.packet_ports[scenario.flows[flow].route[2]].packets_in);

@@ -1,4 +1,4 @@
-//! Datagrams as cells, and random early detection of their frames, against closed forms.
+//! Datagrams as cells, and RED for frames, against closed forms.
 
 use crate::common::{both, dumbbell, tcp, SECOND};
 use longpipe_network::scenario::{
@@ -10,17 +10,18 @@ use longpipe_tcp::config::RecoveryKind;
 const ACCESS_BPS: u64 = 1_000_000_000;
 const TRUNK_BPS: u64 = 10_000_000;
 const DELAY: u64 = SECOND / 100;
-/// Of IP packets of 1250 bytes, each 27 cells: 1266 bytes with LLC/SNAP and AAL5's trailer, 48 in a cell.
+/// Payload of IP packets of 1250 bytes. Each takes 27 cells: 1266 bytes with LLC/SNAP and AAL5 trailer, 48 bytes per cell.
 const PAYLOAD: u32 = 1_222;
 const CELLS: u64 = 27;
-/// Time of a cell and of a frame on the trunk, and of a cell elsewhere [s].
+/// Transmission time of a cell and of a frame on the trunk, and of a cell on the other links [s].
 const CELL: f64 = 424.0 / TRUNK_BPS as f64;
 const FRAME: f64 = CELLS as f64 * CELL;
 const ACCESS_CELL: f64 = 424.0 / ACCESS_BPS as f64;
-/// Frames that the trunk carries, as a rate of IP packets [bit/s].
+/// Capacity of the trunk in frames, as a rate of IP packets [bit/s].
 const FULL_BPS: f64 = 10_000.0 / FRAME;
 
-/// Flows over one trunk of 10 Mbit/s between links of 1 Gbit/s, each link 10 ms long; its port has no limit.
+/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s. Each link has a delay of 10 ms, and the trunk's port
+/// no limit.
 fn over_a_trunk(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let policy = PolicyConfig::TailDrop {};
@@ -43,7 +44,8 @@ fn cbr(load: f64) -> TrafficConfig {
     })
 }
 
-/// A frame takes three delays, its time on the trunk, two cells elsewhere, and up to a slot at each of two ports.
+/// The delay of a frame is three propagation delays, its time on the trunk, two cells on other links, and up to a slot at
+/// each of two ports.
 #[test]
 fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
     let report = both(&over_a_trunk(&[cbr(0.1)], 5));
@@ -54,12 +56,12 @@ fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
         shortest >= least - 1e-9 && longest <= least + CELL + ACCESS_CELL + 1e-9,
         "{shortest} {longest}"
     );
-    // One each 11.448 ms: the two of the last 31.2 ms are under way.
+    // The interval is 11.448 ms, so that the frames sent in the last 31.2 ms, two, are in flight.
     assert_eq!((flow.lost, flow.sent - flow.received), (0, 2));
     assert_eq!(flow.received_bytes, flow.received * u64::from(PAYLOAD));
 }
 
-/// D/D/1 at twice the trunk's rate: a frame leaves each 27 slots, and what waits grows by half of what comes.
+/// D/D/1 at twice the trunk's rate: a frame leaves every 27 slots, and the queue grows by half of the arrivals.
 #[test]
 fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
     let report = both(&over_a_trunk(&[cbr(2.0)], 2));
@@ -71,7 +73,7 @@ fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
     assert!(most.abs() < FRAME, "{most}");
 }
 
-/// Pollaczek and Khinchine for constant service S and load r: a mean wait of r S/(2 (1 - r)), and half a slot.
+/// Pollaczek-Khinchine formula for constant service time S and load r: the mean wait is r S/(2 (1 - r)), plus half a slot.
 #[test]
 fn poisson_frames_wait_at_a_port_as_in_m_d_1() {
     let poisson = TrafficConfig::Poisson(PoissonConfig {
@@ -104,13 +106,15 @@ fn red(per_vc: bool) -> PolicyConfig {
     })
 }
 
-/// Gaps uniform over 1 to 1/p have a mean of (1/p + 1)/2, so that 2 p/(1 + p) of all frames go.
+/// Returns the drop fraction for an average queue. Gaps uniform over 1 to 1/p have a mean of (1/p + 1)/2, which gives 2 p/(1
+/// + p).
 fn share_refused(mean: f64) -> f64 {
     let p = MAX_P * (mean - MIN).max(0.0) / (MAX - MIN);
     2.0 * p / (1.0 + p)
 }
 
-/// The queue at which these loads leave no more than the trunk carries; by VC, each has its share of it.
+/// Returns the queue length at which these loads, without the dropped fraction, equal the trunk's capacity; per VC, its
+/// share.
 fn balance(loads: &[f64], per_vc: bool) -> f64 {
     let admitted = |queue: f64| -> f64 {
         let of = |load: &f64| {
@@ -118,7 +122,7 @@ fn balance(loads: &[f64], per_vc: bool) -> f64 {
             if !per_vc {
                 return own(1.0);
             }
-            // What it has of the queue is what it has of the trunk.
+            // A VC's share of the queue equals its share of the trunk.
             (0..200).fold(0.5, |share, _| 0.5 * (share + own(share)))
         };
         loads.iter().map(of).sum()
@@ -135,7 +139,7 @@ fn balance(loads: &[f64], per_vc: bool) -> f64 {
     low
 }
 
-/// Each flow's share of refused frames under RED, and the trunk's mean queue [cell].
+/// Returns each flow's fraction of frames refused by RED, and the trunk's mean queue [cell].
 fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
     let traffic: Vec<TrafficConfig> = loads.iter().map(|&load| cbr(load)).collect();
     let mut scenario = over_a_trunk(&traffic, 200);
@@ -158,7 +162,7 @@ fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
 fn red_of_frames_settles_where_an_overload_is_refused() {
     let (refused, queue) = overload(&[0.77, 0.33], false);
     let expected = balance(&[0.77, 0.33], false);
-    // 1/11 of all, the same of both.
+    // 1/11 of all frames, equal for both flows.
     for share in refused {
         assert!((share * 11.0 - 1.0).abs() < 0.06, "{share}");
     }
@@ -177,7 +181,7 @@ fn red_by_vc_refuses_frames_by_what_their_vc_holds() {
         (queue / expected - 1.0).abs() < 0.05,
         "{queue} cells, {expected} expected"
     );
-    // The smaller one holds less than the lower threshold: all of the overload is refused of the other.
+    // The smaller flow stays below the lower threshold: the larger flow bears the whole overload.
     assert!(expected * 0.25 < MIN && refused[1] < 0.002, "{expected} {refused:?}");
     assert!((refused[0] * 0.85 / 0.1 - 1.0).abs() < 0.05, "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! Two classes at a port: what the scheduler promises, and what VBR may cost.
+//! Two classes at a port: guarantees of the scheduler, and bounds on VBR's delay.
 
 use crate::common::{add_vbr, dumbbell, policy, tcp, Builder, LAN, SECOND, WAN};
 use longpipe_events::{Rate, Span, Time};
@@ -31,7 +31,7 @@ fn with_vbr(scheduler: SchedulerConfig, period: u64, name: &str) -> Scenario {
     add_vbr(plain, scheduler, period)
 }
 
-/// A class at the trunk.
+/// Returns the results of a class at the trunk.
 fn of_trunk(report: &Report, class: Class) -> ClassReport {
     *report
         .classes
@@ -57,13 +57,13 @@ fn a_vbr_cell_takes_the_time_of_three_links_and_the_wait_for_a_slot() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
     let least = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
     let cell = 424.0 / RATE as f64 * 1e6;
-    // Three delays of 5 us, three cell times, and half a cell up to the next slot at each switch.
+    // Three propagation delays of 5 us, three cell times, and half a cell up to the next slot at each switch.
     assert!((least - (15.0 + 3.0 * cell)).abs() <= cell + 0.01, "{least} us");
 }
 
 #[test]
 fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
-    // VBR never pauses and UBR always waits, so that every slot is contested once the windows are open.
+    // VBR never pauses and UBR always has waiting cells, so that every slot is contested once the windows are open.
     for ppb in [100_000_000u64, 500_000_000, 900_000_000] {
         let report = run(&with_vbr(share(ppb), 10 * SECOND, "tail-drop"));
         let (ubr, vbr) = (of_trunk(&report, Class::Ubr), of_trunk(&report, Class::Vbr));
@@ -107,7 +107,7 @@ fn without_vbr_cells_two_queues_are_one() {
     }
 }
 
-/// Serves UBR and VBR slot by slot in the plainest way: the ends of UBR's and of VBR's slots [ps].
+/// Reference: serves UBR and VBR slot by slot. Returns the ends of UBR's and of VBR's slots [ps].
 fn plain_slots(ubr: &[u64], vbr: &[u64], ppb: u64, grid: &SlotGrid, end: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut credit) = ((Vec::new(), Vec::new()), 0);
     for slot in 0.. {

@@ -1,4 +1,4 @@
-//! Datagrams against closed forms: what waits at a port, and for how long, is known for evenly spaced and for Poisson arrivals.
+//! Datagrams against closed forms of the waiting time at a port, for evenly spaced and Poisson arrivals.
 
 use crate::common::packets::{ip, packets};
 use crate::common::{both, tcp, SECOND};
@@ -13,10 +13,10 @@ use longpipe_tcp::config::RecoveryKind;
 const ACCESS_BPS: u64 = 1_000_000_000;
 const TRUNK_BPS: u64 = 10_000_000;
 const DELAY: u64 = SECOND / 100;
-/// Of IP packets of 1250 bytes, of which one lasts 1 ms on the trunk and 10 us elsewhere.
+/// Payload of IP packets of 1250 bytes, whose transmission time is 1 ms on the trunk and 10 us on other links.
 const PAYLOAD: u32 = 1_222;
 
-/// Flows over one trunk of 10 Mbit/s between links of 1 Gbit/s, each link 10 ms long.
+/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s; each link has a delay of 10 ms.
 fn dumbbell(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let mut scenario = packets(traffic.len(), DELAY, 1_000_000, "tail-drop", seconds, &tcp);
@@ -40,14 +40,14 @@ fn only(report: &Report) -> &DatagramReport {
     &report.datagrams[0]
 }
 
-/// Three links, two of 10 us and one of 1 ms for a packet, and three delays of 10 ms.
+/// Delay without queueing [s]: transmission times of 10 us, 1 ms and 10 us, and three propagation delays of 10 ms.
 const UNLOADED: f64 = 0.03102;
 
 #[test]
 fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
     let report = both(&dumbbell(&[cbr(1_000_000)], 10));
     let flow = only(&report);
-    // One each 10 ms from 0 s to 10 s; 31.02 ms later they are there, so that the last four are not.
+    // Sent every 10 ms from 0 s to 10 s, and received 31.02 ms later, so that the last four have not arrived.
     assert_eq!((flow.sent, flow.received, flow.lost), (1001, 997, 0));
     assert_eq!(flow.received_bytes, 997 * u64::from(PAYLOAD));
     let (least, most) = flow.delays.extremes();
@@ -59,18 +59,19 @@ fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
     assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
 }
 
-/// D/D/1 at twice its rate: packet k comes at k·.5 ms and waits for k packets of 1 ms; of a buffer of 50, half are lost.
+/// D/D/1 at twice its rate: packet k arrives at k·.5 ms behind k packets of 1 ms. With a buffer of 50, half of the packets
+/// are lost.
 #[test]
 fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     let report = both(&dumbbell(&[cbr(20_000_000)], 1));
     let flow = only(&report);
-    // The k-th, from 0 on, comes k ms after the first, at 31.02 ms: 969 of them within a second.
+    // Packet k, counted from 0, is received k ms after the first, which arrives at 31.02 ms: 969 packets within a second.
     assert_eq!((flow.sent, flow.received, flow.lost), (2001, 969, 0));
     let (least, most) = flow.delays.extremes();
     assert!((least - UNLOADED).abs() < 1e-11 && (most - UNLOADED - 968.0 * 0.0005).abs() < 1e-11);
     let mean = UNLOADED + 0.0005 * 968.0 / 2.0;
     assert!((flow.delays.mean() - mean).abs() < 1e-11);
-    // Each takes .5 ms longer than the one before.
+    // The delay grows by .5 ms per packet.
     assert!((flow.delays.jitter() - 0.0005).abs() < 1e-9, "{}", flow.delays.jitter());
 
     let mut scenario = dumbbell(&[cbr(20_000_000)], 10);
@@ -80,13 +81,13 @@ fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     let (flow, port) = (only(&report), &report.packet_ports[trunk]);
     let sure = port.packets_in - port.packets_out - port.packets_held;
     assert_eq!(port.lost_overflow, sure);
-    // Half of what is sent while the last ones are under way, 81 ms, is not missed yet.
+    // Half of the packets of the last 81 ms are lost, but not counted yet, because no later packet has arrived.
     assert!((sure - flow.lost).abs_diff(81) < 20, "{} {sure}", flow.lost);
     let most = flow.delays.extremes().1;
     assert!((most - UNLOADED - 0.049).abs() < 0.001, "{most}");
 }
 
-/// Pollaczek and Khinchine for constant service S and load r: a mean wait of r S/(2 (1 - r)).
+/// Pollaczek-Khinchine formula for constant service time S and load r: the mean wait is r S/(2 (1 - r)).
 #[test]
 fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
     for (rate_bps, load) in [(3_000_000, 0.3), (5_000_000, 0.5), (8_000_000, 0.8)] {
@@ -97,7 +98,7 @@ fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
         let report = both(&dumbbell(&[poisson], 500));
         let flow = only(&report);
         let wait = flow.delays.mean() - UNLOADED;
-        // Arrivals of a link of 1 Gbit/s are 10 us apart at the least, which takes a hundredth off the wait there.
+        // Arrivals over a link of 1 Gbit/s are at least 10 us apart, which shortens the wait by 1 %.
         let expected = load * 0.001 / (2.0 * (1.0 - load)) - load / 100.0 * 0.00001 / (2.0 * (1.0 - load / 100.0));
         assert!(
             (wait / expected - 1.0).abs() < 0.04,
@@ -105,13 +106,13 @@ fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
         );
         let sent = rate_bps as f64 / 10_000.0 * 500.0;
         assert!((flow.sent as f64 - sent).abs() < 4.0 * sent.sqrt(), "{}", flow.sent);
-        // Who finds the port idle does not wait: 1 - r of all (PASTA).
+        // A fraction 1 - r of the packets finds the port idle and does not wait (PASTA).
         let idle = flow.delays.quantile(1.0 - load - 0.02) - UNLOADED;
         assert!(idle < 0.0001, "{idle}");
     }
 }
 
-/// Voice of 20 ms that talks for 1.004 s and is silent for 1.587 s: 39 % of the time on.
+/// Voice packets every 20 ms in talk spurts of 1.004 s, with silences of 1.587 s: active for 39 % of the time.
 #[test]
 fn voice_has_its_share_of_time_and_crosses_bulk_as_packets_do() {
     let voice = TrafficConfig::OnOff(OnOffDatagramsConfig {
@@ -126,7 +127,7 @@ fn voice_has_its_share_of_time_and_crosses_bulk_as_packets_do() {
     scenario = ip(scenario, BufferUnit::Packets, 20);
     let report = both(&scenario);
     let flow = only(&report);
-    // 1.004 s hold 50.7 packets on average: each 20 ms from the first on.
+    // A talk spurt of 1.004 s holds 50.7 packets on average: one every 20 ms, including one at its start.
     let expected = 300.0 / 2.591 * 50.7;
     assert!(
         (flow.sent as f64 / expected - 1.0).abs() < 0.2,
@@ -158,6 +159,6 @@ fn frames_of_video_and_lists_arrive_but_for_what_is_lost_by_number() {
         panic!("two of them")
     };
     assert!(video.sent > 300 && video.sent - video.received < 20 && video.lost == 0);
-    // The last one that is lost is followed by none that would show it.
+    // The last lost packet is not counted, because no later packet arrives.
     assert_eq!((list.sent, list.received, list.lost), (100, 97, 2));
 }

@@ -1,4 +1,4 @@
-//! The engines agree to the bit, whatever the scenario.
+//! Equality of the engines' results, to the bit, for random scenarios.
 
 use crate::common::chains::any_chain;
 use crate::common::compare::{compare, compare_engines};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// The engines leave the same behind, watched or not, and show the same to who watches.
+/// Checks that all engines give equal results, with and without a probe, and equal traces.
 fn agree(mut scenario: Scenario, seed: u64, traced: bool) -> Result<(), TestCaseError> {
     if !traced {
         return compare_engines(&scenario, seed);

@@ -1,6 +1,6 @@
-//! The ends of every range: no run panics or wraps around, and the engines still agree to the bit.
+//! Values at the ends of their ranges: no run panics or wraps around, and the engines agree to the bit.
 //!
-//! `make checked` runs this with checks of overflow.
+//! `make checked` runs these tests with overflow checks.
 
 use crate::common::random::{as_packets, cases, RECOVERIES};
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
@@ -9,7 +9,7 @@ use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, PhaseConfig, RecoveryKind, TimerConfig};
 use proptest::prelude::*;
 
-/// A run of more events than this is given up; one may carry a whole window over every link.
+/// Maximum number of events of a run, after which it is stopped. One event may carry a whole window over every link.
 const MOST_EVENTS: u64 = 1_000;
 
 fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {
@@ -24,7 +24,7 @@ fn run(scenario: &Scenario, engine: Engine) -> Option<Report> {
     let mut report = simulation.report().expect("cells and bytes are conserved");
     report.events = 0;
     for source in report.sources.iter_mut().filter(|source| source.delivered == 0) {
-        // Not even equal to itself.
+        // NaN is not equal to itself.
         source.mean_delay = 0.0;
     }
     Some(report)
@@ -79,7 +79,7 @@ fn any_duration() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// The slowest clock, with the longest RTO that fits it.
+/// Returns the timer with the slowest clock, and the longest RTO that it allows.
 fn slow_timer(expires_on_tick: bool) -> TimerConfig {
     TimerConfig::Coarse {
         tick_ps: 100 * SECOND,
@@ -120,7 +120,7 @@ fn any_timer() -> impl Strategy<Value = TimerConfig> {
 }
 
 prop_compose! {
-    /// A few flows over a chain of switches, with everything at an end of its range.
+    /// Strategy: a few flows over a chain of switches, with all parameters at an end of their range.
     fn any_extreme()(
         hops in 0usize..4,
         rates in prop::array::uniform3(any_rate()),
@@ -185,9 +185,9 @@ prop_compose! {
         }
         let mut scenario = build.scenario;
         if let (Some(scheduler), 0) = (vbr, hops) {
-            // Its own links are as fast as the first host's, which may be too fast for the trunk.
+            // The source's own links have the rate of the first host's, which may exceed that of the trunk.
             let peak_bps = rates[0].min(rates[1]).min(1_000_000);
-            // Shorter ones would send more cells than the link does, in any number.
+            // Shorter bursts would generate more cells than the link can carry, and without limit.
             let a_cell = 424 * SECOND / peak_bps;
             scenario = add_vbr(scenario, scheduler, period.max(a_cell));
             scenario.vbr[0].peak_bps = peak_bps;
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// A flow over a chain of links.
+/// Returns a flow over a chain of links.
 fn chain(links: usize, delay: u64) -> Scenario {
     let mut build = Builder::new(1, 1_400, policy("tail-drop"));
     let mut last = build.node(NodeKind::Host);
@@ -267,7 +267,7 @@ fn a_jitter_and_an_rto_beyond_all_bounds_are_refused() {
     );
 }
 
-/// Three windows of 1 GiB, a hundred days each over the slowest link, in a queue without a limit.
+/// Three windows of 1 GiB, each of which takes a hundred days over the slowest link, in an unlimited queue.
 #[test]
 fn what_a_queue_cannot_send_within_the_run_waits_until_after_it() {
     let mut config = tcp(RecoveryKind::Reno, 1 << 30);

@@ -1,4 +1,4 @@
-//! Packets of programs outside, against the end points of an ordinary run: entered when these sent theirs, they fare alike.
+//! External packets, entered at the times at which end points sent theirs in an ordinary run: they have the same fates.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::any_that_moves;
@@ -13,10 +13,10 @@ use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Circuit and number within it.
+/// Circuit, and packet number within it.
 type Name = (u32, u32);
 
-/// What end points sent and got.
+/// Packets sent and received by end points.
 #[derive(Clone, Debug, Default)]
 struct Witness {
     sent: Vec<(Time, Name, ForeignPacket)>,
@@ -35,7 +35,7 @@ impl Witness {
     }
 }
 
-/// Requests travel the other way than the data of their flow.
+/// Returns the circuit of a packet. Requests travel in the opposite direction of their flow's data.
 fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
     2 * flow.0 + u32::from((frame & REQUEST == 0) != data)
 }
@@ -68,7 +68,7 @@ impl Probe for Witness {
     }
 }
 
-/// Every flow's packets from outside.
+/// Replaces every flow of a scenario by an external flow.
 fn foreign(scenario: &Scenario) -> Scenario {
     let mut foreign = scenario.clone();
     for flow in &mut foreign.flows {
@@ -77,7 +77,7 @@ fn foreign(scenario: &Scenario) -> Scenario {
     foreign
 }
 
-/// What became of packets that entered so, asked for `looks` times between two.
+/// Returns the outcomes of external packets; the outcomes are collected `looks` times between two entries.
 fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)], looks: u64) -> Vec<Outcome> {
     let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
     let (mut all, mut now) = (vec![], 0);
@@ -103,17 +103,18 @@ fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ForeignPacket)]
 fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     scenario.engine = Engine::Reference;
     scenario.duration_ps = scenario.duration_ps.min(crate::common::SECOND);
-    // Whether a program's packet is an ACK is not looked at.
+    // ACK filters do not recognise the ACKs of external packets.
     for link in &mut scenario.links {
         if matches!(link.policy, PolicyConfig::AckFilter {}) {
             link.policy = PolicyConfig::TailDrop {};
         }
     }
-    // A host's jitter is drawn anew for each run, but not its own sending times: what is told is when end points sent.
+    // A host's jitter is drawn per run and would change the send times, so that only the end points' own send times are
+    // used.
     let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
     simulation.run();
     let Witness { sent, got } = simulation.into_probe();
-    // Packets of a full segment have to fit both ways.
+    // Packets of a full segment must be valid in both directions.
     prop_assume!(Simulation::new(&foreign(&scenario), seed, ()).is_ok());
     let found = outcomes(&foreign(&scenario), seed, &sent, 0);
     let names: BTreeMap<u64, Name> = sent.iter().map(|&(_, name, packet)| (packet.id, name)).collect();
@@ -130,7 +131,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
         .map(|(time, name, marked)| (time, name, marked && data(name)));
     prop_assert_eq!(known.collect::<Vec<_>>(), got);
     prop_assert_eq!(&found, &outcomes(&foreign(&scenario), seed, &sent, 3));
-    // A packet has one fate at most.
+    // A packet has at most one fate.
     let mut fates: Vec<u64> = found.iter().map(|outcome| outcome.id).collect();
     fates.sort_unstable();
     prop_assert!(fates.windows(2).all(|pair| pair[0] != pair[1]));
@@ -216,7 +217,7 @@ fn losses_are_told_with_their_link_and_cause() {
     }
 }
 
-/// Of a packet alone on its way each look says the same, until it is there; of none, nothing is due.
+/// While one packet is in flight, the horizon is constant and equals its delivery; without packets there is no due time.
 #[test]
 fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
     let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);

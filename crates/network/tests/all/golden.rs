@@ -1,4 +1,4 @@
-//! The results of every kept scenario are those of this number of the engine, bit by bit.
+//! Results of all kept scenarios, compared bit by bit with those recorded for this engine number.
 
 use crate::common::golden::{difference, entries, results, run_all};
 use longpipe_network::{Scenario, ENGINE};

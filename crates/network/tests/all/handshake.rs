@@ -1,4 +1,4 @@
-//! A handshake takes its round trip over the path, and what is lost of it its time.
+//! Duration of the handshake: a round trip over the path, and a timeout for each lost packet.
 
 use crate::common::packets::packets;
 use crate::common::random::RATE;
@@ -6,7 +6,7 @@ use crate::common::{run, tcp, SECOND, WAN};
 use longpipe_network::scenario::{LossConfig, Scenario, TrafficConfig};
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
-/// A transfer of one segment over three links there and back.
+/// Returns a transfer of one segment over three links in each direction.
 fn one_segment(config: &TcpConfig) -> Scenario {
     let mut scenario = packets(1, WAN, 10, "tail-drop", 20, config);
     scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 512 };
@@ -31,7 +31,7 @@ fn config() -> TcpConfig {
 #[test]
 fn a_segment_arrives_three_ways_after_the_syn_left_behind_the_ack_of_the_handshake() {
     let ways = |bytes| 3.0 * (duration(bytes) + WAN as f64);
-    // SYN and its answer have 8 bytes of options.
+    // SYN and SYN-ACK have 8 bytes of options.
     let exact = 2.0 * ways(48) + duration(40) + ways(552);
     let found = completion(&one_segment(&config()));
     assert!((found - exact).abs() <= 9.0, "{found}, exactly {exact} ps");
@@ -43,7 +43,7 @@ fn a_lost_syn_costs_the_first_timeout() {
     let whole = completion(&scenario);
     scenario.links[0].loss = LossConfig::Packets { indices: vec![0] };
     let lost = completion(&scenario);
-    // 30 ticks of 100 ms at most, one less at least.
+    // A timeout lasts 29 to 30 ticks of 100 ms.
     assert!(
         (2.9..=3.0).contains(&((lost - whole) / SECOND as f64)),
         "{lost} {whole}"

@@ -1,4 +1,4 @@
-//! What must hold in every run of IP packets.
+//! Invariants of every run of IP packets.
 
 use crate::common::packets::{ip, lost, packets};
 use crate::common::random::{RATE, RECOVERIES};
@@ -8,7 +8,7 @@ use longpipe_network::scenario::{BufferUnit, LossConfig, Scenario, Ties, Traffic
 use longpipe_network::Simulation;
 use longpipe_tcp::config::RecoveryKind;
 
-/// How long `bytes` last on a line [ps].
+/// Returns the transmission time of `bytes` [ps].
 fn duration(bytes: u64) -> f64 {
     8.0 * bytes as f64 * SECOND as f64 / RATE as f64
 }
@@ -68,7 +68,7 @@ fn a_lone_flow_fills_the_link_but_for_its_headers() {
     assert_eq!((lost(&report), report.flows[0].sender.duplicate_acks), (0, 0));
 }
 
-/// Without loss the trunk's queue holds every window but what is elsewhere: on its way, or in an acknowledgement.
+/// Without loss the trunk's queue holds all windows except for the data in flight elsewhere or being acknowledged.
 #[test]
 fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     for (sources, delay, window) in [
@@ -115,11 +115,11 @@ fn a_buffer_of_packets_or_bytes_fills_to_its_limit_and_no_further() {
     assert_eq!(peaks(BufferUnit::Bytes, 31 * 552 - 1), (30, 30 * 552));
 }
 
-/// ns-2's limit of B lets B packets wait behind the one in service, which is B + 1 here.
+/// In ns-2 a limit of B allows B packets to wait behind the one in service, which is a limit of B + 1 here.
 #[test]
 fn a_burst_of_n_packets_needs_n_places() {
     for (limit, losses) in [(8, 0), (7, 1), (1, 7)] {
-        // Eight packets meet an idle trunk at one instant, each from a host of its own.
+        // Eight packets, each from its own host, arrive simultaneously at an idle trunk.
         let mut scenario = packets(8, LAN, limit, "tail-drop", 1, &tcp(RecoveryKind::Reno, 512));
         scenario.duration_ps = SECOND / 10;
         let report = run(&scenario, 1);
@@ -141,7 +141,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 
 #[test]
 fn forced_losses_take_packets_at_interfaces_and_ports() {
-    // One flow without other losses: packets 3 of its interface, 5 of the trunk port and 2 of the sink's interface go.
+    // One flow, with only these losses: packets 3 of its interface, 5 of the trunk port and 2 of the sink's interface.
     let mut scenario = packets(1, LAN, 1000, "tail-drop", 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };

@@ -1,4 +1,4 @@
-//! A run of IP packets is the same whichever of them have events of their own.
+//! Results of IP runs do not depend on which packets have events of their own.
 
 use crate::common::packets::{ip, packets};
 use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets};
@@ -8,7 +8,7 @@ use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
-/// A flow that never starts makes the wires of its route shared, so that every packet there has an event of its own.
+/// A flow that never starts makes the wires of its route shared, so that every packet has an event there.
 #[test]
 fn going_on_at_once_changes_nothing() {
     for name in ["tail-drop", "selective-drop", "fba"] {
@@ -45,7 +45,7 @@ fn recording_changes_nothing() {
     assert_eq!(recorder.queues.held.len() as u64, seen);
 }
 
-/// A run conserves packets and bytes, repeats, and is the same watched or not, and in the reference engine.
+/// Checks that a run conserves packets and bytes, is repeatable, and is equal with a probe and in the reference engine.
 fn check(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     let report = run(&scenario, seed);
     prop_assert_eq!(&report, &run(&scenario, seed));

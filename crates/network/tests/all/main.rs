@@ -1,4 +1,4 @@
-//! The tests of the crate from outside, in one program: each program compiles every engine anew.
+//! Integration tests of the crate. They form one program, because each program compiles every engine again.
 
 #[path = "../common/mod.rs"]
 mod common;

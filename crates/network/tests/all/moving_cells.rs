@@ -1,4 +1,4 @@
-//! Links that move under ATM: against the same links of packets of 53 bytes, and against links that stand.
+//! Time-varying ATM links, compared with time-varying links of 53-byte packets, and with static links.
 
 use crate::common::{both, dumbbell, policy, tcp, Builder, SECOND, WAN};
 use longpipe_network::report::Report;
@@ -10,7 +10,7 @@ use longpipe_network::scenario::{BufferConfig, BufferUnit, CbrConfig, Framing, N
 use longpipe_tcp::config::RecoveryKind;
 
 const MS: u64 = SECOND / 1000;
-/// A cell or a packet of 53 bytes lasts 10 us.
+/// Rate at which a cell, or a packet of 53 bytes, takes 10 us.
 const RATE: u64 = 42_400_000;
 
 fn still() -> MotionConfig {
@@ -22,7 +22,7 @@ fn still() -> MotionConfig {
     }
 }
 
-/// The rate falls by and by, and to nothing, so that the line never waits for cells.
+/// Returns a rate that falls step by step to zero, so that the transmitter never waits for cells.
 fn falling() -> Option<ServiceConfig> {
     let steps = [
         (0, RATE),
@@ -61,7 +61,8 @@ fn outages([arriving, waiting]: [HoldOrDrop; 2], in_service: InService, in_fligh
     })
 }
 
-/// Datagrams each 10 us over one link that stands and one that moves, with room for so many.
+/// Returns a scenario with datagrams every 10 us over a static and a time-varying link with `room` cells or packets of
+/// buffer.
 fn one_way(framing: Framing, room: u64, motion: MotionConfig) -> Scenario {
     let mut builder = Builder::new(1, room, policy("tail-drop"));
     let [from, switch, to] = [NodeKind::Host, NodeKind::Switch, NodeKind::Host].map(|kind| builder.node(kind));
@@ -69,7 +70,7 @@ fn one_way(framing: Framing, room: u64, motion: MotionConfig) -> Scenario {
     let second = builder.link(switch, to, RATE, MS);
     builder.flow(vec![first, second], tcp(RecoveryKind::Reno, 65_535));
     let mut scenario = builder.scenario;
-    // A packet of 32 bytes and 16 of LLC/SNAP and AAL5's trailer fill a cell.
+    // 32 bytes and 16 bytes of LLC/SNAP and AAL5 trailer fill a cell.
     let bytes = if framing == Framing::Aal5 { 32 } else { 53 };
     scenario.flows[0].traffic = TrafficConfig::Cbr(CbrConfig {
         rate_bps: 8 * bytes * 100_000,
@@ -88,7 +89,7 @@ fn one_way(framing: Framing, room: u64, motion: MotionConfig) -> Scenario {
     scenario
 }
 
-/// What came, and what was lost where.
+/// Returns the counts of delivered and lost packets, by cause.
 fn told(report: &Report) -> [u64; 6] {
     match (report.ports.get(2), report.packet_ports.get(2)) {
         (Some(cells), _) => [
@@ -119,7 +120,8 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
     for between in [Between::Linear, Between::Hold] {
         for at in [Instant::End, Instant::Start] {
             let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
-            // Where all that waits goes, the bits of one are left, so that the line has one when cells come again.
+            // After a drop of the whole queue the transmitter continues with the bits of the interrupted cell when cells
+            // arrive again.
             for (policies, in_service, in_flight) in [
                 ([hold, hold], InService::Hold, InFlight::Deliver),
                 ([drop, drop], InService::Hold, InFlight::Drop),
@@ -138,7 +140,7 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
                         [Framing::Aal5, Framing::Ip].map(|framing| both(&one_way(framing, room, motion.clone())));
                     let name = format!("{between:?} {at:?} {policies:?} {in_service:?} {in_flight:?} {room}");
                     assert_eq!(told(&cells), told(&packets), "{name}");
-                    // Sum, least, most and jitter of all delays, and how many fall in each class.
+                    // Sum, minimum, maximum and jitter of all delays, and the number of delays in each class.
                     let [one, other] = [&cells, &packets].map(|report| &report.datagrams[0]);
                     assert_eq!(
                         (one.received, one.lost, &one.delays),
@@ -152,7 +154,7 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
     }
 }
 
-/// Every link moves to where it is.
+/// Every link varies between equal values.
 #[test]
 fn a_link_that_moves_to_where_it_was_stands() {
     for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {

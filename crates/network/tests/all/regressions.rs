@@ -1,4 +1,4 @@
-//! Scenarios on which the ways to run one once parted, or a run failed: a file each, with its seed.
+//! Scenarios for which the engines once differed or a run failed: one file each, with the seed.
 
 use crate::common::compare::{findings, MANY_EVENTS};
 use crate::common::kept::Kept;

@@ -1,4 +1,4 @@
-//! Connections that a node splits, against closed forms, separate runs and the accounts of what lies between.
+//! Split connections, compared with closed forms, with separate runs, and with the counters of the proxy's buffer.
 
 use crate::common::relays::{self, end_points, Pipe, MSS};
 use crate::common::{run, Builder, SECOND};
@@ -9,7 +9,7 @@ use longpipe_network::scenario::{
 use longpipe_network::Simulation;
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
-/// Headers of a segment, and the length of an ACK [byte].
+/// Length of a segment's headers, and of an ACK [byte].
 const HEADERS: u64 = 40;
 const MS: u64 = SECOND / 1000;
 
@@ -21,7 +21,7 @@ fn split(pipes: [Pipe; 2], traffic: TrafficConfig, buffer_bytes: u64) -> Scenari
     relays::split(pipes, &tcp(), traffic, buffer_bytes)
 }
 
-/// The proxy's flow alone, from an instant on.
+/// Returns the proxy's flow alone, started at an instant.
 fn alone(split: &Scenario, at_ps: u64) -> Scenario {
     let mut scenario = split.clone();
     scenario.flows.truncate(1);
@@ -30,7 +30,7 @@ fn alone(split: &Scenario, at_ps: u64) -> Scenario {
     scenario
 }
 
-/// Both engines, to the same bits.
+/// Runs both engines and asserts equal results.
 fn both(scenario: &Scenario) -> Report {
     let mut scenario = scenario.clone();
     let [plain, fast] = [Engine::Reference, Engine::Trains].map(|engine| {
@@ -42,15 +42,15 @@ fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Time on the line [ps] of a packet.
+/// Returns the transmission time of a packet [ps].
 fn on_line(rate_bps: u64, bytes: u64) -> u64 {
     8 * bytes * SECOND / rate_bps
 }
 
 const AMPLE: u64 = 1 << 30;
 
-/// In slow start from one segment 2ᵏ − 1 segments take k rounds; the last round leaves the line without a gap, and each
-/// round trip is that of the proxy's own connection.
+/// In slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter without a gap, and
+/// each round trip is that of the proxy's connection.
 #[test]
 fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
     let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
@@ -68,17 +68,18 @@ fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
             Some(expected),
             "{rounds} rounds"
         );
-        // The host was done long before.
+        // The host's connection completed long before.
         assert!(report.flows[1].completion < report.flows[0].completion);
     }
 }
 
-/// With room for all, the first connection is as if it were alone; the second as one whose application began with the first arrival.
+/// With an unlimited buffer, the first connection behaves as if it were alone, and the second as if its application started
+/// with the first arrival.
 #[test]
 fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
     let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
     let mut scenario = split(pipes, TrafficConfig::Greedy {}, AMPLE);
-    // The satellite's link loses some.
+    // Losses on the satellite link.
     scenario.links[2].loss = LossConfig::Packets {
         indices: vec![50, 51, 700, 2000],
     };
@@ -98,7 +99,7 @@ fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
     assert_eq!(report.flows[1], first.flows[0]);
 }
 
-/// The first connection is as fast as the buffer empties, loses nothing, and never has more in it than there is room for.
+/// The first connection is as fast as the buffer empties, loses nothing, and never exceeds the buffer.
 #[test]
 fn a_full_buffer_slows_the_sender_down() {
     for room in [2 * MSS, 7 * MSS + 300, 100 * MSS] {
@@ -114,7 +115,8 @@ fn a_full_buffer_slows_the_sender_down() {
         assert!(first.delivered_bytes - last.delivered_bytes <= room);
         assert_eq!(first.sender.retransmitted_segments, 0);
         if room == 100 * MSS {
-            // The line of the second is never idle once it is fast, and the buffer full but for what is on the way.
+            // The second connection's transmitter is never idle after slow start, and the buffer is full except for data in
+            // flight.
             let line = 10_000_000 / 8 * 20 * MSS / (MSS + HEADERS);
             assert!(last.delivered_bytes > line * 99 / 100, "{last:?}");
             assert!(relay.mean_bytes > 0.9 * room as f64, "{relay:?}");
@@ -122,7 +124,7 @@ fn a_full_buffer_slows_the_sender_down() {
     }
 }
 
-/// A buffer is a window: a sender far away gets it once per round trip, and no more.
+/// A buffer acts as a window: a distant sender transmits at most one buffer per round trip.
 #[test]
 fn the_buffer_bounds_what_a_sender_far_away_gets() {
     let room = 50 * MSS;
@@ -132,18 +134,18 @@ fn the_buffer_bounds_what_a_sender_far_away_gets() {
     let rounds = 20 * SECOND / round_trip;
     let most = (rounds + 1) * room;
     let delivered = report.flows[0].delivered_bytes;
-    // Slow start from one segment takes six rounds; freeing adds the second connection's 2 ms to a round.
+    // Slow start from one segment takes six rounds; the second connection adds its 2 ms to a round.
     assert!(delivered <= most && delivered > most * 9 / 10, "{delivered} of {most}");
 }
 
-/// ACKs that would open the window are lost now and then: the sender asks for it, and the file arrives.
+/// Some ACKs that would open the window are lost: the sender probes the window, and the file arrives.
 #[test]
 fn a_window_whose_opening_was_lost_is_asked_for() {
     let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
     let size_bytes = 300 * MSS + 17;
     let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
     scenario.duration_ps = 400 * SECOND;
-    // From the proxy back to the first host.
+    // The link from the proxy back to the first host.
     scenario.links[1].loss = LossConfig::Bernoulli { probability: 0.3 };
     let report = both(&scenario);
     assert_eq!(report.flows[0].delivered_bytes, size_bytes);
@@ -152,7 +154,7 @@ fn a_window_whose_opening_was_lost_is_asked_for() {
     assert_eq!(report.relays[0].held_bytes, 0);
 }
 
-/// A proxy after a proxy.
+/// A proxy behind a proxy.
 #[test]
 fn a_connection_may_be_split_more_than_once() {
     let mut scenario = split(
@@ -160,7 +162,7 @@ fn a_connection_may_be_split_more_than_once() {
         TrafficConfig::Greedy {},
         20 * MSS,
     );
-    // A fourth host behind the third, to which flow 2 leads.
+    // A fourth host behind the third, which is the end of flow 2.
     let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
     builder.scenario = scenario.clone();
     let end = builder.node(NodeKind::Host);
@@ -176,7 +178,7 @@ fn a_connection_may_be_split_more_than_once() {
     let delivered = [1, 0, 2].map(|flow| report.flows[flow].delivered_bytes);
     assert!(delivered[0] >= delivered[1] && delivered[1] >= delivered[2]);
     assert!(delivered[0] - delivered[1] <= 20 * MSS && delivered[1] - delivered[2] <= 30 * MSS);
-    // What is not acknowledged yet stays in the first buffer: 20 segments over 400 ms bound it all.
+    // Unacknowledged data remain in the first buffer: 20 segments per 400 ms bound the throughput.
     let most = 20 * MSS * 20_000 / 402;
     assert!(
         delivered[2] > most * 8 / 10 && delivered[2] <= most,

@@ -1,11 +1,11 @@
-//! Routes that change at instants, against sums done by hand.
+//! Route changes, compared with times computed by hand.
 //!
 //! ```text
 //!            ┌ 10 ms ─ s2 ─ 10 ms ┐
 //! h0 ─ 1 ms ─ s1                  s4 ─ 1 ms ─ h5
 //!            └  2 ms ─ s3 ─  2 ms ┘
 //! ```
-//! Packets of 1250 bytes last 1 ms on each link of 10 Mbit/s, so that one takes 26 ms by s2 and 10 ms by s3.
+//! Packets of 1250 bytes take 1 ms on each link of 10 Mbit/s, so that a packet takes 26 ms via s2 and 10 ms via s3.
 
 use crate::common::{both, tcp, Builder, SECOND};
 use longpipe_network::scenario::rerouting::{ReroutingConfig, RouteChange, UnderWay};
@@ -17,7 +17,7 @@ use longpipe_tcp::config::RecoveryKind;
 
 const MS: u64 = SECOND / 1000;
 const PAYLOAD: u32 = 1222;
-/// Links there, by s2 and by s3; each is followed by its way back.
+/// Links of the route via s2, and of that via s3; each link is followed by its reverse.
 const BY_S2: [usize; 4] = [0, 2, 4, 10];
 const BY_S3: [usize; 4] = [0, 6, 8, 10];
 
@@ -30,12 +30,12 @@ fn change(at_ps: u64, way: &[usize]) -> RouteChange {
     RouteChange {
         at_ps,
         route: way.to_vec(),
-        // The way back ends beside the first host's router where there is none.
+        // Without a route, the return route ends at the first host's router.
         return_route: if whole { back(way) } else { vec![11] },
     }
 }
 
-/// Datagrams at these instants, over routes that begin by s2.
+/// Returns a scenario with datagrams sent at these times, over routes that start with that via s2.
 fn scenario(sent_ms: &[u64], under_way: UnderWay, changes: Vec<RouteChange>) -> Scenario {
     let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
     let host = build.node(NodeKind::Host);
@@ -65,7 +65,7 @@ fn scenario(sent_ms: &[u64], under_way: UnderWay, changes: Vec<RouteChange>) -> 
     scenario
 }
 
-/// Received, strays by link, and the least and the longest delay [ms], 0 if none came.
+/// Returns the number of received packets, the strays by link, and the minimum and maximum delay [ms], 0 without packets.
 fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     let flow = &report.datagrams[0];
     let (least, most) = flow.delays.extremes();
@@ -87,7 +87,7 @@ fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     (flow.received, strays.filter(|&(_, lost)| lost > 0).collect(), delays)
 }
 
-/// Sent at 0 and 9 ms, they leave s1 from 2 and 11 ms on, and are at s2 at 13 and 22 ms, at s4 at 24 and 33 ms.
+/// Packets sent at 0 and 9 ms leave s1 from 2 and 11 ms on, and arrive at s2 at 13 and 22 ms, and at s4 at 24 and 33 ms.
 #[test]
 fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
     for (at, delays) in [
@@ -102,8 +102,8 @@ fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
     }
 }
 
-/// The first one is at s2, which no longer lies on the route, from 2.001 to 13 ms; it is lost when it comes there. From then on it
-/// goes on: at s4 it is on the route again.
+/// The first packet travels to s2, which is not on the route from 2.001 to 13 ms; arriving there at 13 ms it is lost. Later
+/// the route includes s2 again, and packets are forwarded to s4.
 #[test]
 fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
     for (at, received, strays) in [
@@ -125,7 +125,7 @@ fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
     }
 }
 
-/// Away and back again before the packet comes to s2: nothing happens to it.
+/// The route changes away and back before the packet reaches s2, which has no effect.
 #[test]
 fn only_the_route_of_the_moment_counts() {
     let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
@@ -137,23 +137,24 @@ fn only_the_route_of_the_moment_counts() {
     }
 }
 
-/// From 5 to 20 ms there is no route beyond s1, which the packets of 4, 10 and 17 ms come to meanwhile (6, 12 and 19 ms).
+/// From 5 to 20 ms no route leads on from s1, which the packets of 4, 10 and 17 ms reach within that time (6, 12 and 19 ms).
 #[test]
 fn what_comes_where_no_route_leads_on_is_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
     let sent = [0, 4, 10, 17, 18, 30];
-    // Of those before, the one of 0 ms is at s2 at 13 ms; that of 18 ms comes at 20 ms, when there is one again.
+    // Of the other packets, that of 0 ms is at s2 at 13 ms; that of 18 ms reaches s1 at 20 ms, when there is a route again.
     let found = seen(&both(&scenario(&sent, UnderWay::Keep, changes.clone())));
     assert_eq!(found, (3, vec![(0, 3)], [10, 26]));
     let found = seen(&both(&scenario(&sent, UnderWay::Drop, changes)));
     assert_eq!(found, (2, vec![(0, 3), (2, 1)], [10, 10]));
 }
 
-/// A burst of three waits at s1 when the route changes at 3.5 ms: the packet that still comes goes by s3, and is there first.
+/// A burst of three packets waits at s1 when the route changes at 3.5 ms: the packet that arrives at s1 afterwards travels
+/// via s3, and arrives first.
 #[test]
 fn packets_behind_a_change_overtake_those_before_it() {
     let own = scenario(&[0, 0, 0], UnderWay::Keep, vec![change(3500 * MS / 1000, &BY_S3)]);
-    // They come to s1 at 2, 3 and 4 ms; the last one is there 2 + 10 = 12 ms after it was sent, the second at 27 ms.
+    // They reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, the second one after 27 ms.
     assert_eq!(seen(&both(&own)), (3, vec![], [12, 27]));
 }
 

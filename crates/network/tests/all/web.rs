@@ -25,7 +25,7 @@ fn run(scenario: &Scenario, seed: u64) -> Report {
     simulation.report().expect("cells, bytes and files are accounted for")
 }
 
-/// What clients ask for, flow by flow.
+/// Returns the requested files, flow by flow.
 fn asked(report: &Report) -> Vec<(u32, u64, u64)> {
     let files = report.web.iter().flat_map(|web| &web.files);
     files.map(|file| (file.class, file.bytes, file.requested.0)).collect()
@@ -73,8 +73,8 @@ fn the_same_seed_gives_the_same_bits() {
     assert_ne!(run(&scenario, 3).state_hash, run(&scenario, 4).state_hash);
 }
 
-/// One client on an idle path: each file takes its request's way, its slow start and its way back, to the picosecond
-/// of propagation and within a cell per link of serialization.
+/// One client on an idle path: the time of each file is that of the request, the slow start and the return path, exact for
+/// propagation and within a cell per link for serialization.
 #[test]
 fn on_an_idle_network_files_take_their_slow_start() {
     let (window, mss) = (600_000, 512);
@@ -93,12 +93,12 @@ fn on_an_idle_network_files_take_their_slow_start() {
         40,
         &tcp(RecoveryKind::Reno, window),
     );
-    // An idle connection starts over, so that every file sees the same window.
+    // An idle connection restarts, so that every file starts with the same window.
     scenario.flows[0].tcp.idle_restart = true;
     let report = run(&with_web(scenario, &slow), 1);
     let cell = 424.0 / 155_520_000.0;
-    // Cells do not wait for one another at a switch: a packet takes its cells, one more per switch, and up to a slot
-    // per link for its alignment.
+    // Cells do not queue at switches: a packet takes its cells, one more per switch, and up to a slot per link for
+    // alignment.
     let one_way = |cells: f64| 3.0 * WAN as f64 / 1e12 + (cells + 2.0) * cell;
     let slots = 3.0 * cell;
     let files: Vec<&File> = report.web[0]
@@ -112,7 +112,7 @@ fn on_an_idle_network_files_take_their_slow_start() {
             [Some(file.requested), file.answered, file.completed].map(|time| time.unwrap_or_default().as_seconds());
         let request = answered - requested;
         assert!((one_way(4.0)..one_way(4.0) + slots).contains(&request), "{request}");
-        // Rounds of 1, 2, 4, ... segments: an ACK lets out two. The last round's segments follow one another.
+        // Rounds of 1, 2, 4, ... segments, because an ACK releases two. The segments of the last round are contiguous.
         let segments = file.bytes.div_ceil(mss);
         let rounds = f64::from(segments.ilog2());
         let last = (file.bytes - (segments - 1) * mss + 56).div_ceil(48) as f64;
@@ -128,7 +128,7 @@ fn on_an_idle_network_files_take_their_slow_start() {
     }
 }
 
-/// A client whose first packet, its first request, is lost.
+/// Returns the results of a client whose first packet, a request, is lost.
 fn first_request_lost(web: &WebConfig) -> (longpipe_network::report::WebReport, Vec<f64>) {
     let mut build = Builder::new(20, 1000, policy("tail-drop"));
     let (server, switch, client) = (
@@ -162,7 +162,7 @@ fn a_lost_request_alone_is_resent_when_its_timer_expires() {
     };
     let (report, waits) = first_request_lost(&rare);
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (1, 0));
-    // 30 ticks of 100 ms, the first of them under way.
+    // 30 ticks of 100 ms, the first of which had partly passed.
     assert!((2.9..3.001).contains(&waits[0]), "{waits:?}");
     assert!(waits[1..].iter().all(|&wait| wait < 0.001));
 }
@@ -171,7 +171,7 @@ fn a_lost_request_alone_is_resent_when_its_timer_expires() {
 fn a_lost_request_before_others_is_resent_fast_and_answered_first() {
     let (report, waits) = first_request_lost(&web());
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (0, 1));
-    // The three requests behind it make the duplicate ACKs, and all four are answered together.
+    // The three following requests cause the duplicate ACKs, and all four are answered together.
     let requested = |file: usize| report.files[file].requested.as_seconds();
     assert!((waits[0] - (requested(3) - requested(0))).abs() < 0.001, "{waits:?}");
     let answered: Vec<_> = report.files[..4].iter().map(|file| file.answered).collect();
@@ -231,7 +231,7 @@ fn what_can_not_be_drawn_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Whatever is lost on either way, the report finds every request, file and byte accounted for and in order.
+    /// With losses in both directions, every request, file and byte is accounted for and in order.
     #[test]
     fn requests_and_files_are_accounted_for(
         seed in 0u64..1000,

@@ -1,7 +1,7 @@
-//! Any scenario that the checks accept: graphs, ways, ports, end points and traffic, independent of each other.
+//! Random valid scenarios: graphs, routes, ports, end points and traffic, independent of each other.
 //!
-//! Defects live where things meet at one instant, so most links, connections and starts are alike. A scenario is drawn
-//! as small numbers, from which its parts are built, so that proptest can shrink it.
+//! Many defects need simultaneous events, so most links, connections and starts are equal. A scenario is drawn as small
+//! numbers, from which its parts are built, so that proptest can shrink it.
 
 mod extremes;
 mod fields;
@@ -32,33 +32,33 @@ use tcp::{any_tcp, TcpDraft};
 use traffic::{any_start, any_traffic, StartDraft, TrafficDraft};
 use vbr::{any_vbr, VbrDraft};
 
-/// A flow; numbers point into the hosts and the pools, or name a way.
+/// A flow; the numbers are indices into the hosts and the pools, or choose a route.
 #[derive(Clone, Debug)]
 struct FlowDraft {
     ends: (usize, usize),
     there: u16,
     back: Option<u16>,
-    /// Goes this way in place of those, also to its own host, if the checks accept it.
+    /// A wandering route to use instead, possibly back to the first host, if the checks accept it.
     wandering: Option<(bool, u16)>,
     tcp: usize,
     traffic: TrafficDraft,
     start: StartDraft,
-    /// A host splits it, with room for so many segments beyond two.
+    /// Host that splits the flow, and its buffer in segments beyond two.
     split: Option<(usize, u64)>,
 }
 
-/// What concerns the whole run.
+/// Parameters of the whole run.
 #[derive(Clone, Debug)]
 struct RunDraft {
     work: u64,
-    /// Ends when cells and packets do.
+    /// Whether the run is long enough for all transfers.
     whole: bool,
     ties: usize,
     slot_phase: u16,
     traces: u8,
     samples: u64,
     extremes: Vec<Extreme>,
-    /// Orders of nodes and links; 0: as they were drawn.
+    /// Permutations of nodes and links; 0 keeps the order.
     orders: (u8, u8),
 }
 
@@ -74,7 +74,7 @@ struct Draft {
     run: RunDraft,
 }
 
-/// Scenarios some of which have fields at the ends of their ranges.
+/// Strategy: scenarios, some of which have fields at the ends of their ranges.
 pub fn with_ends(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value = Scenario> {
     (usual, fields::any_fields()).prop_map(|(mut scenario, fields)| {
         fields::set(&mut scenario, &fields);
@@ -82,7 +82,7 @@ pub fn with_ends(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value 
     })
 }
 
-/// Any scenario with links of this kind.
+/// Strategy: a scenario with links of this framing.
 pub fn any_scenario(framing: Framing) -> impl Strategy<Value = Scenario> {
     let vbr_weight = if framing == Framing::Aal5 { 1 } else { 0 };
     let number = || 0usize..60;
@@ -114,7 +114,7 @@ pub fn any_scenario(framing: Framing) -> impl Strategy<Value = Scenario> {
 }
 
 fn any_flow() -> impl Strategy<Value = FlowDraft> {
-    // Many flows from and to the same hosts.
+    // Many flows share the same hosts.
     let end = || prop_oneof![1 => 0usize..2, 1 => 0usize..60];
     let way = || prop_oneof![2 => Just(0u16), 1 => any::<u16>()];
     (
@@ -221,7 +221,7 @@ impl Draft {
         for &extreme in &self.run.extremes {
             extremes::set(&mut scenario, extreme);
         }
-        // Both parts of a split connection send the same.
+        // Both parts of a split connection have equal traffic.
         for index in 0..scenario.flows.len() {
             if let Some(onward) = scenario.flows[index].onward {
                 scenario.flows[index].traffic = scenario.flows[onward.flow].traffic.clone();
@@ -233,7 +233,7 @@ impl Draft {
         scenario
     }
 
-    /// Has hosts end connections and carry them on; each end that a flow had is that of a connection.
+    /// Splits flows at hosts; each part of a flow is a connection.
     fn split(&self, graph: &Graph, scenario: &mut Scenario) {
         for (index, draft) in self.flows.iter().enumerate() {
             let whole = &scenario.flows[index];
@@ -279,7 +279,7 @@ impl Draft {
         }
     }
 
-    /// Sends flows over switches more than once, or back to where they began.
+    /// Reroutes flows over switches more than once, or back to their first host.
     fn let_wander(&self, graph: &Graph, scenario: &mut Scenario) {
         for (index, draft) in self.flows.iter().enumerate() {
             let Some((home, number)) = draft.wandering else {
@@ -303,7 +303,7 @@ impl Draft {
     fn flow(&self, graph: &Graph, pace: Pace, index: usize, draft: &FlowDraft) -> FlowConfig {
         let hosts = &graph.hosts;
         let from = draft.ends.0 % hosts.len();
-        // Any host but the first end.
+        // Any host but the first one.
         let to = (from + 1 + draft.ends.1 % (hosts.len() - 1)) % hosts.len();
         let way = |from: usize, to: usize, number: u16| {
             routes::route(graph, hosts[from], hosts[to], number)
@@ -351,7 +351,7 @@ impl RunDraft {
     }
 }
 
-/// A permutation: the new number of each of `count` things.
+/// Returns a permutation: the new index of each of `count` items.
 fn order(count: usize, number: u8) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     if number > 0 {
@@ -378,7 +378,7 @@ fn reorder_nodes(scenario: &mut Scenario, number: u8) {
     }
 }
 
-/// The order of links decides ties and which way the slots of switches follow.
+/// Permutes links, which affects ties and the slot phases of switches.
 fn reorder_links(scenario: &mut Scenario, number: u8) {
     let places = order(scenario.links.len(), number);
     arrange(&mut scenario.links, &places);

@@ -6,7 +6,7 @@ use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, Tr
 use longpipe_tcp::config::TcpConfig;
 use proptest::prelude::*;
 
-/// A flow: where it enters and leaves, which host it is from there, connection, start, size.
+/// A flow: its first and last switch, its host there, its connection, start and size.
 type FlowDraft = (usize, usize, usize, TcpConfig, u64, u64);
 
 fn any_flow(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = FlowDraft> {
@@ -25,7 +25,8 @@ fn any_segment() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    /// Two to six switches in a row with flows both ways; every host has a distance of its own, or most have the same.
+    /// Strategy: two to six switches in a row with flows in both directions; hosts have individual distances, or mostly
+    /// equal ones.
     pub fn any_chain()(
         switches in prop_oneof![1 => Just(2usize), 3 => 3usize..7],
         buffer in prop_oneof![193u64..260, 193u64..1500],
@@ -57,7 +58,7 @@ prop_compose! {
         let row: Vec<usize> = (0..switches).map(|_| build.node(NodeKind::Switch)).collect();
         let trunk = |at: usize| trunks[if one_trunk { 0 } else { at }];
         let trunks: Vec<usize> = (1..switches).map(|at| build.link(row[at - 1], row[at], trunk(at - 1).0, trunk(at - 1).1)).collect();
-        // The link to each switch's hosts, three at most.
+        // Links to each switch's hosts, at most three.
         let mut hosts = vec![[None; 3]; switches];
         for (enter, further, number, config, start, size) in flows {
             let enter = enter % switches;

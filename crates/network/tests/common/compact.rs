@@ -1,4 +1,4 @@
-//! JSON in few bytes: rows of like objects by columns, and what occurs more than once as a numbered part.
+//! Compact JSON: similar objects are stored by columns, and repeated values as numbered parts.
 //!
 //! ```text
 //! {"$": N}                                           part N
@@ -8,10 +8,10 @@
 use serde_json::{json, Map, Value};
 use std::collections::HashMap;
 
-/// Shorter values are written where they stand.
+/// Minimum length of a value that is stored as a part.
 const LEAST_PART: usize = 24;
 
-/// The parts, in an order in which each needs earlier ones alone, and the values by way of them.
+/// Returns the parts, each of which refers to earlier ones only, and the values with references to parts.
 pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
     let folded: Vec<Value> = values.iter().map(|value| folded(value)).collect();
     let mut parts = Parts::default();
@@ -20,7 +20,7 @@ pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
     (parts.parts, short)
 }
 
-/// A value as it was.
+/// Restores a value.
 pub fn expanded(value: &Value, parts: &[Value]) -> Value {
     if let Some(number) = value.get("$") {
         return expanded(&parts[number.as_u64().expect("a number") as usize], parts);
@@ -39,7 +39,7 @@ pub fn expanded(value: &Value, parts: &[Value]) -> Value {
     rows.map(row).collect()
 }
 
-/// A value with others in place of those in it.
+/// Returns a value with its components changed.
 fn within(value: &Value, change: &mut impl FnMut(&Value) -> Value) -> Value {
     match value {
         Value::Object(fields) => fields
@@ -51,7 +51,7 @@ fn within(value: &Value, change: &mut impl FnMut(&Value) -> Value) -> Value {
     }
 }
 
-/// Rows of like objects by columns.
+/// Stores similar objects of a value by columns.
 fn folded(value: &Value) -> Value {
     let value = within(value, &mut folded);
     let rows: Option<Vec<&Map<String, Value>>> = value
@@ -88,7 +88,7 @@ impl Parts {
             Value::Object(_) | Value::Array(_) => {
                 let times = self.counts.entry(value.to_string()).or_default();
                 *times += 1;
-                // What is in a part is written once, as it is.
+                // A part is written once; its components are not replaced separately.
                 if *times > 1 {
                     return;
                 }

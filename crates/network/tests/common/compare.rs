@@ -1,4 +1,4 @@
-//! Every way to run a scenario leaves the same behind: in both engines, watched or not, at once or bit by bit.
+//! Comparison of all ways to run a scenario: both engines, with and without probes, at once or in steps.
 
 use super::invariants::{check_report, Trail};
 use super::transfers_agree;
@@ -13,24 +13,24 @@ use std::fmt::Debug;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Once;
 
-/// Events after which a run is taken for one without end, where none is expected.
+/// Number of events after which a run is considered endless.
 pub const MANY_EVENTS: u64 = 20_000_000;
-/// Events between two looks at their number.
+/// Number of events between checks of this limit.
 const CHUNK: u64 = 100_000;
 
-/// Something that must not be.
+/// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// In a few words, the same for all of a kind.
+    /// Short description, equal for all failures of one kind.
     pub kind: String,
-    /// What there is to see.
+    /// Details of this failure.
     pub detail: String,
 }
 
-/// A run's report without its number of events, and its probe.
+/// Report of a run without its number of events, and the probe.
 type Outcome<P> = Result<(Report, P), Finding>;
 
-/// All that is wrong with a scenario's runs, each of which should end within so many events.
+/// Returns all failures of a scenario's runs; a run fails after `most_events` events.
 pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding> {
     let mut found = vec![];
     let run = Run {
@@ -71,16 +71,16 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
     keep(same("a run differs where it goes bit by bit", whole, &in_bits));
     let failed = [reference.err(), trains.err(), in_bits.err()].into_iter().flatten();
     let failed_watched = watched.into_iter().filter_map(Result::err);
-    // What fails by itself comes before what differs.
+    // Failures of a single run precede differences between runs.
     failed.chain(failed_watched).chain(found).collect()
 }
 
-/// The first thing that is wrong, as proptest has it.
+/// Returns the first failure, as an error of proptest.
 pub fn compare(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     failed(findings(scenario, seed, MANY_EVENTS))
 }
 
-/// Likewise of the engines alone, which nobody watches.
+/// Compares the engines without probes, as `compare`.
 pub fn compare_engines(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     let run = Run {
         scenario,
@@ -105,14 +105,14 @@ fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {
     }
 }
 
-/// Lengths of a few events each, or of many.
+/// Returns a generator of step sizes: a few events each, or many.
 fn bits(seed: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(seed, "bits", 0);
     let most = [1, 3, 40, 1000][stream.below(4) as usize];
     move || 1 + stream.below(most)
 }
 
-/// A scenario to be run in several ways.
+/// A scenario with the ways to run it.
 struct Run<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -157,7 +157,7 @@ impl Run<'_> {
     }
 }
 
-/// Equal reports, where there are two.
+/// Compares two reports, if both runs succeeded.
 fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Finding> {
     let (Ok((one, _)), Ok((other, _))) = (one, other) else {
         return Ok(());
@@ -176,7 +176,7 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("class", &one.classes, &other.classes),
         first_difference("datagrams", &one.datagrams, &other.datagrams),
         first_difference("relay", &one.relays, &other.relays),
-        // A mean of no delays is no number, so that it does not equal itself.
+        // The mean of no delays is NaN, which does not equal itself.
         first_difference("source", &debug(&one.sources), &debug(&other.sources)),
     ];
     match parts.into_iter().flatten().next() {
@@ -248,7 +248,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
     }
 }
 
-/// Lost packets that the ports of packets count, with the causes that the drop trace has for each counter.
+/// Returns the packets that ports count as lost, with the causes that the drop trace has for each counter.
 fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 6] {
     let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
     let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
@@ -270,13 +270,13 @@ fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 6] {
     ]
 }
 
-/// What is recorded is as much as what the report counts, and files are complete where all their bytes came.
+/// Checks that traces agree with the counters of the report, and that files are complete if all their bytes arrived.
 fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Result<(), Finding> {
     let unequal = |kind: &str, recorded: u64, counted: u64| Finding {
         kind: kind.to_owned(),
         detail: format!("{recorded} and {counted}"),
     };
-    // Datagrams are no segments of TCP.
+    // Datagrams are not TCP segments.
     let flows = report
         .flows
         .iter()
@@ -284,7 +284,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         .filter(|(_, config)| !config.traffic.is_datagrams());
     let sent: u64 = flows.map(|(flow, _)| flow.sender.sent_segments).sum();
     let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
-    // Questions for a window are recorded, and no segments of the sender's.
+    // Window probes are recorded, but are not segments of the sender.
     let asked: u64 = report.relays.iter().map(|relay| relay.window_probes).sum();
     if scenario.traces.sequence && recorded != sent + asked {
         return Err(unequal("not all segments are recorded", recorded, sent + asked));
@@ -301,7 +301,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     if scenario.traces.queue && recorded != came {
         return Err(unequal("not all queues are recorded", recorded, came));
     }
-    // Outages drop what has a departure by then.
+    // With outages, packets with a known departure time may be dropped.
     let standing = scenario.links.iter().all(|link| link.motion.is_none());
     let left: u64 = routers().map(|port| port.packets_out).sum();
     let recorded = recorder.delays.delay.len() as u64;
@@ -327,7 +327,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
         for (&flow, &bytes) in recorder.arrivals.flow.iter().zip(&recorder.arrivals.bytes) {
             arrived[flow as usize] += u64::from(bytes);
         }
-        // A receiver delivers what came before the first gap.
+        // A receiver delivers the data before the first gap.
         if let Some((arrived, flow)) = arrived
             .into_iter()
             .zip(&report.flows)
@@ -342,18 +342,18 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     Ok(())
 }
 
-/// A panic, and where it happened.
+/// A panic and its location.
 pub struct Panic {
     place: String,
     text: String,
 }
 
 thread_local! {
-    /// The latest panic, while one is caught.
+    /// The latest panic, while panics are caught.
     static CAUGHT: RefCell<Option<Option<Panic>>> = const { RefCell::new(None) };
 }
 
-/// What a call gives, or its panic, about which nothing is printed.
+/// Returns the result of a call, or its panic, which is not printed.
 pub fn caught<T>(call: impl FnOnce() -> T) -> Result<T, Panic> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

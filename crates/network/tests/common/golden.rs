@@ -1,11 +1,11 @@
-//! Scenarios kept with what their runs leave behind, bit by bit.
+//! Kept scenarios with the results of their runs, to the bit.
 //!
 //! ```text
 //! golden/scenarios.jsonl   {"part"} ... {"name", "seed", "scenario"} ...   as `compact` has it
 //! golden/results.jsonl     {"engine"} {"name", "hash", "traces", "flows", "ports", "files", "vbr"} ...
 //! ```
 //!
-//! A scenario is kept as it was resolved when it came in: a field that is new since must be one that may be absent.
+//! A scenario is kept as resolved when it was added, so that fields added later must be optional.
 
 use super::compact;
 use longpipe_events::{mix, Time};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A scenario to run, and what it is for.
+/// A scenario to run, and its name.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub name: String,
@@ -25,7 +25,7 @@ pub struct Entry {
     pub scenario: Value,
 }
 
-/// What a run leaves behind.
+/// Results of a run.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Pinned {
@@ -34,17 +34,18 @@ pub struct Pinned {
     pub hash: String,
     /// Hash of all traces.
     pub traces: String,
-    /// By flow: bytes delivered, segments sent and sent again, timeouts, fast retransmits.
+    /// By flow: bytes delivered, segments sent and retransmitted, timeouts, fast retransmits.
     pub flows: Vec<[u64; 5]>,
-    /// By link: in, out, lost by overflow, refused, discarded, by force, held; cells or packets.
+    /// By link, in cells or packets: arrived, departed, lost by overflow, by AQM, by discard and by injected losses, and
+    /// held.
     pub ports: Vec<[u64; 7]>,
-    /// Web files that arrived whole.
+    /// Number of completed web files.
     pub files: usize,
     /// Cells delivered, by VBR source.
     pub vbr: Vec<u64>,
 }
 
-/// The results, and the number of the engine that they are of.
+/// All results, and the engine number for which they are valid.
 pub struct Results {
     pub engine: u32,
     pub pinned: BTreeMap<String, Pinned>,
@@ -65,7 +66,7 @@ fn write(name: &str, lines: impl Iterator<Item = String>) {
     std::fs::write(folder().join(name), text).expect("the folder can be written to");
 }
 
-/// All entries, in the order of the file.
+/// Returns all entries, in the order of the file.
 pub fn entries() -> Vec<Entry> {
     let (mut parts, mut entries) = (vec![], vec![]);
     for mut line in lines("scenarios.jsonl") {
@@ -82,7 +83,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// Writes all entries; what occurs more than once is written once.
+/// Writes all entries; repeated values are written once.
 pub fn write_entries(entries: &[Entry]) {
     let scenarios: Vec<&Value> = entries.iter().map(|entry| &entry.scenario).collect();
     let (parts, short) = compact::shortened(&scenarios);
@@ -93,7 +94,7 @@ pub fn write_entries(entries: &[Entry]) {
     write("scenarios.jsonl", parts.chain(rows));
 }
 
-/// The results as they are kept; none of engine 0 where there is no file.
+/// Returns the recorded results; an empty list for engine 0 without the file.
 pub fn results() -> Results {
     let mut lines = lines("results.jsonl").into_iter();
     let engine = lines
@@ -119,7 +120,7 @@ pub fn write_results(engine: u32, pinned: &[Pinned]) {
 }
 
 impl Entry {
-    /// With numbers that JSON keeps to the bit.
+    /// Creates an entry with numbers that JSON represents exactly.
     pub fn new(name: &str, scenario: &Scenario) -> Entry {
         let mut scenario = serde_json::to_value(scenario).expect("a scenario is plain data");
         round(&mut scenario);
@@ -130,7 +131,7 @@ impl Entry {
         }
     }
 
-    /// The scenario, to be run by an engine.
+    /// Returns the scenario for an engine.
     pub fn scenario(&self, engine: Engine) -> Scenario {
         let mut scenario: Scenario =
             serde_json::from_value(self.scenario.clone()).unwrap_or_else(|error| panic!("{}: {error}", self.name));
@@ -138,7 +139,10 @@ impl Entry {
         scenario
     }
 
-    /// Runs it in both engines and watched; an error tells which two differ.
+    /// Runs the scenario in both engines, and with a probe.
+    ///
+    /// # Errors
+    /// Describes which two runs differ.
     pub fn run(&self) -> Result<Pinned, String> {
         let reference = self.scenario(Engine::Reference);
         let trains = self.scenario(Engine::Trains);
@@ -232,7 +236,7 @@ fn pinned(name: &str, report: &Report, traces: &str) -> Pinned {
     }
 }
 
-/// In a few words, where two results of an entry differ first.
+/// Returns a short description of the first difference between two results of an entry.
 pub fn difference(one: &Pinned, other: &Pinned) -> Option<String> {
     if one == other {
         return None;
@@ -254,7 +258,7 @@ pub fn difference(one: &Pinned, other: &Pinned) -> Option<String> {
         .or(Some("other numbers of flows or ports".to_owned()))
 }
 
-/// A hash of everything recorded, row by row.
+/// Returns a hash of all traces, row by row.
 fn hash_of(recorder: &Recorder) -> u64 {
     let Recorder {
         windows,
@@ -264,7 +268,7 @@ fn hash_of(recorder: &Recorder) -> u64 {
         sequences,
         ..
     } = recorder;
-    // All that are no numbers are one.
+    // All NaN values count as equal.
     let bits = |column: &[f64]| -> Vec<u64> {
         let bits = column
             .iter()
@@ -304,7 +308,7 @@ fn hash_of(recorder: &Recorder) -> u64 {
     words.fold(0, |hash, word| mix(hash ^ mix(word.wrapping_add(1))).wrapping_add(hash))
 }
 
-/// Runs all entries, in their order.
+/// Runs all entries, in order.
 pub fn run_all(entries: &[Entry]) -> Vec<Result<Pinned, String>> {
     let next = AtomicUsize::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,5 +1,5 @@
-//! Properties of every run, whatever its scenario: no link carries more than its rate, no queue's mean is above its peak, no packet
-//! is faster than light, ports lose count of nothing, and sequence spaces never go backwards.
+//! Invariants of every run: no link exceeds its rate, no queue's mean exceeds its peak, no packet is faster than light,
+//! ports conserve packets, and sequence numbers never decrease.
 
 use super::compare::Finding;
 use super::SECOND;
@@ -22,7 +22,7 @@ fn holds(holds: bool, kind: &str, detail: impl FnOnce() -> String) -> Result<(),
     })
 }
 
-/// Checks what a report says of links, queues and flows.
+/// Checks the results for links, queues and flows.
 pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     for (index, port) in report.packet_ports.iter().enumerate() {
         check_packet_port(&scenario.links[index], port, scenario.duration_ps)?;
@@ -52,7 +52,7 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
 }
 
 fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> Result<(), Finding> {
-    // The mean is rounded.
+    // The mean has a rounding error.
     let possible = mean.is_none_or(|mean| (0.0..=peak * (1.0 + 1e-12)).contains(&mean));
     holds(possible, "mean queue above its peak", detail)
 }
@@ -94,7 +94,7 @@ fn check_port(port: &PortReport) -> Result<(), Finding> {
     check_mean(port.mean_queue, port.peak_queue as f64, detail)
 }
 
-/// Checks that the payload that flows delivered over each link fits its rate: their efficiency there is at most 1.
+/// Checks that the payload that flows delivered over each link does not exceed its rate.
 fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     let mut delivered = vec![0u128; scenario.links.len()];
     for (flow, config) in report.flows.iter().zip(&scenario.flows) {
@@ -113,33 +113,33 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     Ok(())
 }
 
-/// One direction of a flow's payload: the connection's data, or the requests for them.
+/// One direction of a flow's payload: its data, or its requests.
 #[derive(Clone, Debug, Default)]
 struct Sequence {
-    /// End of what was sent.
+    /// End of the sent data.
     end: u64,
-    /// Highest acknowledgement that came (SND.UNA).
+    /// Highest acknowledgement received (SND.UNA).
     acknowledged: u64,
     /// Highest acknowledgement sent (RCV.NXT).
     answered: u64,
 }
 
-/// Follows every packet from end to end.
+/// A probe that follows every packet from end to end.
 #[derive(Clone, Debug)]
 pub struct Trail {
-    /// Least propagation delay of each flow, there and back [ps].
+    /// Minimum propagation delay of each flow, in both directions [ps].
     propagation: Vec<[u64; 2]>,
     sequences: Vec<[Sequence; 2]>,
-    /// Whether each flow's sender may probe a closed window with the last byte that was acknowledged (RFC 9293 section 3.8.6.1).
+    /// By flow: whether its sender may probe a closed window with the last acknowledged byte (RFC 9293 section 3.8.6.1).
     probes: Vec<bool>,
-    /// When packets left that have not arrived: by flow, whether they are ACKs, and number.
+    /// Send times of packets in flight, by flow, whether they are ACKs, and number.
     sent: HashMap<(usize, bool, u32), Time>,
-    /// The first property that did not hold.
+    /// The first violated invariant.
     pub broken: Result<(), Finding>,
 }
 
 impl Trail {
-    /// Of a run of this scenario.
+    /// Creates the probe for a scenario.
     pub fn new(scenario: &Scenario) -> Trail {
         let least = |&link: &usize| {
             let link = &scenario.links[link];
@@ -149,7 +149,7 @@ impl Trail {
             })
         };
         let propagation = scenario.flows.iter().map(|flow| match flow.rerouting {
-            // A packet in flight during a change may use a part of each route.
+            // A packet in flight during a route change may use a part of each route.
             Some(_) => [0, 0],
             None => [&flow.route, &flow.return_route].map(|route| route.iter().map(least).sum()),
         });

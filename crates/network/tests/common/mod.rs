@@ -1,4 +1,4 @@
-//! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as the Python front resolves it.
+//! Scenarios for tests and benchmarks: the N-source dumbbell of frr-96 as resolved by the Python package.
 
 #[allow(dead_code)]
 pub mod any_graph;
@@ -44,7 +44,7 @@ pub const LAN: u64 = 5_000_000;
 /// One-way delay of a WAN link [ps].
 pub const WAN: u64 = 5_000_000_000;
 
-/// A recovery as the papers had it.
+/// Returns a recovery with the papers' parameters.
 pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
     match kind {
         RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
@@ -80,7 +80,7 @@ pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
     }
 }
 
-/// TCP as frr-96 had it.
+/// Returns TCP with the parameters of frr-96.
 pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
     TcpConfig {
         recovery: recovery(kind),
@@ -115,7 +115,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
     }
 }
 
-/// A policy with the parameters of frr-96, by name.
+/// Returns a policy by name, with the parameters of frr-96.
 pub fn policy(name: &str) -> PolicyConfig {
     let (z, keep_last) = (0.8, true);
     match name {
@@ -139,7 +139,7 @@ pub fn policy(name: &str) -> PolicyConfig {
     }
 }
 
-/// Builds a graph by names.
+/// Builds a graph with named nodes.
 pub struct Builder {
     pub scenario: Scenario,
     pub buffer_cells: u64,
@@ -176,7 +176,7 @@ impl Builder {
         self.scenario.nodes.len() - 1
     }
 
-    /// Two directed links; returns the one from `a`. The one back follows it.
+    /// Adds two directed links. Returns the one from `a`, which the reverse one follows.
     pub fn link(&mut self, a: usize, b: usize, rate_bps: u64, delay_ps: u64) -> usize {
         for (from, to) in [(a, b), (b, a)] {
             let switch = self.scenario.nodes[from].kind == NodeKind::Switch;
@@ -202,7 +202,7 @@ impl Builder {
         self.scenario.links.len() - 2
     }
 
-    /// A greedy flow over duplex links given by their first direction, traversed forward.
+    /// Adds a greedy flow over duplex links, which are given by their first direction.
     pub fn flow(&mut self, route: Vec<usize>, tcp: TcpConfig) {
         let return_route = route.iter().rev().map(|link| link ^ 1).collect();
         self.scenario.flows.push(FlowConfig {
@@ -222,7 +222,7 @@ impl Builder {
     }
 }
 
-/// What a run that nobody watches leaves behind.
+/// Runs a scenario without a probe.
 #[allow(dead_code)]
 pub fn run(scenario: &Scenario, seed: u64) -> Report {
     let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
@@ -230,7 +230,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Report {
     simulation.report().expect("what entered is accounted for")
 }
 
-/// Likewise with a recorder, so that everything that reaches its host has an event of its own.
+/// Runs a scenario with a recorder, so that every arrival at a host has an event.
 #[allow(dead_code)]
 pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
@@ -240,7 +240,7 @@ pub fn watched(scenario: &Scenario, seed: u64) -> (Report, Recorder) {
     (report, simulation.into_probe())
 }
 
-/// What a run leaves behind: the same in both engines, watched or not.
+/// Runs a scenario in both engines, with and without a probe, and asserts equal results.
 #[allow(dead_code)]
 pub fn both(scenario: &Scenario) -> Report {
     let mut reference = scenario.clone();
@@ -251,7 +251,7 @@ pub fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Whether transfers are complete where all their bytes were delivered, and there alone.
+/// Whether exactly the transfers whose bytes were all delivered are complete.
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {
@@ -262,7 +262,7 @@ pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     })
 }
 
-/// Flows of `parking_lot` over one bottleneck get more than those over both.
+/// Asserts that flows of `parking_lot` over one bottleneck get more than those over both.
 #[allow(dead_code)]
 pub fn short_routes_get_more(report: &Report) {
     let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
@@ -272,7 +272,7 @@ pub fn short_routes_get_more(report: &Report) {
     );
 }
 
-/// Web traffic whose cycle is short.
+/// Returns web traffic with a short cycle.
 #[allow(dead_code)]
 pub fn web() -> WebConfig {
     WebConfig {
@@ -290,7 +290,7 @@ pub fn web() -> WebConfig {
     }
 }
 
-/// Adds a VBR source and its sink to a dumbbell's switches, on and off for `period_ps`, at the full rate while on.
+/// Adds a VBR source and its sink to a dumbbell's switches: on and off for `period_ps` each, at the full rate while on.
 #[allow(dead_code)]
 pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -> Scenario {
     let (rate, delay) = (scenario.links[0].rate_bps, scenario.links[0].delay_ps);
@@ -314,7 +314,7 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
     build.scenario
 }
 
-/// Beside each flow of a dumbbell one that never starts, which makes the wires of its route shared.
+/// Adds to each flow of a dumbbell one that never starts, which makes the wires of its route shared.
 #[allow(dead_code)]
 pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) -> Scenario {
     let mut build = Builder::new(1, 200, policy);
@@ -329,7 +329,7 @@ pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) ->
     build.scenario
 }
 
-/// Three switches in a row; two flows pass both trunks, two more one of them each.
+/// Returns three switches in a row: two flows pass both trunks, and one more flow each passes one.
 #[allow(dead_code)]
 pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &TcpConfig) -> Scenario {
     const RATE: u64 = 155_520_000;
@@ -349,7 +349,7 @@ pub fn parking_lot(seconds: u64, buffer_cells: u64, policy: PolicyConfig, tcp: &
     build.scenario
 }
 
-/// N sources, two switches, N sinks; every link at 155.52 Mbit/s and `delay_ps`.
+/// Returns N sources, two switches and N sinks; every link has 155.52 Mbit/s and `delay_ps`.
 #[allow(dead_code)]
 pub fn dumbbell(
     sources: usize,

@@ -1,11 +1,11 @@
-//! IP paths: the scenarios of cells with packets in their place.
+//! IP paths: scenarios of cells converted to IP packets.
 
 use super::{dumbbell, policy};
 use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, Scenario};
 use longpipe_network::Report;
 use longpipe_tcp::config::TcpConfig;
 
-/// Packets lost, whatever the reason.
+/// Returns the number of lost packets, over all causes.
 pub fn lost(report: &Report) -> u64 {
     let ports = report.packet_ports.iter();
     ports
@@ -13,7 +13,7 @@ pub fn lost(report: &Report) -> u64 {
         .sum()
 }
 
-/// The same scenario with packets in place of cells.
+/// Returns the scenario with IP packets instead of cells.
 pub fn ip(mut scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     scenario.framing = Framing::Ip;
     for link in &mut scenario.links {
@@ -22,7 +22,7 @@ pub fn ip(mut scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     scenario
 }
 
-/// A dumbbell of IP links whose trunk port holds `limit` packets.
+/// Returns a dumbbell of IP links whose trunk port holds `limit` packets.
 pub fn packets(sources: usize, delay: u64, limit: u64, name: &str, seconds: u64, tcp: &TcpConfig) -> Scenario {
     let cells = dumbbell(sources, delay, 1000, policy(name), seconds, tcp);
     ip(cells, BufferUnit::Packets, limit)

@@ -1,4 +1,4 @@
-//! A packet as queues see it.
+//! A packet as queue disciplines see it.
 
 use longpipe_events::Time;
 use longpipe_network::queues::{PortState, QueueDisc, Queued};
@@ -51,14 +51,14 @@ pub fn port(now: Time, room_packets: u64) -> PortState {
     }
 }
 
-/// Enqueues a packet at a port without a limit; returns whether it stays.
+/// Enqueues a packet at a port without a limit. Returns whether it was accepted.
 pub fn enqueue(disc: &mut impl QueueDisc<Packet>, now: Time, packet: Packet) -> bool {
     let mut stays = true;
     disc.enqueue(&port(now, u64::MAX), packet, |_, _| stays = false);
     stays
 }
 
-/// Dequeues a packet from a discipline that drops none at dequeue.
+/// Dequeues a packet from a discipline that does not drop at dequeue.
 pub fn dequeue(disc: &mut impl QueueDisc<Packet>, now: Time) -> Option<Packet> {
     disc.dequeue(now, |packet, _| panic!("{packet:?} was dropped"))
 }

@@ -1,4 +1,4 @@
-//! Random scenarios.
+//! Random scenarios with few parameters.
 
 use super::{tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::scenario::web::WebConfig;
@@ -8,7 +8,7 @@ use longpipe_network::scenario::{
 use longpipe_tcp::config::{AckConfig, RecoveryKind, TcpConfig, TimerConfig};
 use proptest::prelude::*;
 
-/// Every way to recover.
+/// All kinds of loss recovery.
 pub const RECOVERIES: [RecoveryKind; 7] = [
     RecoveryKind::Vanilla,
     RecoveryKind::Tahoe,
@@ -21,14 +21,14 @@ pub const RECOVERIES: [RecoveryKind; 7] = [
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;
 
-/// PROPTEST_CASES where it is set, else `usual`.
+/// Returns PROPTEST_CASES if it is set, otherwise `usual`.
 pub fn cases(usual: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => config.cases,
         None => usual,
     };
-    // Some properties can't use two scenarios in five.
+    // Some properties reject two of five scenarios.
     let max_global_rejects = config.max_global_rejects.max(cases);
     ProptestConfig {
         cases,
@@ -37,7 +37,7 @@ pub fn cases(usual: u32) -> ProptestConfig {
     }
 }
 
-/// Every second flow becomes web traffic.
+/// Turns every second flow into web traffic.
 pub fn with_web(mut scenario: Scenario) -> Scenario {
     for flow in scenario.flows.iter_mut().skip(1).step_by(2) {
         flow.traffic = TrafficConfig::Web(WebConfig {
@@ -50,7 +50,7 @@ pub fn with_web(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// Any buffer policy.
+/// Strategy: a buffer policy.
 pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     (0usize..5, 0.05f64..=1.0, 0.1f64..3.0, any::<bool>()).prop_map(|(kind, threshold, z, keep_last)| match kind {
         0 => PolicyConfig::TailDrop {},
@@ -69,12 +69,12 @@ pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     })
 }
 
-/// Any buffer policy that routers have, too.
+/// Strategy: a buffer policy that routers have.
 fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
     any_policy().prop_map(router_policy)
 }
 
-/// The same, or tail drop where routers have no such policy.
+/// Returns the policy, or tail drop if routers do not have it.
 pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     match policy {
         PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TailDrop {},
@@ -82,7 +82,7 @@ pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     }
 }
 
-/// Any forced losses, mostly none.
+/// Strategy: injected losses, usually none.
 pub fn any_loss() -> impl Strategy<Value = LossConfig> {
     prop_oneof![
         4 => Just(LossConfig::None {}),
@@ -101,7 +101,7 @@ pub fn any_loss() -> impl Strategy<Value = LossConfig> {
     ]
 }
 
-/// A flow that starts before `start`, greedy unless `size` is large.
+/// Adds a flow that starts before `start`, greedy unless `size` is large.
 fn add_flow(build: &mut Builder, route: Vec<usize>, config: TcpConfig, start: u64, size: u64) {
     build.flow(route, config);
     let flow = build.scenario.flows.last_mut().expect("one was added");
@@ -115,7 +115,7 @@ fn add_flow(build: &mut Builder, route: Vec<usize>, config: TcpConfig, start: u6
 }
 
 prop_compose! {
-    /// Flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot.
+    /// Strategy: flows with mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot.
     pub fn any_parking_lot()(
         buffer in 16u64..600,
         policy in any_policy(),
@@ -152,7 +152,7 @@ prop_compose! {
     }
 }
 
-/// A TCP configuration of one of these MSS: window in segments, recovery, delayed ACKs, fine timer.
+/// Strategy: a TCP configuration with one of these MSS: window in segments, recovery, delayed ACKs, fine timer.
 pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
@@ -189,13 +189,14 @@ fn any_mss() -> impl Strategy<Value = u32> {
     prop_oneof![1u32..600, Just(512), Just(1024), Just(9180)]
 }
 
-/// Any tie rule.
+/// Strategy: a tie rule.
 pub fn any_ties() -> impl Strategy<Value = Ties> {
     prop_oneof![1 => Just(Ties::PortOrder), 1 => Just(Ties::Rotating), 2 => Just(Ties::Random)]
 }
 
 prop_compose! {
-    /// Hosts with several flows each over one trunk, mostly at equal rates and delays, so that the engines differ.
+    /// Strategy: hosts with several flows each over one trunk, usually at equal rates and delays, so that the engines
+    /// differ.
     pub fn any_dumbbell()(
         buffer in prop_oneof![200u64..1500, 193u64..260],
         unlimited in prop::bool::weighted(0.05),
@@ -242,7 +243,7 @@ prop_compose! {
     }
 }
 
-/// The same scenario of IP packets, with what routers have in place of what only switches have.
+/// Returns the scenario with IP packets; features of switches only are replaced.
 pub fn as_packets(mut scenario: Scenario) -> Scenario {
     scenario.framing = Framing::Ip;
     if scenario.ties == Ties::Rotating {
@@ -259,7 +260,8 @@ pub fn as_packets(mut scenario: Scenario) -> Scenario {
 }
 
 prop_compose! {
-    /// IP flows of mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot, both ways.
+    /// Strategy: IP flows with mixed segments, windows, timers, ACKs, starts, jitter and rates over a parking lot, in both
+    /// directions.
     pub fn any_parking_lot_of_packets()(
         buffer in prop_oneof![
             4 => (1u64..60).prop_map(|limit| Some(BufferConfig { unit: BufferUnit::Packets, limit })),
@@ -288,7 +290,7 @@ prop_compose! {
         let mut hosts = [[None; 2]; 4];
         for (way, apart, config, start, size) in flows {
             let (enter, leave) = [(0, 2), (0, 1), (1, 2), (2, 0)][way];
-            // Flows of one way share their hosts, or have hosts of their own.
+            // Flows of one direction share their hosts, or have individual ones.
             let [access, exit] = match hosts[way] {
                 [Some(access), Some(exit)] if !apart => [access, exit],
                 _ => {

@@ -1,4 +1,4 @@
-//! Makes a scenario small that fails: drops what it can do without, and makes plain and alike what is left.
+//! Reduces a failing scenario: removes unneeded parts, and simplifies and unifies the others.
 
 use super::kept::Kept;
 use super::{recovery, tcp};
@@ -8,10 +8,10 @@ use longpipe_network::scenario::{
 };
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
-/// Events that a smaller scenario may have.
+/// Maximum number of events of a smaller scenario.
 pub const FEW_EVENTS: u64 = 400_000;
 
-/// The smallest scenario found for which `fails` still holds, after at most so many looks.
+/// Returns the smallest scenario found for which `fails` holds, after at most `looks` attempts.
 pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) -> Kept {
     let mut least = kept.clone();
     let mut left = looks;
@@ -24,7 +24,7 @@ pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) 
                 return least;
             }
             left -= usize::from(valid);
-            // What follows a change that was kept is tried at the same place.
+            // After a change was kept, the next change has the same number.
             if valid && fails(&changed) {
                 (least, better) = (changed, true);
             } else {
@@ -37,12 +37,12 @@ pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) 
     }
 }
 
-/// The scenario with one thing changed; none past the last change.
+/// Returns the scenario with change `number`; None after the last change.
 fn change(kept: &Kept, number: usize) -> Option<Kept> {
     let mut changed = kept.clone();
     let scenario = &mut changed.scenario;
     let mut left = number;
-    // Whether the change is one of the next `count`, and which.
+    // Returns the index of the change if it is one of the next `count`.
     let mut among = |count: usize| {
         let here = (left < count).then_some(left);
         left = left.wrapping_sub(count);
@@ -182,7 +182,7 @@ fn plain_tcp(config: &mut TcpConfig, field: usize) {
     }
 }
 
-/// Leaves out links that no route takes, and nodes without links.
+/// Removes links that no route uses, and nodes without links.
 fn drop_unused(scenario: &mut Scenario) {
     let mut used = vec![false; scenario.links.len()];
     let routes = scenario.flows.iter().flat_map(|flow| [&flow.route, &flow.return_route]);
@@ -215,7 +215,7 @@ fn drop_unused(scenario: &mut Scenario) {
     }
 }
 
-/// The place of each thing among those that are kept.
+/// Returns the new index of each kept item.
 fn kept_places(kept: &[bool]) -> Vec<usize> {
     let places = kept.iter().scan(0, |next, &kept| {
         let place = *next;

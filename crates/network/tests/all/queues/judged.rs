@@ -1,4 +1,4 @@
-//! What judges arrivals: RED and PIE.
+//! Active queue management at enqueue, RED and PIE, against recordings of ns-3.
 
 use super::{column, constant, differ, drawn, expected, packet, rows, Event, MS, RATE};
 use crate::common::queued::Packet;
@@ -10,26 +10,26 @@ use longpipe_network::queues::Backlog;
 use longpipe_network::scenario::{PieConfig, PieDelay, PieRules, QueueUnit, RedConfig, RedGap};
 use std::collections::VecDeque;
 
-/// What judges arrivals, and is looked at after each.
+/// A controller that decides on arrivals, and whose state is recorded after each.
 pub trait Judge {
     fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
     fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
     fn look(&mut self) {}
 }
 
-/// Events of arrivals at a FIFO in which all that are admitted find room, served at 10 Mbit/s.
+/// Returns the events of arrivals at a FIFO with unlimited room, served at 10 Mbit/s.
 fn judged(arrivals: &[Packet], judge: &mut impl Judge) -> Vec<Event> {
     judged_at(arrivals, judge, |_| RATE)
 }
 
-/// The same, where a service has the rate [bit/s] of the time when it begins.
+/// As `judged`, with a rate [bit/s] that depends on the start of each transmission.
 pub fn judged_at(arrivals: &[Packet], judge: &mut impl Judge, rate: impl Fn(Time) -> u64) -> Vec<Event> {
     let mut uniforms = column::<f64>(&rows("uniforms"), 1).into_iter();
     let (mut backlog, mut begins) = (Backlog::default(), VecDeque::<Time>::new());
     let (mut busy_until, mut events) = (None::<Time>, vec![]);
     for &packet in arrivals {
         let now = packet.arrival;
-        // A service that begins at the instant of an arrival does so after it.
+        // A transmission that starts at the time of an arrival starts after it.
         while begins.front().is_some_and(|&begins| begins < now) {
             begins.pop_front();
             backlog.pop();
@@ -98,7 +98,7 @@ fn red(gentle: bool) -> RedConfig {
 fn red_averages_and_drops_what_ns_3_does() {
     let adaptive = RedConfig {
         adaptive: true,
-        // 1 − exp(−1/1250), for 1250 packets a second.
+        // 1 − exp(−1/1250), for 1250 packets per second.
         weight: 0.000_799_680_085_312_878_3,
         ..red(true)
     };
@@ -129,7 +129,7 @@ fn red_averages_and_drops_what_ns_3_does() {
 
 struct WatchedPie {
     pie: Pie,
-    /// Probability after each update that is due, and the next.
+    /// Probabilities after each update, and time of the next update.
     updates: Vec<f64>,
 }
 
@@ -150,7 +150,7 @@ impl Judge for WatchedPie {
     }
 }
 
-/// Arrivals of 1000 bytes at a rate that changes four times within 10 s.
+/// Returns arrivals of 1000 bytes at a rate that changes four times within 10 s.
 fn steps() -> Vec<Packet> {
     let phases = [
         (0, 3_000, 12.0),

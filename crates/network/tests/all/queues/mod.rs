@@ -1,4 +1,4 @@
-//! Queueing disciplines against ns-3's, drop by drop, for the same arrivals and random numbers (`data/queues/README.md`).
+//! Queue disciplines compared with ns-3's, drop by drop, for equal arrivals and random numbers (`data/queues/README.md`).
 
 mod judged;
 mod rfc_8033;
@@ -16,13 +16,13 @@ use std::path::Path;
 
 const RATE: u64 = 10_000_000;
 const MS: u64 = 1_000_000_000;
-/// When the recordings end.
+/// End of the recordings.
 const END: Time = Time(10_500 * MS);
 
-/// An event: what, number of the arrival, when [ns].
+/// An event: its kind, the number of the arrival, and its time [ns].
 type Event = (&'static str, u64, u64);
 
-/// The rows of a table without its head.
+/// Returns the rows of a table without its header.
 fn rows(name: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/queues/{name}.csv.gz"));
     let mut text = String::new();
@@ -55,13 +55,13 @@ fn packet(index: u64, flow: u32, ns: u64, bytes: u64) -> Packet {
     }
 }
 
-/// Packets of 1000 bytes for 10 s, the `i`th at `due(i)` [ns].
+/// Returns packets of 1000 bytes for 10 s, the `i`th at `due(i)` [ns].
 fn regular(due: impl Fn(u64) -> u64) -> Vec<Packet> {
     let all = (0..).map(|i| packet(i, 0, due(i), 1000));
     all.take_while(|packet| packet.arrival < Time(10_000 * MS)).collect()
 }
 
-/// 12 Mbit/s of 1000 bytes each, for 10 s.
+/// Returns packets of 1000 bytes at 12 Mbit/s for 10 s.
 fn constant() -> Vec<Packet> {
     regular(|i| i * 8_000_000 / 12)
 }
@@ -76,7 +76,7 @@ fn drawn() -> Vec<Packet> {
         .collect()
 }
 
-/// Three flows that want different shares.
+/// Returns the packets of three flows with different rates.
 fn three() -> Vec<Packet> {
     let flows = [
         (0, 1_000_000, 1000),
@@ -95,8 +95,8 @@ fn three() -> Vec<Packet> {
         .collect()
 }
 
-/// Serves `arrivals` with one server and a buffer of `room` packets. Returns the events, and each departed packet with the start of its
-/// service.
+/// Serves `arrivals` with one server and a buffer of `room` packets. Returns the events, and each departed packet with the
+/// start of its transmission.
 fn serve(arrivals: &[Packet], room: u64, queue: &mut impl QueueDisc<Packet>) -> (Vec<Event>, Vec<(Packet, Time)>) {
     let (mut events, mut left, mut busy_until) = (vec![], vec![], None::<Time>);
     let mut arrivals = arrivals.iter().copied().peekable();
@@ -155,7 +155,7 @@ fn codel_drops_and_marks_what_ns_3_does() {
     for (name, arrivals, ecn) in [
         ("codel-c12", constant(), false),
         ("codel-ecn-c12", constant(), true),
-        // Sojourn times here end just below the target.
+        // At this spacing the sojourn times are just below the target.
         ("codel-c10.5", regular(|i| i * 761_904), false),
         ("codel-lcg", drawn(), false),
     ] {
@@ -164,11 +164,11 @@ fn codel_drops_and_marks_what_ns_3_does() {
     }
 }
 
-/// RFC 8289 section 5: the nth drop of one state comes interval/√n after the one before.
+/// RFC 8289 section 5: the nth drop of a dropping state follows interval/√n after the previous one.
 #[test]
 fn codel_with_roots_drops_at_the_instants_of_its_law() {
     let events = codel(&constant(), &codel_config(CodelArithmetic::Exact, false));
-    // The first service that begins 100 ms after one whose packet had waited for 5 ms: 5 ms of backlog take 30 ms to build up.
+    // The first departure at least 100 ms after a packet that waited 5 ms: a backlog of 5 ms takes 30 ms to build up.
     let first = events[0].2;
     assert!((130_400_000..132_000_000).contains(&first), "{first}");
     let (mut due, service) = (first as f64, 800_000.0);
@@ -177,13 +177,13 @@ fn codel_with_roots_drops_at_the_instants_of_its_law() {
         let late = event.2 as f64 - due;
         assert!((-1.0..=service).contains(&late), "drop {n}: {late} ns late");
     }
-    // Linux's step towards the root makes .1 to .3 % of a difference.
+    // Linux's approximation of the square root differs by .1 to .3 %.
     let linux = codel(&constant(), &codel_config(CodelArithmetic::Linux, false));
     let ratio = events.len() as f64 / linux.len() as f64;
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 
-/// When the only flow of an FQ-CoDel queue loses packets at the head [ms], if the limit costs it 8 packets after 110 ms.
+/// Returns the times of head drops [ms] of an FQ-CoDel queue with one flow, which loses 8 packets to the limit after 110 ms.
 fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     let config = FqCodelConfig {
         target_ps: 5 * MS,
@@ -209,7 +209,7 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
         }
         let left = queue.dequeue(Time(ms * MS), |_, _| drops.push(ms));
         assert!(left.is_some());
-        // The queue stays as long as it is, and each packet waits for too long.
+        // The queue length is constant, and the sojourn time of each packet is above the target.
         while queue.backlog().0 < 16 {
             let arrival = 1_000_000 * ms.saturating_sub(10);
             enqueue(&mut queue, packet(0, 0, arrival, 1000));
@@ -218,11 +218,12 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     drops
 }
 
-/// Linux 6.1's `fq_codel_drop` adds what it drops to the flow's `cvars.count`, and the `n`th drop is followed by interval/√n.
+/// Linux 6.1's `fq_codel_drop` adds the dropped packets to the flow's `cvars.count`, and the `n`th drop is followed by
+/// interval/√n.
 #[test]
 fn fq_codel_of_linux_counts_what_it_drops_at_the_limit() {
     for (rules, counted) in [(FqCodelRules::Rfc8290, 0), (FqCodelRules::Linux, 8)] {
-        // 5 ms after the beginning the first packet has waited for too long, and 100 ms later it is dropped.
+        // The sojourn time exceeds the target after 5 ms, and the first drop follows 100 ms later.
         let mut expected = vec![105];
         let mut due = 205.0;
         for count in 2 + counted.. {

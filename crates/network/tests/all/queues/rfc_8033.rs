@@ -1,4 +1,5 @@
-//! PIE beside RFC 8033's rules written a second time: in seconds, departure by departure, with its estimate of departures.
+//! PIE compared with an independent implementation of RFC 8033: in seconds, departure by departure, with its departure-rate
+//! estimator.
 
 use super::judged::{judged_at, Judge};
 use super::{constant, differ, drawn, MS, RATE};
@@ -14,7 +15,7 @@ const UPDATE: f64 = 0.015;
 const MAX_BURST: f64 = 0.150;
 const DQ_THRESHOLD: f64 = 16_384.0;
 
-/// The variables of appendix A.
+/// The variables of RFC 8033 appendix A.
 #[derive(Default)]
 struct Rfc {
     drop_prob: f64,
@@ -26,11 +27,11 @@ struct Rfc {
     measurement_start: f64,
     dq_count: f64,
     avg_dq_time: f64,
-    /// Updates so far.
+    /// Number of updates.
     updates: u64,
-    /// When services begin, and of how many bytes.
+    /// Waiting packets: start of transmission and length [byte].
     queue: VecDeque<(Time, f64)>,
-    /// Probability after each update.
+    /// Probabilities after each update.
     probabilities: Vec<f64>,
 }
 
@@ -122,7 +123,7 @@ impl Rfc {
         goes
     }
 
-    /// What happens before an arrival: departures and updates in their order.
+    /// Processes departures and updates before an arrival, in order.
     fn pass(&mut self, now: Time) {
         loop {
             let update = Time(15 * MS * (self.updates + 1));
@@ -166,7 +167,7 @@ struct Watched {
 impl Judge for Watched {
     fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         loop {
-            // Just after the update that is due.
+            // Just after the next update.
             let due = Time(15 * MS * (self.probabilities.len() as u64 + 1) + 1);
             if due > arrival.now {
                 return self.pie.judge(arrival, draw);
@@ -181,7 +182,8 @@ impl Judge for Watched {
     }
 }
 
-/// Half a second at 10 Mbit/s, half a second at 4: what a mean of rates and one of times see differently.
+/// Returns the rate: half a second at 10 Mbit/s alternating with half a second at 4 Mbit/s. An average of rates and an
+/// average of times differ there.
 fn alternating(begins: Time) -> u64 {
     if (begins.0 / (500 * MS)).is_multiple_of(2) {
         RATE

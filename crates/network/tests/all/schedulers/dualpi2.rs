@@ -1,4 +1,4 @@
-//! DualPI2 against RFC 9332's pseudocode, step by step.
+//! DualPI2 compared step by step with the pseudocode of RFC 9332.
 
 use super::packet;
 use crate::common::kept::Kept;
@@ -11,7 +11,7 @@ use longpipe_network::scenario::{DualPi2Config, Engine, LowLatencyMarking, Scena
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// What RFC 9332 appendix A says in its own order and names, in floating-point seconds.
+/// The pseudocode of RFC 9332 appendix A, in its order and with its names, in floating-point seconds.
 struct Pseudocode {
     lq: VecDeque<Packet>,
     cq: VecDeque<Packet>,
@@ -47,7 +47,7 @@ impl Pseudocode {
         }
     }
 
-    /// What leaves, and what was dropped before it.
+    /// Returns the packet to transmit, and the packets dropped before it.
     fn dequeue(&mut self, now: f64) -> (Option<Packet>, Vec<Packet>) {
         self.update(now);
         let mut dropped = vec![];
@@ -104,7 +104,8 @@ fn dualpi2() -> DualPi2Config {
     }
 }
 
-/// Packets at random instants at several loads, over a line that takes 1.2 ms for each: the same go, are marked and are dropped.
+/// Packets at random times and several loads, over a link that takes 1.2 ms per packet: the same packets depart, are marked
+/// and are dropped.
 #[test]
 fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
     for (load, low_share, capable_share) in [(0.9, 0.5, 0.0), (1.02, 0.5, 0.5), (1.1, 0.2, 0.0), (1.5, 0.7, 1.0)] {
@@ -129,7 +130,7 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
                 assert_eq!((left, &dropped), (their, &their_dropped), "at {free} ps, load {load}");
                 let (base, classic, coupled) = ours.probabilities();
                 assert!((base - theirs.p).abs() < 1e-9, "{base} {}", theirs.p);
-                // The coupling: p_C = (p_CL/2)².
+                // The coupling of RFC 9332: p_C = (p_CL/2)².
                 assert!((classic - (coupled / 2.0).powi(2)).abs() < 1e-12 || base > 0.5);
                 let Some(packet) = left else { break };
                 seen[usize::from(packet.low_latency)] += u64::from(packet.marked);
@@ -163,8 +164,8 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
     }
 }
 
-/// A step at 0 s marks every packet of low latency, also where none ever waits, but for the first: `recur` returns true once its
-/// count is above 1 (RFC 9332 appendix A.1).
+/// A step threshold of 0 s marks every packet of the low-latency queue, even if none ever waits, except for the first:
+/// `recur` returns true once its count exceeds 1 (RFC 9332 appendix A.1).
 #[test]
 fn a_step_at_zero_marks_packets_that_never_wait() {
     let path = "tests/regressions/dualpi2_without_queue.json";

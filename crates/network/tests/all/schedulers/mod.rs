@@ -1,4 +1,4 @@
-//! Ports that choose between queues, against arithmetic: shares to the quantum, priorities to a packet.
+//! Schedulers compared with arithmetic: shares to within a quantum, priorities to within a packet.
 
 mod dualpi2;
 
@@ -27,7 +27,7 @@ fn packet(flow: u32, bytes: u64) -> Packet {
     }
 }
 
-/// After n turns each of three queues that never empty has sent n Q bytes, rounded down to whole packets of its own
+/// After n turns, each of three queues that never empty has sent n Q bytes, rounded down to whole packets of its length
 /// (Shreedhar and Varghese 1996, section 4).
 #[test]
 fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
@@ -39,7 +39,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
         }
         let mut sent = [0u64; 3];
         for turn in 1..50 {
-            // What this turn lets each send, one flow after the other.
+            // Number of packets that each flow sends in this turn.
             for (flow, &length) in (0..).zip(&lengths) {
                 let due = turn * quantum / length;
                 while sent[flow as usize] < due {
@@ -52,7 +52,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
     }
 }
 
-/// A queue that empties keeps nothing of its turn.
+/// A queue that empties loses its deficit.
 #[test]
 fn a_queue_that_empties_loses_its_deficit() {
     let mut queues = RoundRobin::new([1000; 2], Spread::Apart);
@@ -60,14 +60,14 @@ fn a_queue_that_empties_loses_its_deficit() {
     assert_eq!(dequeue(&mut queues, Time(0)).map(|one| one.flow), Some(0));
     (0..2).for_each(|_| assert!(enqueue(&mut queues, Time(0), packet(0, 600))));
     enqueue(&mut queues, Time(0), packet(1, 600));
-    // 900 bytes that were left would let both go at once.
+    // With the remaining 900 bytes both packets would leave at once.
     let order: Vec<u32> = std::iter::from_fn(|| dequeue(&mut queues, Time(0)))
         .map(|one| one.flow)
         .collect();
     assert_eq!(order, [0, 1, 0]);
 }
 
-/// Flows of datagrams with rates [bit/s], payloads and classes over a trunk of 10 Mbit/s with this policy.
+/// Returns flows of datagrams with these rates [bit/s], payloads and classes, over a trunk of 10 Mbit/s with this policy.
 fn scenario(flows: &[(u64, u32, u32)], policy: PolicyConfig, buffer: u64, seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let mut scenario = packets(flows.len(), DELAY, 1_000, "tail-drop", seconds, &tcp);
@@ -94,7 +94,7 @@ fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Bytes of IP packets that came of each flow.
+/// Returns the received bytes of IP packets, by flow.
 fn came(report: &Report) -> Vec<f64> {
     let bytes = |row: &longpipe_network::report::flows::DatagramReport| row.received_bytes + 28 * row.received;
     report.datagrams.iter().map(|row| bytes(row) as f64).collect()
@@ -108,11 +108,11 @@ fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
     });
     let report = both(&scenario(&[(9_000_000, 972, 0), (20_000_000, 172, 0)], drr, 100, 10));
     let [long, short] = came(&report)[..] else { panic!() };
-    // Both wait all the time but for the first packets.
+    // Both flows are backlogged except for the first packets.
     assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
 }
 
-/// As Linux has it: 2 and 10 packets of Ethernet, 100 packets of a flow, 40 ms.
+/// Linux's defaults: quanta of 2 and 10 Ethernet packets, 100 packets per flow, 40 ms.
 fn fq() -> FqConfig {
     FqConfig {
         quantum_bytes: 3028,
@@ -122,8 +122,8 @@ fn fq() -> FqConfig {
     }
 }
 
-/// A flow that begins sends until its credit of 15 140 bytes is used, 16 packets of 1000, while others wait; then each has a turn of
-/// 3028 and what it overdrew less.
+/// A new flow sends 16 packets of 1000 bytes, until its credit of 15 140 bytes is used up, while others wait. Its later
+/// turns have 3028 bytes, minus the overdraft.
 #[test]
 fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
     let mut queues = Fq::new(&fq(), 2);
@@ -136,15 +136,15 @@ fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
             .map(|one| one.flow)
             .collect()
     };
-    // 16 packets overdraw the first credit by 860, and its flow becomes an old one.
+    // 16 packets overdraw the first credit by 860 bytes, and the flow moves to the old flows.
     assert_eq!(order(&mut queues, 17), [0; 17]);
     for _ in 0..40 {
         assert!(enqueue(&mut queues, Time(0), packet(1, 1000)));
     }
-    // The new one has its 16; the old one had sent 1 of the 2168 that it had.
+    // The new flow sends its 16 packets; the old flow had sent 1 packet of its credit of 2168.
     let mut expected = vec![1; 16];
     expected.extend([0, 0]);
-    // 2168 - 3000 is -832 and so on: 3, 3, 3, 3, ... of 3028 in the long run.
+    // The credit continues with 2168 - 3000 = -832 and so on: in the long run 3028 bytes per turn.
     assert_eq!(order(&mut queues, 18), expected);
     let rest = order(&mut queues, 36);
     let ones = rest.iter().filter(|&&flow| flow == 1).count();
@@ -160,7 +160,8 @@ fn fq_takes_no_more_than_its_limit_of_a_flow() {
     assert_eq!(queues.backlog(), (4, 4000));
 }
 
-/// Overloads of two lengths have the same bytes to a turn, and a slow flow waits for a turn of each at the most.
+/// Two overloading flows with different packet lengths get equal bytes per turn, and a slow flow waits for at most a turn of
+/// each.
 #[test]
 fn fq_shares_a_trunk_to_a_turn() {
     let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
@@ -168,10 +169,10 @@ fn fq_shares_a_trunk_to_a_turn() {
     let [long, short, slow] = came(&report)[..] else {
         panic!()
     };
-    // What came first had the first credit.
+    // The flow that arrived first had the first credit.
     assert!((long - short).abs() < 15_140.0 + 3.0 * 3028.0, "{long} {short}");
     assert_eq!(report.datagrams[2].lost, 0);
-    // Two turns with a packet more each last 6.5 ms.
+    // Two turns, each with one packet more, take 6.5 ms.
     let (least, most) = report.datagrams[2].delays.extremes();
     assert!(most - least < 0.0066 + 0.015, "{least} {most} {slow}");
 }
@@ -212,17 +213,17 @@ fn a_hash_that_changes_parts_flows_that_met() {
         most / least
     };
     let (fixed, moving) = (spread(None), spread(Some(SECOND)));
-    // Of eight flows in eight queues some share one, and get half.
+    // Some of eight flows share one of eight queues, and get half.
     assert!(fixed > 1.9 && moving < 1.5, "{fixed} {moving}");
 }
 
-/// The first class waits for one packet in service at the most; the second has what is left, to a packet.
+/// The first class waits for at most one packet in transmission; the second gets the remaining capacity, to within a packet.
 #[test]
 fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
     let strict = PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 2 });
     let report = both(&scenario(&[(4_000_000, 472, 0), (20_000_000, 1222, 1)], strict, 20, 10));
     let first = &report.datagrams[0];
-    // 500 bytes last .4 ms on the trunk and 4 us elsewhere; 1250 of the other class 1 ms.
+    // 500 bytes take .4 ms on the trunk and 4 us on other links; 1250 bytes of the other class take 1 ms.
     let unloaded = 0.030_408;
     let (least, most) = first.delays.extremes();
     assert!(
@@ -230,7 +231,7 @@ fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
         "{least} {most}"
     );
     let [first, second] = came(&report)[..] else { panic!() };
-    // A second sends 1.25 MB; the last 30 ms and the first of each are under way.
+    // The trunk carries 1.25 MB per second; data of the last 30 ms, and the first packet of each flow, are in flight.
     let rest = 12_500_000.0 - first * (10.0 / 9.97);
     assert!((second / rest - 1.0).abs() < 0.006, "{second} {rest}");
 }
@@ -248,7 +249,7 @@ fn weights_share_to_a_turn() {
         .zip([5.0, 2.0, 1.0])
         .map(|(bytes, weight)| bytes / weight)
         .collect();
-    // A turn, and what came before all of them waited.
+    // One turn, and the packets that arrived before all queues were backlogged.
     assert!(
         parts.iter().all(|part| (part - parts[0]).abs() < 3.0 * 1514.0),
         "{parts:?}"
@@ -269,17 +270,18 @@ fn more_classes_than_a_port_has_are_refused_in_one_line() {
     );
 }
 
-/// RFC 3449 section 2: over a return link of 10 kbit/s an ACK of 40 bytes lasts 32 ms, in which 10 Mbit/s carry 26.7 packets of 1500
-/// bytes. Without a filter each ACK lets one go; with it no more than one waits, and it stands for all.
+/// RFC 3449 section 2: over a return link of 10 kbit/s an ACK of 40 bytes takes 32 ms, in which a link of 10 Mbit/s carries
+/// 26.7 packets of 1500 bytes. Without a filter each ACK releases one packet; with a filter at most one ACK waits, and it
+/// covers all earlier ones.
 #[test]
 fn filtered_acks_fill_a_link_that_a_slow_return_link_would_hold_back() {
     let throughput = |policy: PolicyConfig| {
         let mut config = tcp(RecoveryKind::Reno, 300_000);
         config.mss_bytes = 1460;
-        // Few ACKs open the window by few segments, unless bytes are counted (RFC 3449 section 5.3.1).
+        // With few ACKs the window opens slowly, unless bytes are counted (RFC 3449 section 5.3.1).
         config.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: true });
         let mut scenario = packets(1, DELAY, 100, "tail-drop", 60, &config);
-        // Room for the window, so that nothing is lost but ACKs.
+        // The buffer holds a whole window, so that only ACKs are lost.
         scenario = ip(scenario, BufferUnit::Packets, 1000);
         let [trunk, back] = [scenario.flows[0].route[1], scenario.flows[0].return_route[1]];
         scenario.links.iter_mut().for_each(|link| link.rate_bps = 1_000_000_000);
@@ -291,12 +293,12 @@ fn filtered_acks_fill_a_link_that_a_slow_return_link_would_hold_back() {
     };
     let (plain, _) = throughput(PolicyConfig::TailDrop {});
     let (filtered, port) = throughput(PolicyConfig::AckFilter {});
-    // The link is full, 1460/1500 of 10 Mbit/s, once the window is open.
+    // The link is fully used, 1460/1500 of 10 Mbit/s, once the window is open.
     assert!(filtered > 0.95 * 9.733e6, "{filtered}");
-    // An ACK each 32 ms lets 1460 bytes go, and at the end a window is under way.
+    // An ACK every 32 ms releases 1460 bytes, and at the end a window is in flight.
     let slow = 1460.0 * 8.0 / 0.032;
     assert!(plain > slow && plain < slow + 8.0 * 300_000.0 / 60.0, "{plain}");
-    // One is in service, one waits and stands for all.
+    // One ACK is in transmission, and one waits, which covers all earlier ones.
     assert!(port.peak_packets == 2 && port.lost_overflow == 0, "{port:?}");
     assert!((port.packets_out as f64 - 60.0 / 0.032).abs() < 20.0, "{port:?}");
 }

@@ -1,4 +1,4 @@
-//! The largest values that the checks accept, here and there.
+//! Some values at the maximum that the checks accept.
 
 use crate::common::SECOND;
 use longpipe_network::scenario::web::WebConfig;
@@ -6,18 +6,18 @@ use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario,
 use longpipe_tcp::config::{AckConfig, CongestionConfig, TimerConfig};
 use proptest::prelude::*;
 
-/// Which value, and of which flow, link or node.
+/// Number of the value, and index of the flow, link or node.
 pub type Extreme = (usize, usize);
 
 /// Number of values.
 const KINDS: usize = 18;
 
-/// One value or a few.
+/// Strategy: one value, or a few.
 pub fn any_extremes() -> impl Strategy<Value = Vec<Extreme>> {
     prop::collection::vec((0..KINDS, 0usize..60), 1..4)
 }
 
-/// Sets a value to its largest; the run stays as long as it is.
+/// Sets a value to its maximum, without changing the length of the run.
 pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
     let flow = index % scenario.flows.len();
     let host = scenario.links[scenario.flows[flow].route[0]].from;

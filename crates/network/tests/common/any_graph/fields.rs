@@ -1,6 +1,6 @@
-//! Any numeric field of a part of a scenario at zero, at the smallest or at the largest value that the checks accept.
+//! Numeric fields of a scenario at zero, or at the minimum or maximum that the checks accept.
 //!
-//! Fields are found in the scenario's JSON, and bounds by asking the checks, so that a field that is new takes part, too.
+//! Fields are found in the scenario's JSON, and bounds by calling the checks, so that new fields are included automatically.
 
 use super::work;
 use crate::common::SECOND;
@@ -10,24 +10,24 @@ use longpipe_network::scenario::{PolicyConfig, Scenario};
 use proptest::prelude::*;
 use serde_json::{Number, Value};
 
-/// Packets or cells that pass links afterwards, at most.
+/// Maximum number of packets or cells that pass links after the change.
 const MOST_WORK: u64 = 60_000;
-/// Updates of a controller's probability in one run, at most.
+/// Maximum number of a controller's updates in one run.
 const MOST_UPDATES: u64 = 200_000;
-/// The parts of a scenario, and those of their fields that name other parts.
+/// Names of a scenario's parts, and names of fields that refer to other parts.
 const PARTS: [&str; 4] = ["links", "flows", "nodes", "vbr"];
 const NAMES: [&str; 5] = ["from", "to", "route", "return_route", "flow"];
 
-/// The end of a field's range.
+/// An end of a field's range.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Least,
-    /// One, or the smallest number above zero.
+    /// 1, or the smallest positive number.
     LeastPositive,
     Largest,
 }
 
-/// Which field, and which end of its range.
+/// A field, and an end of its range.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDraft {
     part: usize,
@@ -35,7 +35,7 @@ pub struct FieldDraft {
     end: End,
 }
 
-/// No field in most scenarios, or a few.
+/// Strategy: usually no field, otherwise a few.
 pub fn any_fields() -> impl Strategy<Value = Vec<FieldDraft>> {
     let part = prop_oneof![4 => Just(0usize), 4 => Just(1), 1 => Just(2), 1 => Just(3)];
     let end = prop_oneof![3 => Just(End::Least), 1 => Just(End::LeastPositive), 2 => Just(End::Largest)];
@@ -43,7 +43,7 @@ pub fn any_fields() -> impl Strategy<Value = Vec<FieldDraft>> {
     prop_oneof![3 => Just(vec![]), 2 => prop::collection::vec(draft, 1..5)]
 }
 
-/// Sets the fields, and shortens the run where it would else move too much.
+/// Sets the fields, and shortens the run if it would move too much.
 pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     for draft in drafts {
         let value = serde_json::to_value(&*scenario).expect("a scenario is plain data");
@@ -61,7 +61,7 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
         return;
     }
     for source in &mut scenario.vbr {
-        // Bursts of one cell each that come closer than cells would be all that is simulated.
+        // Bursts of one cell at shorter intervals would dominate the run.
         let cell_ps = CELL_BITS * SECOND / source.peak_bps;
         source.off_ps = source.off_ps.max(cell_ps.saturating_sub(source.on_ps));
     }
@@ -77,7 +77,7 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     scenario.duration_ps = scenario.duration_ps.min(most);
 }
 
-/// Collects the JSON pointers of all numbers that name no other part.
+/// Collects the JSON pointers of all numbers that do not refer to other parts.
 fn find_numbers(value: &Value, at: &str, found: &mut Vec<String>) {
     match value {
         Value::Number(_) => found.push(at.to_owned()),
@@ -93,10 +93,10 @@ fn find_numbers(value: &Value, at: &str, found: &mut Vec<String>) {
     }
 }
 
-/// The scenario with a field at an end of what the checks accept; none where its value is no number from zero on.
+/// Returns the scenario with a field at an end of its accepted range; None if its value is not a nonnegative number.
 fn at_end(mut value: Value, field: &str, end: End) -> Option<Scenario> {
     let number = value.pointer(field)?.as_number()?.clone();
-    // Floating-point numbers from zero on are in the order of their bits.
+    // The bit patterns of nonnegative floating-point numbers are in numerical order.
     let (is_float, mut inside) = match number.as_u64() {
         Some(number) => (false, number),
         None => (

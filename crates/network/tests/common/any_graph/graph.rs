@@ -1,4 +1,4 @@
-//! Any graph: a tree of switches, further links that close cycles or run in parallel, hosts with one or several links.
+//! Random graphs: a tree of switches, further links that close cycles or are parallel, and hosts with one or several links.
 
 use super::pace::{any_delay, any_rate, delay_ps, rate_bps, DelayDraft, Pace, RateDraft};
 use super::ports::plain_link;
@@ -6,29 +6,29 @@ use crate::common::SECOND;
 use longpipe_network::scenario::{LinkConfig, NodeConfig, NodeKind, Scenario};
 use proptest::prelude::*;
 
-/// A link in both directions; numbers point into the pools of rates and delays.
+/// A link in both directions; the numbers are indices into the pools of rates and delays.
 #[derive(Clone, Debug)]
 pub struct LinkDraft {
     rate: usize,
     delay: usize,
-    /// Rate and delay of the way back where they differ.
+    /// Rate and delay of the reverse direction, if they differ.
     back: Option<(usize, usize)>,
 }
 
-/// A host's links to switches, and send jitter.
+/// Links of a host to switches, and its send jitter.
 type HostDraft = (Vec<(usize, LinkDraft)>, Option<u16>);
 
-/// Numbers in place of nodes, taken modulo how many there are.
+/// A graph with numbers in place of nodes, to be taken modulo the number of nodes.
 #[derive(Clone, Debug)]
 pub struct GraphDraft {
     rates: Vec<RateDraft>,
     delays: Vec<DelayDraft>,
-    /// The switches after the first one: an earlier switch and the link to it.
+    /// The switches after the first: an earlier switch, and the link to it.
     switches: Vec<(usize, LinkDraft)>,
-    /// Further links between switches, and whether they have no way back.
+    /// Further links between switches, and whether they are one-way.
     more_links: Vec<(usize, usize, LinkDraft, bool)>,
     hosts: Vec<HostDraft>,
-    /// Links from host to host.
+    /// Links between hosts.
     direct: Vec<(usize, usize, LinkDraft)>,
 }
 
@@ -42,19 +42,19 @@ pub struct Graph {
     pools: (Vec<u64>, Vec<u64>),
 }
 
-/// Mostly one rate and delay, so that cells meet at one instant; `usual` is its place in the pool.
+/// Strategy: a link, usually with the rate and delay at index `usual`, so that cells meet simultaneously.
 fn any_link(usual: usize) -> impl Strategy<Value = LinkDraft> {
     let choice = move || prop_oneof![2 => Just(usual), 1 => 0usize..4];
     let back = prop_oneof![9 => Just(None), 1 => (choice(), choice()).prop_map(Some)];
     (choice(), choice(), back).prop_map(|(rate, delay, back)| LinkDraft { rate, delay, back })
 }
 
-/// A link between switches, of the same kind as those of hosts, or of the next kind in the pools.
+/// Strategy: a link between switches, of the same kind as those of hosts or of the next kind in the pools.
 fn any_trunk() -> impl Strategy<Value = LinkDraft> {
     prop_oneof![any_link(0), any_link(1)]
 }
 
-/// One for all, or some to choose from.
+/// Strategy: one value for all, or some to choose from.
 fn pool<T: std::fmt::Debug>(any: impl Strategy<Value = T> + Clone) -> impl Strategy<Value = Vec<T>> {
     prop_oneof![
         3 => prop::collection::vec(any.clone(), 1),
@@ -62,7 +62,7 @@ fn pool<T: std::fmt::Debug>(any: impl Strategy<Value = T> + Clone) -> impl Strat
     ]
 }
 
-/// Any graph of one to five switches and two to seven hosts.
+/// Strategy: a graph of one to five switches and two to seven hosts.
 pub fn any_graph() -> impl Strategy<Value = GraphDraft> {
     let number = || 0usize..60;
     let links_of_host = || {
@@ -106,12 +106,12 @@ pub fn any_graph() -> impl Strategy<Value = GraphDraft> {
 }
 
 impl GraphDraft {
-    /// Rate that most links have.
+    /// Returns the rate of most links.
     pub fn base_bps(&self) -> u64 {
         rate_bps(&self.rates[0], 0)
     }
 
-    /// Nodes and links, with unlimited ports.
+    /// Builds nodes and links, with unlimited ports.
     pub fn build(&self, pace: Pace) -> Graph {
         let base = self.base_bps();
         let mut graph = Graph {
@@ -155,7 +155,7 @@ impl GraphDraft {
 }
 
 impl Graph {
-    /// That of a scenario, to find ways in.
+    /// Returns the graph of a scenario, for finding routes.
     pub fn of(scenario: &Scenario) -> Graph {
         Graph {
             nodes: scenario.nodes.clone(),
@@ -166,7 +166,7 @@ impl Graph {
         }
     }
 
-    /// Adds a node and gives its number.
+    /// Adds a node. Returns its number.
     pub fn node(&mut self, kind: NodeKind, send_jitter_ps: u64) -> usize {
         let letter = if kind == NodeKind::Host { 'h' } else { 's' };
         let name = format!("{letter}{}", self.nodes.len());
@@ -178,7 +178,7 @@ impl Graph {
         self.nodes.len() - 1
     }
 
-    /// Adds a link at the first rate and delay, and its way back; gives its number.
+    /// Adds a link at the first rate and delay, and its reverse. Returns the link's number.
     pub fn plain_link(&mut self, from: usize, to: usize) -> usize {
         let plain = LinkDraft {
             rate: 0,

@@ -1,4 +1,4 @@
-//! Any link that moves: rates, opportunities, delays, outages and orders, in proportion to the run.
+//! Random time-varying links: rates, opportunities, delays, outages and orders, in proportion to the run.
 
 use super::{any_scenario, pace::part};
 use crate::common::SECOND;
@@ -9,10 +9,10 @@ use longpipe_network::scenario::motion::{
 use longpipe_network::scenario::{Framing, LinkConfig, LossConfig, PolicyConfig, Scenario};
 use proptest::prelude::*;
 
-/// A series: shares of the run, and shares of a value.
+/// A series: times as fractions of the run, and values as fractions of a maximum.
 type Series = Vec<(u16, u16)>;
 
-/// What a line sends when.
+/// Rate of a link over time.
 #[derive(Clone, Debug)]
 enum ServiceDraft {
     Stands,
@@ -20,7 +20,7 @@ enum ServiceDraft {
     Opportunities(Vec<u16>, u64, u64),
 }
 
-/// A link that moves; numbers are shares.
+/// A time-varying link; the numbers are fractions.
 #[derive(Clone, Debug)]
 pub struct MotionDraft {
     service: ServiceDraft,
@@ -33,7 +33,7 @@ fn any_series() -> impl Strategy<Value = Series> {
     prop::collection::vec((any::<u16>(), prop_oneof![2 => Just(0u16), 5 => any::<u16>()]), 1..7)
 }
 
-/// Any motion of one link.
+/// Strategy: the variation of one link.
 fn any_motion() -> impl Strategy<Value = MotionDraft> {
     let service = prop_oneof![
         4 => Just(ServiceDraft::Stands),
@@ -54,12 +54,12 @@ fn any_motion() -> impl Strategy<Value = MotionDraft> {
     })
 }
 
-/// Any links that move, by number.
+/// Strategy: variations of some links, by number.
 pub fn any_motions() -> impl Strategy<Value = Vec<(usize, MotionDraft)>> {
     prop::collection::vec((0usize..60, any_motion()), 1..5)
 }
 
-/// Any scenario with links of this kind, some of which move.
+/// Strategy: a scenario with links of this framing, some of which are time-varying.
 pub fn any_that_moves(framing: Framing) -> impl Strategy<Value = Scenario> {
     (any_scenario(framing), any_motions()).prop_map(|(mut scenario, motions)| {
         set(&mut scenario, &motions);
@@ -67,7 +67,7 @@ pub fn any_that_moves(framing: Framing) -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Lets links of a scenario move.
+/// Makes links of a scenario time-varying.
 pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
     let (links, duration) = (scenario.links.len(), scenario.duration_ps);
     for (number, draft) in motions {
@@ -97,7 +97,7 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, MotionDraft)]) {
 
 impl MotionDraft {
     fn build(&self, link: &LinkConfig, duration: u64) -> MotionConfig {
-        // Beyond the end of the run, too, but such that a cycle ends within 100 days.
+        // Times may exceed the end of the run, but a cycle must end within 100 days.
         let latest = duration
             .saturating_mul(2)
             .min(100 * 86_400 * SECOND - 1 - duration / 50);

@@ -1,23 +1,23 @@
-//! Times and rates in proportion to each other: delays, timers and starts count packet times of the usual link.
+//! Times and rates in proportion to each other: delays, timers and starts are multiples of packet times on most links.
 
 use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::Framing;
 use proptest::prelude::*;
 
-/// The scale of a scenario's times.
+/// Time scale of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Time that a cell, or a packet of usual length, takes on most links [ps].
+    /// Transmission time of a cell, or of a packet of usual length, on most links [ps].
     pub unit_ps: u64,
-    /// Time that all cells of a packet take [ps].
+    /// Transmission time of all cells of a packet [ps].
     packet_ps: u64,
 }
 
-/// A length of time: packets, and a share of one.
+/// A time in packet times: whole number and fraction.
 pub type Packets = (u64, u16);
 
-/// Any time of up to so many packets, mostly a whole number of them.
+/// Strategy: a time of up to `most` packet times, usually a whole number.
 pub fn any_packets(most: u64) -> impl Strategy<Value = Packets> {
     prop_oneof![
         2 => (1..most, Just(0)),
@@ -26,7 +26,7 @@ pub fn any_packets(most: u64) -> impl Strategy<Value = Packets> {
 }
 
 impl Pace {
-    /// Of a cell, or a packet of this many bytes, at this rate.
+    /// Creates the scale for cells, or for packets of this length, at this rate.
     pub fn new(framing: Framing, packet_bytes: u32, rate_bps: u64) -> Pace {
         let (bits, cells) = match framing {
             Framing::Aal5 => (CELL_BITS, u64::from(frame_cells(packet_bytes))),
@@ -39,28 +39,28 @@ impl Pace {
         }
     }
 
-    /// So many units.
+    /// Returns `count` units [ps].
     pub fn units(self, count: u64) -> u64 {
         self.unit_ps.saturating_mul(count)
     }
 
-    /// A share of so many units, at least a picosecond.
+    /// Returns a fraction of `of` units, at least a picosecond.
     pub fn share(self, share: u16, of: u64) -> u64 {
         part(self.units(of), share).max(1)
     }
 
-    /// So many packets.
+    /// Returns a number of packet times [ps].
     pub fn packets(self, (count, share): Packets) -> u64 {
         self.packet_ps.saturating_mul(count) + part(self.packet_ps, share)
     }
 }
 
-/// A share, in parts of 65 536, of the whole.
+/// Returns a fraction of the whole, in units of 1/65 536.
 pub fn part(whole: u64, share: u16) -> u64 {
     ((u128::from(whole) * u128::from(share)) >> 16) as u64
 }
 
-/// A link's rate: by itself, or in proportion to that of most links.
+/// Rate of a link: absolute, or relative to that of most links.
 #[derive(Clone, Debug)]
 pub enum RateDraft {
     Own(u64),
@@ -68,7 +68,7 @@ pub enum RateDraft {
     Over(u64),
 }
 
-/// A rate of a pool; the first one is that of most links.
+/// Strategy: a rate of a pool, the first of which is used by most links.
 pub fn any_rate() -> impl Strategy<Value = RateDraft> + Clone {
     let usual = prop::sample::select(vec![10_000_000, 155_520_000, 1_000_000_000, 64_000, 149_760_000]);
     let far = prop::sample::select(vec![1_000, 2_500_000, 10_000_000_000, 10_000_000_000_000]);
@@ -81,7 +81,7 @@ pub fn any_rate() -> impl Strategy<Value = RateDraft> + Clone {
     ]
 }
 
-/// The rate that a draft stands for beside `base` [bit/s].
+/// Returns the rate for a draft, relative to `base` [bit/s].
 pub fn rate_bps(draft: &RateDraft, base: u64) -> u64 {
     let rate = match *draft {
         RateDraft::Own(rate) => rate,
@@ -94,18 +94,18 @@ pub fn rate_bps(draft: &RateDraft, base: u64) -> u64 {
     }
 }
 
-/// A link's delay.
+/// Delay of a link.
 #[derive(Clone, Debug)]
 pub enum DelayDraft {
-    /// Whole units, so that what is sent at one instant over two ways arrives at one instant.
+    /// A multiple of the unit, so that simultaneous packets over two routes arrive simultaneously.
     Units(u64),
-    /// Any part of 64 units.
+    /// A fraction of 64 units.
     Share(u16),
-    /// In picoseconds, whatever the rate.
+    /// In picoseconds, independent of the rate.
     Own(u64),
 }
 
-/// A delay of a pool; the first one is that of most links.
+/// Strategy: a delay of a pool, the first of which is used by most links.
 pub fn any_delay() -> impl Strategy<Value = DelayDraft> + Clone {
     prop_oneof![
         8 => Just(DelayDraft::Units(0)),
@@ -116,7 +116,7 @@ pub fn any_delay() -> impl Strategy<Value = DelayDraft> + Clone {
     ]
 }
 
-/// The delay that a draft stands for [ps].
+/// Returns the delay for a draft [ps].
 pub fn delay_ps(draft: &DelayDraft, pace: Pace) -> u64 {
     let delay = match *draft {
         DelayDraft::Units(count) => pace.units(count),

@@ -1,4 +1,4 @@
-//! Any port: buffers from one packet to no limit, every policy, scheduler and kind of loss.
+//! Random ports: buffers from one packet to unlimited, every policy, every scheduler and every kind of loss.
 
 use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
@@ -10,34 +10,34 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// A port before the packets that pass it are known.
+/// A port whose packets are not known yet.
 #[derive(Clone, Debug)]
 pub struct PortDraft {
-    /// Times the least buffer, and what is beyond; none: no limit.
+    /// Multiple of the minimum buffer, and an addition; None for an unlimited buffer.
     buffer: Option<(u64, u64)>,
-    /// Count packets, not bytes, where there are no cells.
+    /// Whether to count packets instead of bytes, for IP packets.
     packets: bool,
     policy: PolicyConfig,
-    /// In its place where there are no cells.
+    /// Queue discipline to use for IP packets.
     queue: Option<QueueDraft>,
-    /// Share of UBR [thousandth]; none: priority of VBR.
+    /// Share of UBR [1/1000]; None for strict priority of VBR.
     share: Option<u16>,
-    /// Two queues also where no VBR passes.
+    /// Whether to use two queues even without VBR.
     two_queues: bool,
 }
 
-/// Frames lost on a link.
+/// Losses of a link.
 #[derive(Clone, Debug)]
 pub enum LossDraft {
     Indices(Vec<u64>),
     Instants(Vec<u16>),
     Bernoulli(u16),
     GilbertElliott([u16; 4]),
-    /// Wrong bits [millionth].
+    /// Bit error rate [10⁻⁶].
     BitErrors(u16),
 }
 
-/// Any port.
+/// Strategy: a port.
 pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let buffer = prop_oneof![
         2 => Just(None),
@@ -45,7 +45,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
         3 => (1u64..12, Just(0)).prop_map(Some),
         1 => (12u64..60, Just(0)).prop_map(Some),
     ];
-    // Thousandths come back from text to the bit.
+    // Multiples of 1/1000 are unchanged by conversion to text and back.
     let policy = any_policy().prop_map(in_thousandths);
     let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
     let queue = prop::option::weighted(0.4, any_queue());
@@ -61,7 +61,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     )
 }
 
-/// Any losses on one link.
+/// Strategy: the losses of one link.
 pub fn any_loss() -> impl Strategy<Value = LossDraft> {
     prop_oneof![
         prop::collection::btree_set(0u64..60, 1..5)
@@ -105,7 +105,7 @@ fn in_thousandths(policy: PolicyConfig) -> PolicyConfig {
     }
 }
 
-/// A link whose port keeps everything.
+/// Returns a link with an unlimited port.
 pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkConfig {
     LinkConfig {
         from,
@@ -121,7 +121,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
 }
 
 impl LossDraft {
-    /// The losses in a run of this length.
+    /// Returns the losses for a run of this length.
     pub fn build(&self, duration_ps: u64) -> LossConfig {
         let probability = |thousandths: u16| f64::from(thousandths) / 1000.0;
         match self {
@@ -153,7 +153,7 @@ impl LossDraft {
     }
 }
 
-/// The longest packet over each link [byte].
+/// Returns the longest packet over each link [byte].
 fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     let mut longest = vec![40; scenario.links.len()];
     for flow in &scenario.flows {
@@ -161,7 +161,7 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
         if let TrafficConfig::Web(_) = flow.traffic {
             ack = data;
         }
-        // What is drawn later may make TCP of datagrams.
+        // A TCP flow may still be replaced by datagrams.
         let data = data.max(flow.traffic.largest_datagram_bytes().unwrap_or(0));
         for (route, bytes) in [(&flow.route, data), (&flow.return_route, ack)] {
             route.iter().for_each(|&link| longest[link] = longest[link].max(bytes));
@@ -170,7 +170,7 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     longest
 }
 
-/// Gives every switch a port: the first draft, but for some links the others. Interfaces of hosts among these get one, too.
+/// Configures every switch port: most with the first draft, some with the others, including some interfaces of hosts.
 pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
     let (longest, links) = (longest_packets(scenario), scenario.links.len());
     for (index, link) in scenario.links.iter_mut().enumerate() {
@@ -217,7 +217,7 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
 }
 
 impl PortDraft {
-    /// How the port serves VBR beside UBR.
+    /// Returns the scheduler between VBR and UBR.
     fn scheduler(&self) -> SchedulerConfig {
         match self.share {
             None => SchedulerConfig::Priority {},

@@ -1,4 +1,4 @@
-//! Any queue that acts on IP packets, at arrival or when it is served.
+//! Random queue disciplines for IP packets, which act at enqueue or dequeue.
 
 use longpipe_network::scenario::{
     BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, FqConfig,
@@ -7,19 +7,19 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// Of a probability in one run: idle days of a fast line would else be all that is simulated.
+/// Maximum number of a probability's updates in one run, because idle days of a fast link would otherwise dominate it.
 const MOST_UPDATES: u64 = 2_000_000;
 
-/// Which, and its parameters, of 1 to 1000 each.
+/// Number of the discipline, and its parameters, each from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct QueueDraft {
     kind: u8,
     numbers: [u16; 5],
-    /// A bit for each choice between two.
+    /// One bit for each binary choice.
     choices: u16,
 }
 
-/// Any such queue.
+/// Strategy: a queue discipline.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
     (0u8..13, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
@@ -29,7 +29,7 @@ pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
 }
 
 impl QueueDraft {
-    /// Over a line that takes so long for a packet of so many bytes [ps], in a run of this length.
+    /// Returns the discipline for a link on which a packet of `packet_bytes` takes `packet_ps`, in a run of this length.
     pub fn build(&self, packet_ps: u64, packet_bytes: u32, duration_ps: u64) -> PolicyConfig {
         let [a, b, c, d, _] = self.numbers.map(u64::from);
         let share = |of: u64| of as f64 / 1000.0;
@@ -93,7 +93,7 @@ impl QueueDraft {
         }
     }
 
-    /// One that chooses between queues; for three classes at the least.
+    /// Returns a discipline with several queues, for at least three classes.
     fn scheduler(&self, packet_ps: u64, packet_bytes: u32, update_ps: u64) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
         let packets = |tenths: u64| (packet_ps * tenths / 10).clamp(1, 1_000_000_000_000_000);
@@ -173,12 +173,12 @@ impl QueueDraft {
         })
     }
 
-    /// Whether it is that which cells have, too.
+    /// Whether the discipline is RED, which also exists for cells.
     pub fn is_red(&self) -> bool {
         self.kind == 5
     }
 
-    /// Random early detection of frames of so many cells; by VC or not.
+    /// Returns RED for frames of `cells` cells, for the whole port or per VC.
     pub fn red_of_frames(&self, cells: u16, packet_bytes: u32) -> PolicyConfig {
         let PolicyConfig::Red(red) = self.red(packet_bytes) else {
             unreachable!("it is this")

@@ -1,4 +1,4 @@
-//! Any routes that change: other ways between the same hosts, or part of one, at instants of the run.
+//! Random route changes: other routes between the same hosts, or parts of one, at times within the run.
 
 use super::any_scenario;
 use super::graph::Graph;
@@ -10,17 +10,17 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 
-/// A change: when, by share of the run, the numbers of both ways, and after how many links each breaks off.
+/// A change: its time as a fraction of the run, the numbers of both routes, and the number of links after which each ends.
 type ChangeDraft = (u16, [u16; 2], [Option<usize>; 2]);
 
-/// The changes of a flow, and whether packets under way keep their route.
+/// Route changes of a flow, and whether packets in flight keep their route.
 #[derive(Clone, Debug)]
 struct ReroutingDraft {
     keep: bool,
     changes: Vec<ChangeDraft>,
 }
 
-/// Any scenario of IP packets some of whose routes change, and maybe links move.
+/// Strategy: a scenario of IP packets with some route changes, and possibly time-varying links.
 pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
     let motions = prop_oneof![1 => Just(vec![]), 1 => any_motions()];
     let drawn = (any_scenario(Framing::Ip), motions, any_reroutings());
@@ -31,7 +31,7 @@ pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Any changes of some flows, by number.
+/// Strategy: route changes of some flows, by number.
 fn any_reroutings() -> impl Strategy<Value = Vec<(usize, ReroutingDraft)>> {
     let way = || prop_oneof![1 => Just(0u16), 3 => any::<u16>()];
     let cut = || prop::option::weighted(0.1, 0usize..4);
@@ -41,7 +41,7 @@ fn any_reroutings() -> impl Strategy<Value = Vec<(usize, ReroutingDraft)>> {
     prop::collection::vec((0usize..60, own), 1..5)
 }
 
-/// Lets routes of a scenario change, where the checks accept it.
+/// Adds route changes to a scenario, as far as the checks accept them.
 fn set(scenario: &mut Scenario, reroutings: &[(usize, ReroutingDraft)]) {
     let graph = Graph::of(scenario);
     let flows = scenario.flows.len();

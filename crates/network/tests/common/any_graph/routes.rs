@@ -1,11 +1,11 @@
-//! Ways through a graph: the shortest one, or any that visits no node twice.
+//! Routes through a graph: the shortest one, or any that visits no node twice.
 
 use super::graph::Graph;
 use longpipe_events::Stream;
 use longpipe_network::scenario::{LinkConfig, NodeKind};
 use std::collections::VecDeque;
 
-/// Links from one host to another through switches; `number` 0 gives the shortest way, others any simple way.
+/// Returns a route between two hosts through switches: the shortest one for `number` 0, otherwise any simple one.
 pub fn route(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<usize>> {
     if number == 0 {
         return shortest(graph, from, to);
@@ -21,7 +21,8 @@ pub fn route(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<u
     walk.go_on(from).then_some(walk.links)
 }
 
-/// Links over so many switches at random, some of them more than once, and then the shortest way; also to where it began.
+/// Returns a route over a random number of switches, some of them repeatedly, that continues by the shortest route; it may
+/// return to its start.
 pub fn wandering(graph: &Graph, from: usize, to: usize, number: u16) -> Option<Vec<usize>> {
     let mut stream = Stream::new(u64::from(number), "any-wandering", 0);
     let mut links = vec![];
@@ -43,7 +44,7 @@ pub fn wandering(graph: &Graph, from: usize, to: usize, number: u16) -> Option<V
     Some(links)
 }
 
-/// The same links the other way, if each has a way back right beside it.
+/// Returns the reverse of a route, if each link is next to its reverse.
 pub fn reversed(links: &[LinkConfig], route: &[usize]) -> Option<Vec<usize>> {
     let back = |&link: &usize| {
         let ends = (links[link].to, links[link].from);
@@ -79,7 +80,7 @@ fn shortest(graph: &Graph, from: usize, to: usize) -> Option<Vec<usize>> {
     Some(links)
 }
 
-/// A walk in depth, in random order, that turns back where it cannot go on.
+/// A randomized depth-first search with backtracking.
 struct Walk<'a> {
     graph: &'a Graph,
     to: usize,

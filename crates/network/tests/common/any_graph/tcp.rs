@@ -1,4 +1,4 @@
-//! Any TCP connection: every option that a configuration has.
+//! Random TCP connections with every option of the configuration.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::{random::RECOVERIES, SECOND};
@@ -15,22 +15,22 @@ use longpipe_tcp::congestion::{
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
 
-/// A connection before its times are known.
+/// A connection whose times are not known yet.
 #[derive(Clone, Debug)]
 pub struct TcpDraft {
     pub mss: u32,
     recovery: usize,
     congestion: CongestionKind,
-    /// Segments and bytes of the receiver's window.
+    /// Window of the receiver: segments and additional bytes.
     window: (u64, u32),
     scale_beyond: u32,
     initial_window: u32,
     ssthresh: Option<u64>,
     duplicates: u32,
     interval: Packets,
-    /// A bit for each choice between two.
+    /// One bit for each binary choice.
     choices: u32,
-    /// Parameters of the congestion control, each of 0 to 599.
+    /// Parameters of the congestion controller, each from 0 to 599.
     parameters: [u16; 3],
     burst: Option<u32>,
     blocks: u32,
@@ -41,10 +41,10 @@ pub struct TcpDraft {
 #[derive(Clone, Debug)]
 struct TimerDraft {
     fine: bool,
-    /// Tick or granularity.
+    /// Tick or granularity of the timer.
     tick: Packets,
     phase: Option<u16>,
-    /// Least, initial and largest RTO in ticks, or in times of four packets.
+    /// Minimum, initial and maximum RTO, in ticks or in units of four packet times.
     least: u32,
     initial: u32,
     most: u32,
@@ -85,7 +85,7 @@ fn any_congestion() -> impl Strategy<Value = CongestionKind> {
     prop_oneof![4 => Just(CongestionKind::Aimd), 1 => prop::sample::select(others)]
 }
 
-/// Any connection.
+/// Strategy: a connection.
 pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
     let window = prop_oneof![
         2 => (1u64..4, Just(0u32)),
@@ -146,7 +146,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
         )
 }
 
-/// The same where no packet can be marked.
+/// Removes ECN from a connection whose packets cannot be marked.
 pub fn without_marks(tcp: &mut TcpConfig) {
     tcp.ecn = EcnConfig::Off {};
     if let CongestionConfig::Dctcp(_) = tcp.congestion {
@@ -155,7 +155,7 @@ pub fn without_marks(tcp: &mut TcpConfig) {
 }
 
 impl TcpDraft {
-    /// The connection at this pace.
+    /// Returns the connection at this time scale.
     pub fn build(&self, pace: Pace) -> TcpConfig {
         let (segments, bytes) = self.window;
         let window = (segments * u64::from(self.mss) + u64::from(bytes)).min(1 << 30);
@@ -218,7 +218,7 @@ impl TcpDraft {
         }
     }
 
-    /// Half of the connections understand no marks.
+    /// Returns the ECN mode; half of the connections have none.
     fn ecn(&self) -> EcnConfig {
         match (self.congestion, self.choice(22), self.choice(23)) {
             (CongestionKind::Dctcp, ..) | (_, true, _) if self.choice(29) && self.choice(30) => EcnConfig::Accurate {
@@ -374,7 +374,7 @@ impl TcpDraft {
 }
 
 impl TimerDraft {
-    /// `stamps`: with timestamps, whatever else is drawn.
+    /// Returns the timer; `stamps` enforces timestamps.
     fn build(&self, pace: Pace, tick: u64, stamps: bool, [first, second, third]: [bool; 3]) -> TimerConfig {
         let most = self.least.max(self.initial).max(self.most);
         if self.fine || stamps {

@@ -1,4 +1,4 @@
-//! Any traffic: files of one byte, of whole segments or of any length, without end, or on request; from any instant on.
+//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, or requests; with any start time.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
@@ -8,17 +8,17 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// What an application sends.
+/// Traffic of an application.
 #[derive(Clone, Debug)]
 pub enum TrafficDraft {
     Greedy,
-    /// Whole segments and bytes beyond.
+    /// Number of whole segments, and additional bytes.
     File(u64, u64),
     Web(WebDraft),
     Datagrams(DatagramsDraft),
 }
 
-/// Datagrams of any kind, of any payload; some packet times of the usual link apart, and numbers of 1 to 1000.
+/// Datagrams of any kind and payload, with intervals of some packet times, and parameters from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct DatagramsDraft {
     kind: u8,
@@ -27,7 +27,7 @@ pub struct DatagramsDraft {
     numbers: [u16; 3],
 }
 
-/// Requests of a client.
+/// Parameters of a web client.
 #[derive(Clone, Debug)]
 pub struct WebDraft {
     cycle: Packets,
@@ -39,18 +39,18 @@ pub struct WebDraft {
     choices: u8,
 }
 
-/// When it begins, in shares of the run.
+/// Start time, as a fraction of the run.
 #[derive(Clone, Debug)]
 pub enum StartDraft {
     AtOnce,
     Share(u16),
     Packets(Packets),
     Random(u16, u16),
-    /// With the end of the run, or after it.
+    /// At the end of the run, or after it.
     Late(u64),
 }
 
-/// Any traffic, mostly without end.
+/// Strategy: traffic, usually greedy.
 pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
     prop_oneof![
         8 => Just(TrafficDraft::Greedy),
@@ -97,7 +97,7 @@ fn any_web() -> impl Strategy<Value = WebDraft> {
         })
 }
 
-/// Any start, mostly at once.
+/// Strategy: a start, usually at time zero.
 pub fn any_start() -> impl Strategy<Value = StartDraft> {
     prop_oneof![
         6 => Just(StartDraft::AtOnce),
@@ -110,7 +110,7 @@ pub fn any_start() -> impl Strategy<Value = StartDraft> {
 }
 
 impl TrafficDraft {
-    /// The traffic of a connection with segments of `mss` bytes.
+    /// Returns the traffic of a connection with segments of `mss` bytes.
     pub fn build(&self, pace: Pace, mss: u32) -> TrafficConfig {
         match self {
             TrafficDraft::Greedy => TrafficConfig::Greedy {},
@@ -199,7 +199,7 @@ impl DatagramsDraft {
 }
 
 impl StartDraft {
-    /// The start in a run of this length.
+    /// Returns the start in a run of this length.
     pub fn build(&self, pace: Pace, duration_ps: u64) -> StartConfig {
         let part = |share: u16| part(duration_ps, share);
         match *self {

@@ -1,4 +1,4 @@
-//! Any VBR source: over a link of its own to a switch, there beside TCP, and past that over links without TCP.
+//! Random VBR sources: over a dedicated link to a switch, through its port beside TCP, and then over links without TCP.
 
 use super::graph::Graph;
 use super::pace::{part, Pace};
@@ -6,39 +6,39 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use proptest::prelude::*;
 
-/// A source before its graph is known.
+/// A source whose graph is not known yet.
 #[derive(Clone, Debug)]
 pub struct VbrDraft {
-    /// Hosts at both ends; one past the last is a host of its own.
+    /// Hosts at both ends; the number after the last one means a new host.
     ends: (usize, usize),
     direct: bool,
     switch: usize,
-    /// Among the links that leave that switch, and again at the next one.
+    /// Choice among the links that leave the switch, and among those of the next switch.
     onward: [usize; 2],
-    /// Eighths of the slowest link's rate.
+    /// Peak rate, in eighths of the slowest link's rate.
     peak: u64,
-    /// Units on and off, and parts of a unit.
+    /// Time on: units, and a fraction of a unit.
     on: (u64, u16),
     off: (u64, u16),
     start: (u64, u16),
 }
 
-/// How a source goes on from its switch.
+/// Route of a source from its switch on.
 #[derive(Clone, Copy)]
 enum Way {
-    /// By a link that is there, to its host.
+    /// An existing link, to its host.
     AsItIs,
-    /// By a link that is there and one of its own.
+    /// An existing link and a new one.
     OneOfItsOwn,
-    /// By a link that is there and two of its own.
+    /// An existing link and two new ones.
     TwoOfItsOwn,
-    /// By a link of its own.
+    /// A new link.
     Apart,
     /// Without a switch.
     Direct,
 }
 
-/// Any source.
+/// Strategy: a source.
 pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
     let span = |most: u64| prop_oneof![2 => (0..most, Just(0u16)), 1 => (0..most, any::<u16>())];
     (
@@ -63,7 +63,7 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
 }
 
 impl VbrDraft {
-    /// Adds the source to a scenario, on the first of its ways that the checks accept, if any.
+    /// Adds the source to a scenario, over the first route that the checks accept, if any.
     pub fn add(&self, graph: &mut Graph, scenario: &mut Scenario, pace: Pace) {
         let usual = [Way::AsItIs, Way::TwoOfItsOwn, Way::OneOfItsOwn, Way::Apart];
         let direct = self.direct.then_some(Way::Direct);
@@ -76,7 +76,7 @@ impl VbrDraft {
             with.nodes.clone_from(&graph_with.nodes);
             with.links.clone_from(&graph_with.links);
             with.vbr.push(self.build(&with, route, pace));
-            // Two queues suit every port.
+            // Every port can have two queues.
             let mut furnished = with.clone();
             for link in &mut furnished.links {
                 link.scheduler = SchedulerConfig::Priority {};
@@ -88,7 +88,7 @@ impl VbrDraft {
         }
     }
 
-    /// A link of its own to a switch, and on from there.
+    /// Returns a new link to a switch, and the route from there on.
     fn route(&self, graph: &mut Graph, way: Way) -> Option<Vec<usize>> {
         let switch = graph.switches[self.switch % graph.switches.len()];
         let leaving = (0..graph.links.len()).filter(|&link| graph.links[link].from == switch);
@@ -133,7 +133,7 @@ impl VbrDraft {
             route,
             peak_bps: (slowest.unwrap_or(1000) / 8 * self.peak).max(1000),
             on_ps: span(self.on).max(1),
-            // Bursts of one cell each come no closer than cells.
+            // The interval between bursts of one cell is at least a cell time.
             off_ps: span(self.off).max(pace.units(1).saturating_sub(span(self.on))),
             start_ps: span(self.start),
         }
@@ -141,7 +141,7 @@ impl VbrDraft {
 }
 
 impl Graph {
-    /// A host by number, or a new one.
+    /// Returns the host of a number, or a new one.
     fn host(&mut self, number: usize) -> usize {
         match self.hosts.get(number) {
             Some(&host) => host,

@@ -1,14 +1,14 @@
-//! How long a run may be until it has moved so many cells or packets.
+//! Length of a run for a given number of cells or packets.
 
 use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::{FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_tcp::config::TimerConfig;
 
-/// A duration within which about `most` cells or packets pass links [ps].
+/// Returns a duration within which about `most` cells or packets pass links [ps].
 pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
     let mut loads = vec![0.0; scenario.links.len()];
-    // What end points do costs time whether or not a link can carry it.
+    // End points take CPU time for packets even if a link drops them.
     let at_hosts: f64 = scenario
         .flows
         .iter()
@@ -29,13 +29,14 @@ pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
         .zip(rates())
         .map(|(load, rate)| load.min(rate / least_bits))
         .sum();
-    // A VBR source is looked after every so many of the shortest cells.
+    // A VBR source has an event per 4096 of its shortest cells.
     let looks = scenario.vbr.len() as f64 * rates().fold(0.0, f64::max) / CELL_BITS as f64 / 4096.0;
     let duration = most as f64 / (load + looks + at_hosts) * SECOND as f64;
     (duration as u64).clamp(1, 100 * 86_400 * SECOND)
 }
 
-/// Adds the cells or packets that a flow may send over each of its links [1/s]; gives its timeouts and requests.
+/// Adds the rates of cells or packets that a flow may send over its links [1/s]. Returns the rate of its timeouts and
+/// requests.
 fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let rate = |&link: &usize| scenario.links[link].rate_bps as f64;
     let first = rate(&flow.route[0]);
@@ -55,7 +56,7 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let round_trip = propagation + bits / slowest;
     // In slow start every second packet is lost at the slowest link.
     let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
-    // The timer backs off beyond the round trip, if it may.
+    // The timer backs off to more than a round trip, if allowed.
     let (least, most) = rto_ps(&flow.tcp.timer);
     let timeouts = 1.0 / round_trip.min(seconds(most)).max(seconds(least));
     let requests = match &flow.traffic {
@@ -74,14 +75,14 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     timeouts + requests
 }
 
-/// Most datagrams that an application sends [1/s], if it sends any.
+/// Returns the maximum rate of an application's datagrams [1/s]; None for TCP traffic.
 fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     let packets = |rate_bps: u64, payload: u32| rate_bps as f64 / (8.0 * f64::from(payload + 28));
     match traffic {
         TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
-        // A burst has a packet at the least.
+        // A burst has at least one packet.
         TrafficConfig::OnOff(config) => {
             let bursts = SECOND as f64 / (config.on_ps + config.off_ps) as f64;
             Some(packets(config.rate_bps, config.payload_bytes) + bursts)
@@ -96,7 +97,7 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     }
 }
 
-/// The smallest and the largest RTO [ps].
+/// Returns the minimum and maximum RTO [ps].
 fn rto_ps(timer: &TimerConfig) -> (u64, u64) {
     match *timer {
         TimerConfig::Coarse {
