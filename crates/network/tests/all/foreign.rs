@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// Two packets and one more, lost by force at the first link.
+/// Two packets, and a third that an injected loss removes at the first link.
 #[test]
 fn losses_are_told_with_their_link_and_cause() {
     for (framing, expected) in [

@@ -72,7 +72,7 @@ impl Aimd {
 #[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();
-    // Signed conversions are one instruction each.
+    // Signed conversions take one instruction each.
     let counted = (counted as i64 as f64).min(mss);
     let increase = if flight.cwnd() < flight.ssthresh() {
         counted
@@ -89,7 +89,7 @@ pub fn halved(flight: &Flight) -> f64 {
 
 /// Returns the window reduced by `share` of itself [byte], in whole segments, at least two.
 pub fn cut(flight: &Flight, share: f64) -> f64 {
-    // Never negative, and a signed conversion is one instruction.
+    // Never negative, so that a signed conversion, which takes one instruction, is correct.
     let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;
     segments.max(2) as f64 * flight.mss()
 }
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Mathis, Semke, Mahdavi and Ott 1997: the root of 3/2, over the root of the share lost.
+    /// Mathis, Semke, Mahdavi and Ott 1997: the mean window is √(3/2) over the square root of the loss rate.
     #[test]
     fn the_mean_window_is_in_proportion_to_the_root_of_the_segments_from_loss_to_loss() {
         for period in [1_000, 10_000, 100_000] {

@@ -1,21 +1,22 @@
-//! Interface between the sender and a congestion control: the events that it receives and the grants that it returns.
+//! Interface between the sender and a congestion controller: the events that it receives, and the window updates that it
+//! returns.
 
 use super::stage::Model;
 use crate::flight::Flight;
 use longpipe_events::{Span, Stream, Time};
 
-/// A congestion control. It determines how much data may be in flight and has no access to the sender's state other
-/// than `Flight`.
+/// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's state
+/// other than `Flight`.
 pub trait Control {
-    /// Returns the inputs that it needs besides ACKs and reductions.
+    /// Returns the inputs that the controller needs besides ACKs and reductions.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Sets the source of its random numbers.
+    /// Sets the random stream of the controller.
     fn draw_from(&mut self, _draws: Stream) {}
 
-    /// Returns its model of the path, if it has one.
+    /// Returns the controller's model of the path, if it has one.
     fn model(&self) -> Option<Model> {
         None
     }
@@ -49,17 +50,17 @@ pub trait Control {
     /// `on_reduction` has been invoked before.
     fn on_lost(&mut self, _lost: &Lost, _now: Time, _flight: &Flight) {}
 
-    /// Invoked once for each recovery, each timeout and each round-trip time with ECN marks. Returns the reduced window.
+    /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant;
 
-    /// Invoked at the end of a recovery; `spurious` if nothing had been lost. `on_ack` follows for the ACK that ended
-    /// the recovery.
+    /// Invoked at the end of a recovery; `spurious` if no data had been lost. `on_ack` follows for the ACK that ended the
+    /// recovery.
     fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> Grant {
         Grant::as_it_is(flight)
     }
 }
 
-/// Inputs that only some congestion controls or loss recoveries need.
+/// Inputs that only some congestion controllers or loss recoveries need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// Per-transmission records, from which RTT samples and delivered bytes are computed.
@@ -70,7 +71,7 @@ pub struct Wants {
     pub sending: bool,
     /// Loss marks in the records, which only a loss recovery needs.
     pub losses: bool,
-    /// Pacing at the rate of its grants.
+    /// Pacing at the rate that the controller returns.
     pub pacing: bool,
     /// Invocation of `on_lost` for each lost transmission.
     pub each_loss: bool,
@@ -99,7 +100,7 @@ impl Wants {
         }
     }
 
-    /// Returns true if nothing is requested.
+    /// Whether nothing is requested.
     pub fn is_nothing(self) -> bool {
         self == Wants::default()
     }
@@ -114,7 +115,7 @@ pub struct Sent {
     pub sequence: u64,
     /// First byte after the segment.
     pub end: u64,
-    /// Whether any byte of it has been sent before.
+    /// Whether the segment contains retransmitted data.
     pub again: bool,
     /// Bytes in flight, including this segment.
     pub in_flight: u64,
@@ -134,10 +135,10 @@ pub enum Phase {
     Loss,
 }
 
-/// What one ACK reports, apart from what loss recovery makes of it.
+/// Report of an ACK before loss recovery has processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
-    /// When the ACK arrived.
+    /// Arrival time of the ACK.
     pub now: Time,
     /// Bytes by which SND.UNA advanced; 0 for a duplicate.
     pub acked: u64,
@@ -155,7 +156,7 @@ pub struct AckSample {
     pub delivered_since_sent: Option<u64>,
 }
 
-/// What one ACK reports, after loss recovery has processed it.
+/// Report of an ACK after loss recovery has processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// Arrival time of the ACK.
@@ -164,13 +165,13 @@ pub struct Ack {
     pub acked: u64,
     /// Whether the window may grow on this ACK; false during a recovery.
     pub grows: bool,
-    /// True if no data are known to be lost or reordered.
+    /// Whether the sender is in Linux's Open state: no data are known to be lost or reordered.
     pub open: bool,
     /// State of a record-based loss recovery after this ACK.
     pub phase: Phase,
     /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
     pub delivered: u64,
-    /// Bytes retransmitted since the previous ACK; 0 without records.
+    /// Bytes newly declared lost by this ACK; 0 without per-segment records.
     pub lost: u64,
     /// Bytes that arrived with an ECN mark, as far as the receiver reports.
     pub marked: u64,
@@ -180,23 +181,23 @@ pub struct Ack {
     pub in_flight: u64,
     /// cwnd when the ACK arrived, before loss recovery changed it [byte].
     pub cwnd: f64,
-    /// True if that window had no room for one more segment.
+    /// Whether cwnd had no room for another segment when the ACK arrived.
     pub window_limited: bool,
-    /// How much of the window has been used in the latest round.
+    /// Use of the window in the latest round.
     pub usage: Usage,
-    /// RTT sample: where records are kept, of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also
-    /// on duplicate ACKs; else of the one segment that is timed.
+    /// RTT sample. With records: of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also on duplicate
+    /// ACKs. Otherwise: of the one segment that is timed.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time of the retransmission timer.
     pub srtt: Option<Span>,
-    /// Smallest RTT sample of the connection.
+    /// Minimum RTT sample of the connection.
     pub least_rtt: Option<Span>,
-    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. Only if
-    /// the control measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. Only if the
+    /// controller measures it.
     pub delay: Option<Span>,
     /// Delivery rate sample. Only with `rates`.
     pub rate: Option<RateSample>,
-    /// Time until the pacer lets the next segment leave.
+    /// Time until the pacer releases the next segment.
     pub held: Span,
     /// Whether the sender is paced (Linux: `sk_pacing_status`).
     pub paced: bool,
@@ -291,14 +292,14 @@ pub enum Cause {
     },
 }
 
-/// Output of a congestion control: how much may be in flight, and how fast segments leave.
+/// Output of a congestion controller: the new cwnd and ssthresh, and the pacing rate if it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grant {
     /// Congestion window [byte].
     pub window: f64,
     /// Slow start threshold [byte].
     pub threshold: f64,
-    /// New pacing rate. None: unchanged; before the first rate, segments leave as ACKs arrive.
+    /// New pacing rate. None leaves it unchanged; before the first rate, segments leave when ACKs arrive.
     pub pacing: Option<Pacing>,
 }
 
@@ -307,18 +308,18 @@ pub struct Grant {
 pub struct Pacing {
     /// Rate of the payload [bit/s].
     pub rate_bps: u64,
-    /// Largest burst that leaves at one instant [byte].
+    /// Maximum burst [byte].
     pub quantum_bytes: u32,
 }
 
 impl Grant {
-    /// Returns a grant that changes nothing.
+    /// Returns an update that changes nothing.
     #[inline(always)]
     pub fn as_it_is(flight: &Flight) -> Grant {
         Grant::window(flight.cwnd(), flight)
     }
 
-    /// Returns a grant with a new window and an unchanged threshold.
+    /// Returns an update of the window with an unchanged threshold.
     #[inline(always)]
     pub fn window(window: f64, flight: &Flight) -> Grant {
         Grant {
@@ -328,8 +329,8 @@ impl Grant {
         }
     }
 
-    /// Returns the grant after a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment
-    /// (RFC 5681 section 3.1).
+    /// Returns the update for a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment (RFC
+    /// 5681 section 3.1).
     pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> Grant {
         Grant {
             window: if cause == Cause::Timeout {

@@ -182,13 +182,13 @@ mod tests {
         Trial::new(&CongestionConfig::Highspeed(HighspeedConfig::default()), window)
     }
 
-    /// b(w) of section 5, and a(w) with the rounding of appendix B: 1 / 12.8 for .078.
+    /// Returns b(w) of section 5, and a(w) with appendix B's rounded constant .078 instead of 1 / 12.8.
     fn formulas(w: f64) -> (f64, f64) {
         let b = (0.1 - 0.5) * (w.ln() - 38f64.ln()) / (83_000f64.ln() - 38f64.ln()) + 0.5;
         (w * w * 2.0 * b / ((2.0 - b) * w.powf(1.2) * 12.8), b)
     }
 
-    /// The program that printed the RFC's table: a row wherever a(w) is a segment above the row before.
+    /// Recomputes the table like the program of appendix B: a row for each increase of a(w) by one segment.
     #[test]
     fn rfc_3649_appendix_b_the_table() {
         let (mut rows, mut latest) = (vec![(38, 1, 50)], 1.0);
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(trial(20.0).reduce(Cause::FastRetransmit), (10.0, 10.0));
     }
 
-    /// The response function of section 5, .12 / p^.835, in numbers in table 1 of RFC 9438.
+    /// Response function of section 5, .12 / p^.835, with the values of table 1 of RFC 9438.
     #[test]
     fn rfc_3649_the_mean_window_at_a_share_of_segments_lost() {
         for (period, expected) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {
@@ -242,9 +242,9 @@ mod tests {
         });
         let mut trial = Trial::with_threshold(&config, 400.0, 1000.0);
         assert_eq!(trial.reduce(Cause::FastRetransmit).0, 200.0);
-        // 200 segments are in the row of 221: three segments a round trip, and .41 of the window.
+        // 200 segments are in the row of 221: growth of three segments per RTT, reduction by .41.
         assert_eq!(trial.round_trip(), 202.0);
-        // .41 of 256 are 104.
+        // .41 in 256ths is 104.
         assert_eq!(
             trial.reduce(Cause::FastRetransmit).0,
             202.0 - (202.0f64 * 104.0 / 256.0).floor()

@@ -224,7 +224,8 @@ mod tests {
 
     const HZ: u32 = 100;
 
-    /// A module whose shortest and longest RTT are known [ticks], and its socket `seconds` after the latest congestion event.
+    /// Returns a module with these minimum and maximum RTTs [ticks], and its socket `seconds` after the latest congestion
+    /// event.
     fn after(min_rtt: u32, max_rtt: u32, seconds: u64) -> (HtcpModule, Socket) {
         let (mut module, mut socket) = (HtcpModule::new(&HtcpConfig {}), Socket::new());
         (module.min_rtt, module.max_rtt) = (min_rtt, max_rtt);
@@ -245,7 +246,7 @@ mod tests {
             f64::from(module.alpha) / f64::from(ONE)
         };
         assert_eq!([0, 1, 2, 3].map(|seconds| alpha(10, seconds)), [1.0, 1.0, 11.0, 22.0]);
-        // Halved at 50 ms, never below a segment, doubled at the most.
+        // Half at 50 ms, but at least one segment; at most doubled.
         assert_eq!([5, 1, 60].map(|min_rtt| alpha(min_rtt, 2)), [5.0, 1.0, 22.0]);
         assert_eq!([5, 1].map(|min_rtt| alpha(min_rtt, 0)), [1.0, 1.0]);
     }

@@ -141,11 +141,11 @@ mod tests {
         })
     }
 
-    /// ns-3's vectors have 2^ρ - 1 and ρ²: at 100 ms 15 segments an ACK, and 16 a round trip.
+    /// ns-3's test vectors with 2^ρ - 1 and ρ²: at 100 ms 15 segments per ACK, and 16 per RTT.
     #[test]
     fn a_round_trip_of_four_references_grows_by_sixteen_segments() {
         let mut trial = Trial::new(&config(), 1000.0).over(Span::millis(100));
-        // 2048 / 1000 are two 128ths an ACK.
+        // 2048 / 1000 rounds to two 128ths per ACK.
         assert_eq!(trial.round_trip(), 1000.0 + 2.0 * 1000.0 / 128.0 - 0.625);
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::millis(100));
         assert_eq!(trial.ack(), 25.0);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn shorter_than_the_reference_it_is_reno_and_in_geostationary_orbit_one_ack_opens_the_window() {
-        // A 128th an ACK: 128 ACKs for a segment.
+        // One 128th per ACK: 128 ACKs for a segment.
         let mut near = Trial::new(&config(), 100.0).over(Span::millis(10));
         let windows: Vec<f64> = (0..128).map(|_| near.ack()).collect();
         assert_eq!(windows[126..], [100.0, 101.0]);
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn an_eighth_of_the_reference_counts() {
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::micros(28_125));
-        // 2 · 139 - 128 of 128.
+        // 2 · 139 - 128, in 128ths.
         let windows: Vec<f64> = (0..7).map(|_| trial.ack()).collect();
         assert_eq!(windows, [11.0, 12.0, 13.0, 14.0, 15.0, 17.0, 18.0]);
     }

@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// A window that has seen the path empty.
+    /// Returns a trial that has recorded the delay of the empty path.
     fn settled(config: LedbatConfig, window: f64) -> Trial {
         let mut trial = Trial::new(&CongestionConfig::Ledbat(config), window);
         trial.delay = Some(BASE);
@@ -170,7 +170,7 @@ mod tests {
         trial
     }
 
-    /// What `acks` of a delay so far above the least leave of the window.
+    /// Returns the window after `acks` ACKs with a queueing delay.
     fn moved(trial: &mut Trial, queueing: Span, acks: usize) -> f64 {
         trial.delay = Some(Span(BASE.0 + queueing.0));
         (0..acks).fold(trial.window(), |_, _| trial.ack_after(Span::millis(1), true))
@@ -178,10 +178,10 @@ mod tests {
 
     #[test]
     fn rfc_6817_section_2_4_2_the_window_moves_by_gain_times_what_the_queue_is_off_its_target() {
-        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: 1, .5, 0, -.5 and -1 of a segment in a window.
+        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: changes of 1, .5, 0, -.5 and -1 segment per window.
         for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
             let mut trial = settled(config(), 100.0);
-            // The least of the last four counts.
+            // The minimum of the last four delays counts.
             let before = moved(&mut trial, Span::millis(queueing), 3);
             let after = moved(&mut trial, Span::millis(queueing), 1);
             assert!(
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn rfc_6817_the_window_stays_a_segment_above_what_was_under_way_and_is_two_at_least() {
-        // One segment was under way.
+        // One segment was in flight.
         let mut eager = settled(
             LedbatConfig {
                 allowed_increase: 4.0,

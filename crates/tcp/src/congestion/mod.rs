@@ -1,5 +1,5 @@
-//! Congestion control: how much data may be in flight. It is the only writer of cwnd and ssthresh and has no access to
-//! the sender.
+//! Congestion control: determines how much data may be in flight. Only this module writes cwnd and ssthresh. It has no
+//! access to the sender.
 
 mod aimd;
 mod bbr;
@@ -57,7 +57,7 @@ pub use veno::VenoConfig;
 pub use westwood::WestwoodConfig;
 
 variants! {
-    /// The congestion control of one sender.
+    /// The congestion controller of one sender.
     Congestion, CongestionConfig, CongestionKind, each($);
     Aimd(aimd::Aimd): "Slow start and congestion avoidance (RFC 5681 section 3.1).";
     Bbr(Box<bbr::Bbr>): "Model-based: sends at the measured bandwidth, with a window from the minimum RTT (Cardwell et al. 2016).";
@@ -79,7 +79,7 @@ variants! {
 }
 
 impl CongestionConfig {
-    /// Returns true if it uses one-way delays, which need timestamps.
+    /// Whether the controller uses one-way delays, which need timestamps.
     pub fn measures_delay(&self) -> bool {
         match self {
             CongestionConfig::Ledbat(_) => true,
@@ -88,8 +88,8 @@ impl CongestionConfig {
         }
     }
 
-    /// Returns true if it sets a pacing rate and controls the window during recovery; this needs a recovery that
-    /// detects each loss.
+    /// Whether the controller sets a pacing rate and controls the window during recovery; this needs a recovery that detects
+    /// each loss.
     pub fn is_model(&self) -> bool {
         match self {
             CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_) => true,
@@ -100,12 +100,12 @@ impl CongestionConfig {
 }
 
 impl Congestion {
-    /// Returns the inputs that it needs besides ACKs and reductions.
+    /// Returns the inputs that the controller needs besides ACKs and reductions.
     pub fn wants(&self) -> Wants {
         each!(self, one => one.wants())
     }
 
-    /// Sets the source of its random numbers.
+    /// Sets the random stream of the controller.
     pub fn draw_from(&mut self, draws: Stream) {
         each!(self, one => one.draw_from(draws));
     }
@@ -120,18 +120,17 @@ impl Congestion {
         each!(self, one => one.set_ecn(on));
     }
 
-    /// Returns its model of the path, if it has one.
+    /// Returns the controller's model of the path, if it has one.
     pub fn model(&self) -> Option<Model> {
         each!(self, one => one.model())
     }
 
-    /// Invoked before the first segment if a round-trip time is known. Returns the new pacing rate if it changes, as do
-    /// all handlers.
+    /// Invoked before the first segment if an RTT is known. Like all handlers, it returns the new pacing rate if it changes.
     pub fn on_start(&mut self, rtt: Span, flight: &mut Flight) -> Option<Pacing> {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
-    /// Returns true if it controls the window also during recovery.
+    /// Whether the controller sets the window also during recovery.
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
@@ -146,14 +145,14 @@ impl Congestion {
         each!(self, one => one.on_sent(sent, flight))
     }
 
-    /// Returns true if it needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs use and
+    /// Whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs use and
     /// for which the sender has a faster path.
     #[inline(always)]
     pub fn asks_little(&self) -> bool {
         matches!(self, Congestion::Aimd(_))
     }
 
-    /// Grows the window by an ACK of `acked` bytes, for a control with `asks_little`.
+    /// Increases the window for an ACK of `acked` bytes, for a controller with `asks_little`.
     #[inline(always)]
     pub fn on_plain_ack(&mut self, acked: u64, flight: &mut Flight) {
         if let Congestion::Aimd(aimd) = self {
@@ -187,7 +186,7 @@ impl Congestion {
     }
 }
 
-/// Applies a grant to the window; returns its pacing rate, if any.
+/// Applies an update to the window. Returns its pacing rate, if any.
 #[inline(always)]
 fn take(grant: Grant, flight: &mut Flight) -> Option<Pacing> {
     flight.limits.set(grant.window, grant.threshold);

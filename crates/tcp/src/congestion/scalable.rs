@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(trial(1000.0).reduce(Cause::Timeout), (1.0, 875.0));
     }
 
-    /// Kelly's log(1 - b) / log(1 + a), 13.4.
+    /// Kelly's log(1 - b) / log(1 + a), 13.4 RTTs.
     #[test]
     fn a_recovery_takes_fourteen_round_trips_at_any_window() {
         for window in [800.0, 8_000.0, 80_000.0] {
@@ -193,7 +193,8 @@ mod tests {
         }
     }
 
-    /// a / log(1 / (1 - b)) over the share lost, Kelly's a / b for a small b; AIMD's is in proportion to the root of it.
+    /// The mean window is a / log(1 / (1 - b)) over the loss rate, Kelly's a / b for a small b; AIMD's is proportional to
+    /// its square root.
     #[test]
     fn the_mean_window_is_in_proportion_to_the_segments_from_loss_to_loss() {
         for period in [1_000, 10_000, 100_000] {

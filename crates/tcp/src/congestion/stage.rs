@@ -1,4 +1,4 @@
-//! State of a model-based congestion control (BBR), for traces.
+//! State of a model-based congestion controller (BBR), for traces.
 
 use strum::VariantNames;
 

@@ -1,4 +1,4 @@
-//! A congestion control with a window but without sender and network, for tests.
+//! A congestion controller with a window but without sender and network, for tests.
 
 use super::control::{Ack, AckSample, Cause, Phase, Usage};
 use super::limits::Limits;
@@ -9,7 +9,7 @@ use longpipe_events::{Span, Time};
 /// Payload of a segment [byte].
 const MSS: u32 = 1000;
 
-/// A congestion control and its window. Windows are in segments.
+/// A congestion controller and its window. Windows are in segments.
 #[derive(Debug)]
 pub struct Trial {
     control: Congestion,
@@ -52,7 +52,7 @@ impl Trial {
         self.flight.cwnd() / self.flight.mss()
     }
 
-    /// Acknowledges one segment, with growth allowed; returns the window.
+    /// Acknowledges one segment, with growth allowed. Returns the window.
     pub fn ack(&mut self) -> f64 {
         let gap = self.rtt.map_or(0.0, |rtt| rtt.0 as f64 / self.window());
         self.ack_after(Span(gap as u64), true)

@@ -335,7 +335,8 @@ mod tests {
         })
     }
 
-    /// tcp_vegas.c, at a window of 100 segments: .1 ms of 10 ms are 1 segment in queues, .3 ms 2 and .6 ms 5 (whole numbers).
+    /// tcp_vegas.c at a window of 100 segments and an RTT of 10 ms: an increase of .1 ms means 1 queued segment, .3 ms 2 and
+    /// .6 ms 5 (integers).
     #[test]
     fn linux_moves_a_segment_per_round_trip_below_alpha_and_above_beta() {
         for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {

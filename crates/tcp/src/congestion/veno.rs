@@ -155,7 +155,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// Past slow start, over a path whose queue makes a round trip of 100 ms longer.
+    /// Returns a trial past slow start, whose queue increases an RTT of 100 ms by `longer` milliseconds.
     fn queued(longer: u64) -> Trial {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         let mut trial = Trial::new(&config, 100.0).over(Span::millis(100));
@@ -165,13 +165,13 @@ mod tests {
 
     #[test]
     fn three_segments_in_queues_halve_growth_and_make_a_loss_cost_half() {
-        // 101 segments · 4/104 are 3.9, · 2/102 are 2.
+        // Backlogs of 101 segments · 4/104 = 3.9 and · 2/102 = 2.
         for (longer, growth, left) in [(4, 1.0, 51.0), (2, 2.0, 82.0)] {
             let mut trial = queued(longer);
             let before = trial.window();
             trial.round_trip();
             trial.round_trip();
-            // A segment more per other round trip also takes an ACK more.
+            // One segment more per two RTTs; the additional segment also takes an additional ACK.
             trial.round_trip();
             let grown = trial.window() - before;
             assert!((growth..=growth + 1.0).contains(&grown), "{longer} ms: {grown}");

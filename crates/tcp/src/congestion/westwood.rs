@@ -145,7 +145,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// 100 segments each 100 ms.
+    /// Returns a trial with 100 segments per 100 ms.
     fn settled() -> Trial {
         let mut trial = Trial::new(&CongestionConfig::Westwood(WestwoodConfig {}), 100.0).over(Span::millis(100));
         for _ in 0..20_000 {
@@ -171,7 +171,7 @@ mod tests {
             window == 1.0 && (99.0..=100.0).contains(&threshold),
             "{window} {threshold}"
         );
-        // Not before the next ACK.
+        // cwnd stays until the next ACK.
         assert_eq!(trial.reduce(Cause::Timeout), (1.0, threshold));
     }
 }

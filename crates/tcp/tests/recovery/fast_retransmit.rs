@@ -1,4 +1,4 @@
-//! When duplicate ACKs bring a fast retransmit, and what holds it back.
+//! Conditions for a fast retransmit: duplicate ACKs, and guards that suppress it.
 
 use crate::assert_trace;
 use crate::script::{self, Script};
@@ -8,8 +8,8 @@ use RecoveryKind::{Newreno, Rack, Reno, Sack, Tahoe};
 
 #[test]
 fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
-    // Reno's second loss lies below the first recovery; NewReno takes the echo of what a timeout sent again for a loss,
-    // Tahoe that of what it sent again itself.
+    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs for retransmissions after a
+    // timeout as a loss, Tahoe those for its own retransmissions.
     for (kind, lost, unguarded, guarded) in [
         (Tahoe, &[3, 4, 5, 6, 8][..], 5, 1),
         (Reno, &[0, 1, 2, 3], 2, 1),
@@ -27,7 +27,7 @@ fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
     }
 }
 
-/// Tahoe, of whose first flight segments 3 to 6 and 8 are lost, and more.
+/// Returns a script for Tahoe in which segments 3 to 6 and 8 of the first flight are lost, and the packets `more`.
 fn tahoe(guard: bool, more: &[u64]) -> Script {
     let script = Script::new(Tahoe).lose(&[3, 4, 5, 6, 8]).lose(more);
     script.with(|tcp| tcp.tahoe.guard = guard)
@@ -35,7 +35,8 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 
 #[test]
 fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
-    // Slow start sends 9 to 12 again, which the receiver has: four duplicates for nothing, and so on without the guard.
+    // Slow start retransmits 9 to 12, which the receiver has: four duplicate ACKs, which without the guard cause another
+    // retransmit.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
     let echoes = [
         "5.0 22-27* 28-31",
@@ -53,7 +54,7 @@ fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
 
 #[test]
 fn a_guard_holds_for_tahoe_after_a_timeout() {
-    // All but two of the duplicates get lost, so that a timeout comes first.
+    // All but two of the duplicate ACKs are lost, so that a timeout comes first.
     let play = |guard| {
         let trace = tahoe(guard, &[]).lose_acks(3..15).play();
         (trace.timeouts, trace.fast_retransmits)
@@ -65,7 +66,7 @@ fn a_guard_holds_for_tahoe_after_a_timeout() {
 
 #[test]
 fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_first_segment() {
-    // Segment 22 is the first one, which the duplicates of the echo may be of: packet 32, and 23 is the next.
+    // Segment 22, packet 32, is the first for which the duplicate ACKs may be echoes; segment 23 follows.
     for (lost, fast_retransmits, timeouts) in [(32, 1, 1), (33, 2, 0)] {
         let trace = tahoe(true, &[lost]).play();
         assert_eq!(
@@ -78,7 +79,7 @@ fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_fir
 
 #[test]
 fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
-    // Segments 2 and 4 of one window are lost; then a timeout, whose go-back-N makes duplicates of its own.
+    // Segments 2 and 4 of one window are lost; then a timeout, whose go-back-N causes duplicate ACKs.
     let fast = |lost: &[u64], guard, guard_timeouts_only| {
         let script = Script::new(Reno)
             .segments(120)
@@ -96,7 +97,7 @@ fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
 
 #[test]
 fn fast_retransmits_keep_their_interval() {
-    // Two losses of one window for those that take each for itself, of two windows for the others.
+    // Two losses in one window for recoveries that handle each separately, otherwise in two windows.
     for (kind, lost) in [
         (Tahoe, &[3, 60][..]),
         (Reno, &[2, 8]),
@@ -130,7 +131,7 @@ fn duplicates_inflate_the_window_with_or_without_a_fast_retransmit() {
 
 #[test]
 fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
-    // The duplicates come after six round trips, the retransmission's ACK after thirteen; the smallest RTO is ten.
+    // The duplicate ACKs arrive after six RTTs, the ACK of the retransmission after thirteen; the minimum RTO is ten.
     for kind in [Tahoe, Reno, Newreno, Sack] {
         let play = |restarts| {
             let script = Script::new(kind).segments(16).lose(&[0]).delay(16, 6.0);
@@ -148,9 +149,9 @@ fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
 #[test]
 fn fewer_than_three_duplicates_leave_the_loss_to_the_timer() {
     for kind in RecoveryKind::iter() {
-        // Of the ACKs after the hole, numbers 3 and on, two get through.
+        // Of the ACKs after the hole, numbers 3 and up, two arrive.
         let trace = Script::new(kind).segments(16).lose(&[3]).lose_acks(5..15).play();
-        // RACK waits a quarter of a round trip instead.
+        // RACK waits for a quarter of an RTT instead.
         let expected = if kind == Rack { (1, 0) } else { (0, 1) };
         assert_eq!((trace.fast_retransmits, trace.timeouts), expected, "{kind:?}\n{trace}");
     }

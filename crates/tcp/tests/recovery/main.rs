@@ -1,4 +1,4 @@
-//! What each loss recovery sends, and how many round trips it takes, packet by packet.
+//! Transmissions of each loss recovery packet by packet, and the number of RTTs that it takes.
 
 mod fast_retransmit;
 mod rack;
@@ -11,7 +11,7 @@ use script::{Script, Trace, AIMD, VEGAS};
 use strum::IntoEnumIterator;
 use RecoveryKind::{Newreno, Rack, Reno, Rfc6675, Sack, Tahoe, Vanilla};
 
-/// Round trips until a loss is repaired, or a timeout.
+/// RTTs until a loss is repaired, or a timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Repair {
     In(f64),
@@ -33,7 +33,7 @@ fn assert_trace(trace: &Trace, expected: &[&str]) {
 
 #[test]
 fn one_two_three_and_four_losses_in_a_window() {
-    // NewReno takes a round trip for each loss, SACK one or two for all; Reno times out on three.
+    // NewReno takes an RTT per loss, SACK one or two for all; Reno has a timeout after three losses.
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla => [Timeout, Timeout, Timeout, Timeout],
@@ -41,7 +41,7 @@ fn one_two_three_and_four_losses_in_a_window() {
             Reno => [In(1.0), In(3.0), Timeout, Timeout],
             Newreno => [In(1.0), In(2.0), In(3.0), In(4.0)],
             Sack => [In(1.0), In(1.0), In(2.0), In(2.0)],
-            // PIPE leaves no room for more than the first before the round trip is over.
+            // PIPE allows only the first retransmission within the RTT.
             Rfc6675 => [In(1.0), In(2.0), In(2.0), In(2.0)],
             Rack => [In(1.0), In(1.0), In(1.0), In(1.0)],
         };
@@ -58,7 +58,7 @@ fn losses_side_by_side() {
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla | Reno => Timeout,
-            // Slow start goes back over all of them.
+            // Slow start retransmits all of them.
             Tahoe => In(3.0),
             Newreno => In(4.0),
             Sack | Rfc6675 | Rack => In(1.0),
@@ -106,7 +106,7 @@ fn newreno_without_the_flywheel_sends_what_the_inflated_window_allows() {
 
 #[test]
 fn a_burst_limit_holds_for_each_ack_of_a_newreno_recovery() {
-    // The ACK of segment 3 jumps to 14 and opens the window far beyond what had been sent.
+    // The ACK of segment 3 advances to 14, which opens the window far beyond the data sent so far.
     let play = |max_burst| {
         Script::new(Newreno)
             .lose(&[3, 14])
@@ -126,12 +126,12 @@ fn sack_fills_holes_first_as_pipe_allows() {
 
 #[test]
 fn a_lost_retransmission_ends_in_a_timeout() {
-    // Vanilla's comes by timeout already.
+    // Vanilla has a timeout anyway.
     for kind in RecoveryKind::iter() {
         let once = Script::new(kind).lose(&[3]).play();
         let copy = once.sent.iter().position(|sent| sent.again).unwrap();
         let trace = Script::new(kind).lose(&[3, copy as u64]).play();
-        // RACK knows by the segments sent after it.
+        // RACK detects the loss by segments sent later.
         let timeouts = match kind {
             Vanilla => 2,
             Rack => 0,
@@ -145,7 +145,7 @@ fn a_lost_retransmission_ends_in_a_timeout() {
 fn a_timeout_in_recovery_clears_the_board_and_goes_back() {
     let trace = Script::new(Sack).lose(&[3, 6, 22]).segments(24).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-21 3* 6*", "2.0 22-23", "11.0 3*"]);
-    // With all forgotten, segments that the receiver holds are sent again.
+    // If the scoreboard is cleared, segments that the receiver holds are retransmitted.
     let trace = Script::new(Sack).lose(&[3, 6, 22, 23]).segments(24).play();
     assert_trace(
         &trace,
@@ -180,7 +180,7 @@ fn rfc_2018_section_4_repeated_blocks_make_up_for_lost_acks() {
     assert!(again(&play(1)) > 3, "{}", play(1));
 }
 
-/// Segment 3 arrives after all but the last `before` segments of its flight that would follow it.
+/// Plays a script in which segment 3 arrives after all later segments of its flight except the last `before`.
 fn reordered(kind: RecoveryKind, before: u64) -> Trace {
     let script = Script::new(kind).segments(16).delay(3, 0.01);
     (4 + before..16)
@@ -205,7 +205,7 @@ fn reordering_by_two_is_taken_for_no_loss_and_by_three_it_is() {
 
 #[test]
 fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
-    // Twelve losses take NewReno twelve round trips; the smallest RTO is ten.
+    // Twelve losses take NewReno twelve RTTs; the minimum RTO is ten.
     let lost: Vec<u64> = (0..12).collect();
     let play = |timer_restart| {
         let script = Script::new(Newreno).lose(&lost);
@@ -213,7 +213,8 @@ fn the_timer_restarts_on_the_first_partial_ack_or_on_every_one() {
     };
     assert_eq!(repair(&play(TimerRestart::Every)), In(12.0));
     assert_eq!(play(TimerRestart::First).timeouts, 1);
-    // SACK's second and third retransmission come late, the third past the timer of the first partial ACK.
+    // SACK's second and third retransmission are late; the third arrives after the timer started by the first partial ACK
+    // expires.
     let play = |timer_restart| {
         let script = Script::new(Sack).lose(&[0, 1, 2]).delay(17, 4.0).delay(18, 10.0);
         script.with(|tcp| tcp.sack.timer_restart = timer_restart).play()
@@ -236,7 +237,7 @@ fn a_partial_ack_deflates_the_window_by_what_it_acknowledges_or_to_the_threshold
 
 #[test]
 fn a_timeout_halves_the_window_with_or_without_its_inflation() {
-    // The retransmission is lost while 12 duplicates inflate the window of 19 halved.
+    // The retransmission is lost while 12 duplicate ACKs inflate the halved window of 19.
     let play = |deflate_on_timeout| {
         Script::new(Reno)
             .segments(120)
@@ -250,7 +251,7 @@ fn a_timeout_halves_the_window_with_or_without_its_inflation() {
 #[test]
 fn the_receivers_window_binds_as_its_scaled_field_says() {
     for kind in RecoveryKind::iter() {
-        // 16 bits without a shift: 65 segments of 1000 bytes, whatever the receiver could hold.
+        // 16 bits without scaling: 65 segments of 1000 bytes, independent of the receiver's buffer.
         let script = Script::new(kind).segments(300).with(|tcp| {
             tcp.window_scale = 0;
             tcp.initial_window_segments = 100;

@@ -1,10 +1,10 @@
-//! RFC 6675, rule by rule, beside ns-2's SACK where the two differ.
+//! RFC 6675 rule by rule, compared with ns-2's SACK where they differ.
 
 use crate::assert_trace;
 use crate::script::{Script, Trace, MSS};
 use longpipe_tcp::config::RecoveryKind::{Rfc6675, Sack};
 
-/// A window that neither grows past 16 segments by itself nor, much, by ACKs.
+/// Limits the window to 16 segments, so that it hardly grows.
 fn settled(script: Script) -> Script {
     script.with(|tcp| tcp.initial_ssthresh_bytes = Some(16 * MSS))
 }
@@ -22,32 +22,34 @@ fn section_5_step_3_a_duplicate_lets_a_new_segment_out_until_the_loss_is_known()
 
 #[test]
 fn section_5_step_2_one_ack_that_tells_of_enough_data_beyond_is_enough() {
-    // All duplicates but the last two are lost; the first of these covers twelve segments.
+    // All duplicate ACKs but the last two are lost; the first of these covers twelve segments.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(3..13));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-18 3* 19-22", "2.0 23-29"]);
-    // SACK's third duplicate is of what the first two let out.
+    // SACK's third duplicate ACK is for a segment that the first two released.
     assert_eq!(sack.to_string().lines().nth(2), Some("2.0 3*"), "{sack}");
 }
 
 #[test]
 fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_tell_of_a_loss() {
-    // 4, 6 and 8 arrived beyond 3; beyond 5 and 7 three ranges did, too, beyond 9 six segments in a row.
+    // Beyond 3, segments 4, 6 and 8 arrived: three ranges, as beyond 5 and 7; beyond 9 six segments in a row arrived.
     let [rfc, _] = both(|script| script.lose(&[3, 5, 7, 9]).lose_acks([3, 4]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-21 3* 5* 7*", "2.0 9* 22-29"]);
 }
 
 #[test]
 fn section_5_pipe_counts_what_is_neither_lost_nor_here_and_what_was_sent_again() {
-    // Of 24 segments nine are lost and twelve here: with the copy, four under way, five short of half the window.
+    // Of 24 segments nine are lost and twelve have arrived: including the retransmission four are in flight, five fewer than
+    // half of the window.
     let [rfc, sack] = both(|script| script.segments(40).lose(&(3..12).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().nth(2), Some("2.0 4-11* 24"), "{rfc}");
-    // SACK's PIPE counts what is lost until it is acknowledged.
+    // SACK's PIPE counts lost segments until they are acknowledged.
     assert_eq!(sack.to_string().lines().nth(2), Some("2.0 4-5*"), "{sack}");
 }
 
 #[test]
 fn nextseg_rule_3_where_nothing_new_is_left_a_hole_leaves_that_is_not_known_to_be_lost() {
-    // One segment arrived beyond 14. Once 3 is filled, the rescue sends 14 again in vain: its copy was under way.
+    // One segment arrived beyond 14. Once 3 is filled, the rescue retransmission sends 14 in vain, because its original was
+    // still in flight.
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 14]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3* 14*", "2.0 14*"]);
 }
@@ -57,7 +59,7 @@ fn nextseg_rule_4_a_lost_tail_is_rescued_once_the_first_copy_is_acknowledged() {
     let [rfc, sack] = both(|script| script.segments(16).lose(&[3, 15]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3*", "2.0 15*"]);
     assert_trace(&sack, &["0.0 0-15", "1.0 3*", "12.0 15*"]);
-    // The rescue is here before anything else: it tells that 17 and 18 are lost, too.
+    // The rescue retransmission arrives first: its ACK shows that 17 and 18 are lost, too.
     let [rfc, sack] = both(|script| settled(script).segments(20).lose(&[10, 17, 18, 19]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-19 10*", "2.0 19*", "3.0 17-18*"]);
     assert_eq!((rfc.timeouts, sack.timeouts), (0, 1), "{sack}");
@@ -71,7 +73,7 @@ fn nextseg_rule_4_there_is_one_rescue_in_a_recovery() {
 
 #[test]
 fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
-    // Of the last 14 only the last is here, as its block tells when the timer's segment has arrived.
+    // Of the last 14 segments only the last one arrived, as the ACK of the retransmission after the timeout shows.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
     assert_eq!(sack.to_string().lines().last(), Some("14.0 9-15*"), "{sack}");
@@ -79,7 +81,7 @@ fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
 
 #[test]
 fn section_5_1_no_recovery_begins_before_all_that_a_timeout_took_for_lost_is_acknowledged() {
-    // Packet 18 is segment 4 sent again in slow start: 5 to 8 tell of its loss, and a timeout repairs it.
+    // Packet 18 is the retransmission of segment 4 in slow start: 5 to 8 reveal its loss, which a timeout repairs.
     let lost: Vec<u64> = (2..15).chain([18]).collect();
     let [rfc, _] = both(|script| script.segments(16).lose(&lost));
     assert_eq!((rfc.fast_retransmits, rfc.timeouts), (0, 2), "{rfc}");
@@ -87,7 +89,7 @@ fn section_5_1_no_recovery_begins_before_all_that_a_timeout_took_for_lost_is_ack
 
 #[test]
 fn section_2_an_ack_that_acknowledges_new_data_and_tells_of_a_loss_begins_a_recovery() {
-    // ACKs 2 to 11 are lost: number 12 acknowledges segment 2, and tells of ten beyond 3.
+    // ACKs 2 to 11 are lost: number 12 acknowledges segment 2, and reports ten segments beyond 3.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(2..12));
     assert_eq!(rfc.to_string().lines().nth(1), Some("1.0 16-17 3* 18-22"), "{rfc}");
     assert_eq!(sack.to_string().lines().nth(1), Some("1.0 16-18"), "{sack}");
@@ -101,7 +103,8 @@ fn losses_of_two_windows_take_two_recoveries() {
 
 #[test]
 fn with_fack_one_ack_of_a_segment_far_beyond_a_gap_is_enough() {
-    // Segment 7 alone is five segments beyond 3. With the copy, twelve of 19 are under way then, and the window falls to eight.
+    // Segment 7 alone is five segments beyond 3. Including the retransmission, twelve of 19 are then in flight, and the
+    // window is reduced to eight.
     let [rfc, fack] = [false, true].map(|fack| {
         let script = Script::new(Rfc6675).with(|tcp| tcp.rfc6675.fack = fack);
         settled(script).segments(24).lose(&[3, 4, 5, 6]).play()

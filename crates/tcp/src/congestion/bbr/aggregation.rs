@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn the_window_has_room_for_what_comes_at_once_beyond_the_bandwidth() {
         let mut aggregation = Aggregation::default();
-        // 1 MB/s, of which 10 ms come at once, each 10 ms.
+        // 1 MB/s, delivered in bursts every 10 ms.
         for step in 1..200 {
             let now = Time(Span::millis(10 * step).0);
             aggregation.on_ack(now, 10_000.0, 1e6, step % 10 == 0, (50_000.0, 1000.0));

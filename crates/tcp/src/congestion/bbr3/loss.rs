@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn the_volume_at_which_losses_are_two_in_a_hundred_lies_within_the_segment_that_made_them_so() {
-        // 97 segments in flight before, of which one is lost, and this one: a fifty-third of 98 would be too much.
+        // Of 98 segments in flight, including this one, two are lost: more than 2 %. The bound is where the loss rate
+        // exceeds 2 %.
         let lost = Lost {
             sequence: 0,
             end: 1000,

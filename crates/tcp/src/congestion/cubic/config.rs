@@ -8,10 +8,10 @@ use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// What a mark leaves of the window where it costs less than a loss (RFC 8511 section 3.1).
+/// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
 pub(super) const MARK_BETA: f64 = 0.85;
 
-/// Where Linux's tcp_cubic.c (6.1) does otherwise than the RFC.
+/// Rules in which Linux's tcp_cubic.c (6.1) and the RFC differ.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -20,26 +20,27 @@ pub enum CubicRules {
     #[serde(rename = "rfc-9438")]
     #[strum(serialize = "rfc-9438")]
     Rfc9438,
-    /// It looks ahead by the shortest round trip, in whole segments, grows by 5 % at least before the first loss, and by as
-    /// much as Reno's estimate is above the window, which goes on at one rate.
+    /// Linux: evaluates the cubic one minimum RTT ahead, in whole segments; grows by at least 5 % per RTT before the first
+    /// loss, and towards Reno's estimate when that is above cwnd.
     Linux,
 }
 
-/// The cubic, the cut, and what goes with them.
+/// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CubicConfig {
-    /// How steep the cubic is [segment/s³], C.
+    /// Scaling factor C of the cubic [segment/s³].
     pub scaling: f64,
-    /// Share of the window that a loss leaves, β.
+    /// Factor β of cwnd at a loss.
     pub beta: f64,
-    /// A loss before the old maximum lowers it further, which makes room for others.
+    /// Whether a loss below the previous maximum lowers W_max further, to release bandwidth to other flows (RFC 9438 section
+    /// 4.7).
     pub fast_convergence: bool,
-    /// Grow at least as Reno would.
+    /// Whether cwnd grows at least as Reno's would (RFC 9438 section 4.3).
     pub reno_friendly: bool,
-    /// What ends slow start besides a loss.
+    /// Criterion that ends slow start before a loss.
     pub hystart: HystartConfig,
-    /// The RFC's, or Linux's where they differ.
+    /// Rules of the RFC or of Linux.
     pub rules: CubicRules,
 }
 

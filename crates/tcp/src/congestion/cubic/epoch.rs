@@ -1,28 +1,28 @@
-//! Congestion avoidance since a reduction, by the RFC; windows are in segments.
+//! Congestion avoidance since a reduction, by RFC 9438; windows are in segments.
 
 use super::config::CubicConfig;
 use crate::congestion::control::Ack;
 use crate::congestion::cube_root::cube_root;
 use longpipe_events::{Span, Time};
 
-/// The cubic since a reduction, and what Reno would have.
+/// State of the cubic and of Reno's estimate since a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// When it began, later by all the time that does not count.
+    /// Start of the epoch, shifted by all periods that do not count.
     pub began: Time,
-    /// Time from its beginning to the plateau [s].
+    /// Time from the start to the plateau [s], K.
     k: f64,
-    /// Window at the plateau.
+    /// Window at the plateau, W_max.
     plateau: f64,
-    /// What Reno would have by now.
+    /// Window that Reno would have, W_est.
     w_est: f64,
 }
 
-/// Most that a round trip multiplies the window with (RFC 9438 section 4.2; a segment for two ACKs in Linux).
+/// Maximum factor of growth per RTT (RFC 9438 section 4.2; in Linux one segment per two ACKs).
 const MOST_GROWTH: f64 = 1.5;
 
 impl Epoch {
-    /// At a window of `cwnd`, with the plateau at `w_max` if that is above.
+    /// Starts an epoch at a window of `cwnd`, with the plateau at `w_max` or, if that is lower, at `cwnd`.
     pub fn begin(now: Time, cwnd: f64, w_max: Option<f64>, scaling: f64) -> Epoch {
         let below = w_max.filter(|&w_max| w_max > cwnd);
         Epoch {
@@ -33,7 +33,8 @@ impl Epoch {
         }
     }
 
-    /// The window after `arrived` segments (RFC 9438 sections 4.2 to 4.5); before the reduction it was `cwnd_prior`.
+    /// Returns the window after `arrived` delivered segments (RFC 9438 sections 4.2 to 4.5); `cwnd_prior` is the window
+    /// before the reduction.
     pub fn grow(&mut self, config: &CubicConfig, ack: &Ack, cwnd: f64, arrived: f64, cwnd_prior: f64) -> f64 {
         let t = ack.now.since(self.began).as_seconds() - self.k;
         let window = |t: f64| config.scaling * t * t * t + self.plateau;

@@ -62,7 +62,7 @@ fn config(name: &str) -> CongestionConfig {
     }
 }
 
-/// A row without its answers; times in microseconds.
+/// A row without the kernel's answers; times in microseconds.
 struct Event<'a> {
     kind: &'a str,
     gap: u64,
@@ -181,7 +181,7 @@ impl Sender {
         }
     }
 
-    /// What loss recovery does between the two reports of an ACK.
+    /// Performs the actions of loss recovery between the two reports of an ACK.
     fn recover(&mut self, kind: &str) {
         match (kind, self.state) {
             ("recover", _) => self.reduce(Cause::FastRetransmit, State::Recovery),

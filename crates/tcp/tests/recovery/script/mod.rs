@@ -1,6 +1,6 @@
-//! Packet scripts: a sender and a receiver over a pipe without queue, some packets of which are lost or late.
+//! Packet scripts: a sender and a receiver over a path without queue, on which some packets are lost or delayed.
 //!
-//! Time is counted in round trips. All that is sent at one instant arrives at one instant, in order.
+//! Time is in RTTs. Packets sent at one instant arrive at one instant, in order.
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::{
@@ -15,13 +15,13 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 pub const MSS: u64 = 1000;
-/// Round trip [ps]; the smallest RTO is ten.
+/// RTT [ps]; the minimum RTO is ten RTTs.
 pub const RTT: u64 = 100_000_000_000;
 const MIN_RTO: u64 = 10 * RTT;
 
-/// AIMD as 4.4BSD counts.
+/// AIMD that counts ACKs, as 4.4BSD does.
 pub const AIMD: CongestionConfig = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
-/// Vegas as in its paper.
+/// Vegas with the parameters of its paper.
 pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
     alpha: 1.0,
     beta: 3.0,
@@ -29,7 +29,7 @@ pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
     rules: VegasRules::Brakmo1995,
 });
 
-/// A connection of which any recovery may be made.
+/// A connection before its recovery is chosen.
 #[derive(Clone, Debug)]
 pub struct Draft {
     kind: RecoveryKind,
@@ -121,7 +121,7 @@ impl Draft {
         }
     }
 
-    /// The connection.
+    /// Returns the configuration of the connection.
     pub fn config(&self) -> TcpConfig {
         TcpConfig {
             recovery: match self.kind {
@@ -138,7 +138,7 @@ impl Draft {
     }
 }
 
-/// What happens to a connection, and with which options.
+/// Options of a connection, and the losses and delays of its packets.
 #[derive(Clone, Debug)]
 pub struct Script {
     draft: Draft,
@@ -149,7 +149,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// A first flight of 16 segments, of 40 in all; an ACK for each segment, a fine clock, nothing lost.
+    /// Creates a script with a first flight of 16 segments out of 40, an ACK for each segment, a fine clock, and no losses.
     pub fn new(recovery: RecoveryKind) -> Script {
         Script {
             draft: Draft::new(recovery),
@@ -160,43 +160,43 @@ impl Script {
         }
     }
 
-    /// Another length of the file.
+    /// Sets the length of the file.
     pub fn segments(mut self, segments: u64) -> Script {
         self.segments = segments;
         self
     }
 
-    /// Loses data packets by number, in the order in which they are sent, from 0.
+    /// Loses data packets by number, counted from 0 in the order of transmission.
     pub fn lose(mut self, packets: &[u64]) -> Script {
         self.lost.extend(packets);
         self
     }
 
-    /// Loses ACKs by number, likewise.
+    /// Loses ACKs by number, counted from 0 in the order of transmission.
     pub fn lose_acks(mut self, acks: impl IntoIterator<Item = u64>) -> Script {
         self.lost_acks.extend(acks);
         self
     }
 
-    /// Holds up a data packet for some round trips more.
+    /// Delays a data packet by some RTTs.
     pub fn delay(mut self, packet: u64, round_trips: f64) -> Script {
         self.late.insert(packet, round_trips);
         self
     }
 
-    /// With other options.
+    /// Changes other options.
     pub fn with(mut self, change: impl FnOnce(&mut Draft)) -> Script {
         change(&mut self.draft);
         self
     }
 
-    /// Plays the script until all is acknowledged, checking at each step what holds for every sender.
+    /// Plays the script until all data are acknowledged, and checks invariants of senders at each step.
     pub fn play(&self) -> Trace {
         Player::new(self).play()
     }
 }
 
-/// A segment as it was sent.
+/// A transmitted segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
     pub round_trips: f64,
@@ -204,20 +204,20 @@ pub struct Sent {
     pub again: bool,
 }
 
-/// What was sent when, and what it took.
+/// All transmissions, and their duration.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub sent: Vec<Sent>,
     pub timeouts: u64,
     pub fast_retransmits: u64,
-    /// Round trips from the first segment sent again until all that had been sent by then was acknowledged.
+    /// RTTs from the first retransmission until all data sent by then were acknowledged.
     pub repair: f64,
-    /// Round trips until all was acknowledged.
+    /// RTTs until all data were acknowledged.
     pub end: f64,
 }
 
 impl fmt::Display for Trace {
-    /// One line per instant: `1.0 3* 16-20`, where * marks segments sent again.
+    /// Writes one line per instant: `1.0 3* 16-20`, where * marks retransmissions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for instant in self.sent.chunk_by(|a, b| a.round_trips == b.round_trips) {
             write!(f, "{:.1}", instant[0].round_trips)?;
@@ -248,7 +248,7 @@ struct Player<'a> {
     sender: Sender,
     receiver: Receiver,
     now: Time,
-    /// By instant and number, so that what is sent first arrives first.
+    /// Events by time and number, so that packets arrive in the order of transmission.
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     acks: u64,
