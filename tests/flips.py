@@ -98,7 +98,7 @@ def flipped(base: Path, draws: random.Random) -> Iterator[Path]:
 
 
 def check_flips(base: Path, count: int, seed: int) -> Counter[str]:
-    """Counts what became of the reads after each of so many flips: alike, refused, wrong, or a long error."""
+    """Reads the files after each of `count` bit flips, and counts the outcomes: equal, refused, wrong, or a long error."""
     expected, draws = read(base), random.Random(seed)
     tally: Counter[str] = Counter()
     for number in range(count):

@@ -109,7 +109,7 @@ def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
 
 
 def fuzz(kind: Format, cases: int, seed: int, kept: Path | None = None) -> Tally:
-    """Reads so many mutated files of a format; the first cases are the seeds themselves."""
+    """Reads `cases` mutated files of a format; the first cases are the seeds themselves."""
     others = [content for other in FORMATS if other is not kind for content in other.seeds]
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:

@@ -60,7 +60,7 @@ def port_of(result: Result, name: str) -> dict[str, Any]:
 
 
 def fast_by_tshark(trace: pd.DataFrame) -> int:
-    """Segments sent again from the latest ACK on, within 20 ms of its second or a later duplicate."""
+    """Counts segments retransmitted from the latest ACK on, within 20 ms of its second or a later duplicate."""
     found, latest, duplicates, at_s = 0, -1, 0, 0.0
     rows = trace[(trace["flow"] == "flow1") & (trace["event"] < 2)]
     columns = (rows[name].tolist() for name in ("time_s", "event", "sequence_bytes", "retransmission"))

@@ -45,7 +45,7 @@ def test_voice_beside_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None
     )
     result = simulate(mixed, 1)
     call, heard = (row for _, row in result.datagrams.iterrows())
-    # A packet each 20 ms from 0 s on; those of the last moments are under way.
+    # A packet every 20 ms from 0 s on; the last packets are still in flight.
     assert call["sent"] == heard["sent"] == 251
     assert call["received"] + call["lost"] <= 251
     assert call["received_bytes"] == 172 * call["received"]

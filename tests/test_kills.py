@@ -140,7 +140,7 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     assert summaries(path) == summaries(calm)
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-        # Nobody is left to give back the claims of who finished the last run and was killed; they keep no one waiting.
+        # A process killed after its last run leaves its claims behind; claims of finished runs block no process.
         of_run = "runs.digest = claims.digest and runs.seed = claims.seed and runs.engine = claims.engine"
         kept = database.execute(f"select count(*) from claims where not exists (select * from runs where {of_run})")
         assert kept.fetchone() == (0,)

@@ -19,7 +19,7 @@ BEYOND = {
     # By chance, with -3.5 %: between -5.0 and -1.2 % over paths that are up to .2 ms longer.
     17: {"goodput_mbps"},
 }
-# Who loses which packet is chance, and a run of a few flows goes by it.
+# Which flow loses which packet is random, and dominates the results of a few flows.
 DRAWS = 24
 
 

@@ -54,8 +54,8 @@ def test_without_permission_three_ways_out_are_named(idle: str) -> None:
     assert re.search(r"source1: .*; needs one of root, user namespaces .* or CAP_SYS_ADMIN", line), done.stderr
 
 
-# Within a user namespace in which whoever runs the tests is nobody, and has no TUN.
-AS_NOBODY = """
+# Runs in a user namespace in which the user is the overflow user and has no access to /dev/net/tun.
+AS_UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
 from longpipe.live import calls
@@ -77,9 +77,9 @@ def test_anybody_without_tun_has_packet_sockets(idle: str, tmp_path: Path) -> No
     file = tmp_path / "certificate.json"
     arguments = ["live", idle, "--alone", "--json", str(file)]
     ends = ["--at", "source1", f"id -u; {ask} sink1 5000 3", "--at", "sink1", f"{serve} 5000"]
-    nobody = [sys.executable, "-c", AS_NOBODY]
+    unprivileged = [sys.executable, "-c", AS_UNPRIVILEGED]
     done = subprocess.run(
-        [*nobody, "-m", "longpipe", *arguments, *ends], capture_output=True, text=True, check=False, timeout=120
+        [*unprivileged, "-m", "longpipe", *arguments, *ends], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     user, *times = done.stdout.split()
@@ -88,7 +88,7 @@ def test_anybody_without_tun_has_packet_sockets(idle: str, tmp_path: Path) -> No
     assert found["devices"] == ["source1: packet", "sink1: packet"]
     assert (found["entered"], found["delivered"]) == (6, 6)
     asked = subprocess.run(
-        [*nobody, "-m", "longpipe", *arguments, "--device", "tun", *ends],
+        [*unprivileged, "-m", "longpipe", *arguments, "--device", "tun", *ends],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert asked.returncode == 1

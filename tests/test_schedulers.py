@@ -66,7 +66,7 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
     # A quarter of 40 Mbit/s each, as payload of 1448 and 1472 in 1500 bytes.
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
-    # Linux's fq likewise, which keeps 100 packets of the one that does not listen.
+    # Linux's fq gives equal shares, too; it queues up to 100 packets of the unresponsive flow.
     result = simulate(scenario(groups, "fq"), 1)
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)

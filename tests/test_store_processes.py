@@ -52,7 +52,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def begin(where: str, directory: Path, count: int) -> list[subprocess.Popen[str]]:
-    """So many processes with the same campaign, all of them past their start-up."""
+    """Starts `count` processes with the same campaign, and waits until all have started."""
     script = directory / "campaign.py"
     script.write_text(CAMPAIGN)
     processes = [

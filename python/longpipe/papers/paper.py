@@ -67,7 +67,7 @@ class Paper(ABC):
     title: str
     # What is fixed, what is drawn by seed, what the paper leaves open.
     conditions: str
-    # Replications if nobody asks for more or fewer; None where nothing is random and each runs once.
+    # Default number of replications; None where nothing is random and each runs once.
     seeds: int | None = 20
     # Heading of its tables on a page.
     tables_title: str = "Published against simulated"

@@ -32,7 +32,7 @@ class Recording:
     seeds: int
 
     def rows(self, experiments: list[Experiment], seeds: int) -> Iterator[dict[str, object]]:
-        """One row per run: the factors, the part "recorded", `seed` and the measures; simulated anew each time."""
+        """One row per run: the factors, the part "recorded", `seed` and the measures; runs are not stored but simulated each time."""
         for experiment in experiments:
             if experiment.table is None or not self.chosen(experiment):
                 continue

@@ -128,7 +128,7 @@ def _largest(tcps: Sequence[Tcp]) -> Packet:
 
 
 def _merged(tcp: Tcp, flows: Sequence[Flow]) -> list[Tcp]:
-    """Each flow's TCP; flows that have the same of their own share it."""
+    """Returns the TCP of each flow; flows with the same own parameters share one object."""
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
     return [merged[id(flow.tcp)] for flow in flows]

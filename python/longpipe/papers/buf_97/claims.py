@@ -187,7 +187,7 @@ CLAIMS: Final = (
     ),
     *_both(
         8,
-        "With more than one round trip of buffer, copies that wait behind it are sent again by timeouts",
+        "With more than one round trip of buffer, queued retransmissions are retransmitted again by timeouts",
         _late_copies,
         "The limit of one timeout a run is longpipe's own.",
     ),

@@ -123,7 +123,7 @@ PAPER: Final = ReplicatedPaper(
     ),
     watched={f"{PAIRS[FILLS[0]]}, {tcp}": {"pair": FILLS[0], "tcp": tcp} for tcp in CONTROLS},
     conditions=(
-        "One flow alone over the shortest route of Kuiper-630, found anew each 100 ms and held; one queue of 100 "
+        "One flow alone over the shortest route of Kuiper-630, recomputed every 100 ms and held; one queue of 100 "
         "packets, at the source's station. Single run: from 0 s on. Replications draw by seed an instant of the first "
         "second. Without a route packets wait."
     ),

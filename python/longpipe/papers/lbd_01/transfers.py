@@ -106,7 +106,7 @@ def transfers(flavors: tuple[str, ...] = FLAVORS) -> list[Transfer]:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """`completion_time_s` (t_c), `utilization` (mu), packets lost and sent again, timeouts, fast retransmits.
+    """`completion_time_s` (t_c), `utilization` (mu), packets lost and retransmitted, timeouts, fast retransmits.
 
     Paper, section 3.2: t_c runs from the first departure to the last arrival; mu is the file's bits on the wire over
     what the bottleneck could have sent in it; of an incomplete transfer, whose t_c is nan, in the whole run.
