@@ -7,8 +7,11 @@ import pytest
 
 from longpipe import Scenario
 from longpipe.design import Design, Factor
+from longpipe.scenario.base import Model
 from longpipe.study import Study
 
+# Slow modules of libraries and of Python that a command imports only if it uses them.
+SLOW = {"asyncio", "email", "numpy", "orjson", "psutil", "pydantic", "tempfile"}
 HEAVY = {"pandas", "scipy", "statsmodels", "matplotlib", "pyarrow", "sqlalchemy", "distributed", "psycopg", "jinja2"}
 
 
@@ -53,6 +56,49 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
     found = loaded(code)
     assert "sqlalchemy" in found
     assert not found & (HEAVY - {"sqlalchemy"})
+
+
+@pytest.mark.parametrize(
+    ("command", "wanted"),
+    [
+        ("--help", set()),
+        # Typer converts arguments with pydantic, which reads the metadata of its plugins with `email`.
+        ("init", {"email", "orjson", "pydantic", "tempfile"}),
+        ("run lan.toml --no-store", {"email", "numpy", "orjson", "psutil", "pydantic", "tempfile"}),
+        ("run lan.toml", {"asyncio", "email", "numpy", "orjson", "psutil", "pydantic", "sqlalchemy", "tempfile"}),
+    ],
+)
+def test_each_command_imports_these_slow_modules_only(command: str, wanted: set[str], tmp_path: Path) -> None:
+    (tmp_path / "lan.toml").write_text(Scenario(name="lan", duration="10 ms").to_toml())
+    code = (
+        f"import os; from longpipe.cli import app; os.chdir({str(tmp_path)!r})\n"
+        f"os.environ['LONGPIPE_STORE'] = 'runs.db'; app({command.split()}, standalone_mode=False)"
+    )
+    assert loaded(code) & (SLOW | HEAVY) == wanted
+
+
+def test_a_scenario_builds_no_validator_of_its_large_parts() -> None:
+    code = (
+        "from longpipe import Scenario; from longpipe.scenario.base import Model\n"
+        "Scenario(name='a').digest()\n"
+        "def below(model):\n    return {model}.union(*map(below, model.__subclasses__()))\n"
+        "built = {model.__name__ for model in below(Model) if model.__pydantic_complete__}\n"
+        "assert 'Scenario' in built and not built & {'Dumbbell', 'Flow', 'Graph', 'Link', 'Node', 'Switch', 'Tcp'}, built"
+    )
+    loaded(code)
+
+
+def test_defaults_that_no_validator_has_seen_equal_validated_ones() -> None:
+    def below(model: type[Model]) -> set[type[Model]]:
+        return {model}.union(*map(below, model.__subclasses__()))
+
+    defaults = [field.default for model in below(Model) for field in model.model_fields.values()]
+    parts = [default for default in defaults if isinstance(default, Model)]
+    assert len(parts) >= 20
+    for one in parts:
+        validated = type(one)()
+        assert repr(vars(one)) == repr(vars(validated))
+        assert one.model_fields_set == validated.model_fields_set
 
 
 def test_a_picture_loads_what_draws_it_and_no_more(tmp_path: Path) -> None:

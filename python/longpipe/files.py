@@ -1,7 +1,6 @@
 """Output files: refused before a run if they cannot be written, and complete or absent after it."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -80,6 +79,9 @@ def check_file(field: str, path: Path) -> None:
 
 def check_directory(field: str, path: Path) -> None:
     """Creates the directory if necessary. Raises ScenarioError, naming `field`, unless it is writable."""
+    # Import only here, because it loads random numbers and compression.
+    import tempfile
+
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

@@ -4,7 +4,6 @@ import hashlib
 import os
 import platform
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +25,9 @@ def code_digest() -> str:
 
 def software() -> dict[str, str]:
     """Versions of longpipe, Python, and the libraries that affect results."""
+    # Import only here, because it loads the parser of mails.
+    from importlib.metadata import version
+
     found = {"longpipe": version("longpipe"), "Python": platform.python_version()}
     return found | {name: version(name) for name in LIBRARIES}
 

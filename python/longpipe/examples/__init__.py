@@ -1,6 +1,5 @@
 """Scenarios to start from, as TOML files; `longpipe init --example NAME` writes one."""
 
-from importlib import resources
 from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
@@ -30,4 +29,7 @@ def example(name: str) -> str:
     """The TOML text of an example; ScenarioError names those there are."""
     if name not in EXAMPLES:
         raise ScenarioError(f"example: {name!r}; {nearest(name, EXAMPLES)}")
+    # Import only here, because it loads the reader of archives.
+    from importlib import resources
+
     return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")

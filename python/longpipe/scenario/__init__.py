@@ -206,16 +206,18 @@ class Scenario(Model):
         default="aal5",
         description="What links carry: aal5 (cells, through ATM switches) or ip (packets, through routers)",
     )
-    network: Part[Network] = part(default=Dumbbell(), description="Hosts, switches and links: dumbbell or graph")
-    switch: Part[Switch] = part(default=Switch(), description="Output ports of switches")
-    tcp: Part[Tcp] = part(default=Tcp(), description="Both ends of every connection")
+    network: Part[Network] = part(
+        default=Dumbbell.unchecked(), description="Hosts, switches and links: dumbbell or graph"
+    )
+    switch: Part[Switch] = part(default=Switch.unchecked(), description="Output ports of switches")
+    tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="Both ends of every connection")
     traffic: Part[Traffic] = part(
-        default=Greedy(),
+        default=Greedy.unchecked(),
         description="What applications send: greedy, transfer or web over TCP; as datagrams cbr, poisson, on-off, "
         "voice, video or arrivals",
     )
-    start: Part[Start] = part(default=FixedStart(), description="When they begin: fixed, staggered or random")
-    traces: Part[Traces] = part(default=Traces(), description="What to record over time")
+    start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
+    traces: Part[Traces] = part(default=Traces.unchecked(), description="What to record over time")
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:

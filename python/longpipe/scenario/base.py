@@ -18,7 +18,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, U
 class Model(BaseModel):
     """A part of a scenario. It is immutable, refuses unknown fields, and raises only ScenarioError."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -35,6 +35,15 @@ class Model(BaseModel):
                 if name != "kind"
             ]
         )
+
+    @classmethod
+    def unchecked(cls, **values: Any) -> Self:  # noqa: ANN401 - values of its fields
+        """Returns the model with values that are known to be valid, and defaults for all other fields.
+
+        A validator takes milliseconds to build. That of a whole scenario contains those of its parts, so that most
+        processes need no other one.
+        """
+        return cls.model_construct(**values)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Returns the fields that differ from their defaults or have none."""

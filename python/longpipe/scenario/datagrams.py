@@ -75,7 +75,7 @@ class Bursts(Model):
     payload: Payload = "1000 B"
     on: BurstTime = Field(default="500 ms", description="Mean duration of an on period [time]; ns-2 manual")
     off: Delay = Field(default="500 ms", description="Mean duration of an off period [time]; ns-2 manual")
-    times: BurstTimes = Exponential()
+    times: BurstTimes = Exponential.unchecked()
 
 
 class Voice(Model):
@@ -87,7 +87,7 @@ class Voice(Model):
     )
     on: BurstTime = Field(default="1.004 s", description="Mean duration of a talk spurt [time]; ITU-T P.59")
     off: Delay = Field(default="1.587 s", description="Mean duration of a pause [time]; ITU-T P.59")
-    times: BurstTimes = Exponential()
+    times: BurstTimes = Exponential.unchecked()
 
     def bursts(self) -> Bursts:
         """Returns the equivalent on/off source."""

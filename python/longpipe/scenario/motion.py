@@ -57,7 +57,7 @@ class Moving(Model):
     rate_cycle: Duration | None = Field(
         default=None, description="Period after which the steps repeat [time]; no repetition if absent"
     )
-    outages: Outages = Field(default=Outages(), description="Times without transmission")
+    outages: Outages = Field(default=Outages.unchecked(), description="Times without transmission")
     order: Order = Field(
         default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
@@ -76,7 +76,7 @@ class File(Model):
     )
     between: Literal["linear", "hold"] = Field(default="hold", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(default=Outages(), description="Times without transmission; not with a schedule")
+    outages: Outages = Field(default=Outages.unchecked(), description="Times without transmission; not with a schedule")
     order: Order = Field(
         default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
     )
@@ -112,7 +112,7 @@ class Coded(Model):
         description="The 28 modes of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
     )
     outages: Outages = Field(
-        default=Outages(), description="Times without transmission, besides those below the slowest mode"
+        default=Outages.unchecked(), description="Times without transmission, besides those below the slowest mode"
     )
 
 
@@ -149,7 +149,9 @@ class Satellites(Model):
     )
     between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(default=Outages(), description="Times without transmission, besides those without a route")
+    outages: Outages = Field(
+        default=Outages.unchecked(), description="Times without transmission, besides those without a route"
+    )
     order: Order = Field(
         default="free",
         description="After a route change, packets keep their own delays (free) or their order (fifo)",

@@ -86,8 +86,12 @@ class Dumbbell(Model):
     host_buffer: Buffer | None = Field(
         default=None, description="Buffer of the hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
     )
-    trunk_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch1 to switch2")
-    return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses of the trunk, switch2 to switch1")
+    trunk_loss: Part[Loss] = part(
+        default=NoLoss.unchecked(), description="Injected losses of the trunk, switch1 to switch2"
+    )
+    return_loss: Part[Loss] = part(
+        default=NoLoss.unchecked(), description="Injected losses of the trunk, switch2 to switch1"
+    )
     path: Part[Path | None] = part(
         default=None,
         description="Variation of the trunk over time, switch1 to switch2; static if absent",
@@ -171,8 +175,12 @@ class Link(Model):
     host_buffer: Buffer | None = Field(
         default=None, description="Buffer of its hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
     )
-    loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the first node to the second")
-    return_loss: Part[Loss] = part(default=NoLoss(), description="Injected losses, from the second node to the first")
+    loss: Part[Loss] = part(
+        default=NoLoss.unchecked(), description="Injected losses, from the first node to the second"
+    )
+    return_loss: Part[Loss] = part(
+        default=NoLoss.unchecked(), description="Injected losses, from the second node to the first"
+    )
     path: Part[Path | None] = part(
         default=None, description="Variation over time, from the first node to the second; static if absent"
     )

@@ -126,7 +126,7 @@ class DualPi2(Model):
     beta: Gain = Field(default=3.2, description="Gain of the delay's change [1/s]; RFC 9332")
     coupling: float = Field(default=2, ge=1, le=100, description="Coupling factor k; RFC 9332 section 2.1")
     marking: Annotated[Ramp | Step, Field(discriminator="kind"), kind_or_table()] = Field(
-        default=Ramp(), description="Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux)"
+        default=Ramp.unchecked(), description="Native marking of the low-latency queue: ramp (RFC 9332) or step (Linux)"
     )
     least_packets: int = Field(
         default=1,
@@ -135,7 +135,7 @@ class DualPi2(Model):
         description="No native marking while at most this many are queued [packets]; RFC 9332 Th_len",
     )
     scheduler: Annotated[TimeShifted | Shares, Field(discriminator="kind"), kind_or_table()] = Field(
-        default=TimeShifted(),
+        default=TimeShifted.unchecked(),
         description="Scheduler between both queues: time-shifted or weighted; RFC 9332 appendix A.1",
     )
     ecn: bool = Field(

@@ -113,11 +113,11 @@ class Switch(Model):
         "bytes or BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
     )
     policy: Part[Policy] = part(
-        default=TailDrop(),
+        default=TailDrop.unchecked(),
         description="Queue discipline of a port: which packets or frames it drops or marks, and when",
     )
     scheduler: Part[Scheduler] = part(
-        default=Fifo(), description="Service of VBR and UBR at a port: fifo, priority or guaranteed-rate"
+        default=Fifo.unchecked(), description="Service of VBR and UBR at a port: fifo, priority or guaranteed-rate"
     )
     ties: Ties = Field(default="random", description="Order of cells or packets that reach a switch at the same time")
     slot_phase: float = Field(

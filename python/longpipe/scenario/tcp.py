@@ -48,8 +48,10 @@ class Tcp(Model):
         description="Defaults of the other fields: 'classic', the default of each field, or 'linux-6', those of Linux "
         "6: CUBIC, RACK-TLP, timestamps, an initial window of 10 segments",
     )
-    recovery: Part[Recovery] = part(default=Reno(), description="Loss recovery, by name or with its options")
-    congestion: Part[Congestion] = part(default=Aimd(), description="Congestion control, by name or with its options")
+    recovery: Part[Recovery] = part(default=Reno.unchecked(), description="Loss recovery, by name or with its options")
+    congestion: Part[Congestion] = part(
+        default=Aimd.unchecked(), description="Congestion control, by name or with its options"
+    )
     mss: SegmentSize = Field(
         default="512 B", description="Payload of a full segment [bytes]; ATM Forum/96-1761 section 3.1"
     )
@@ -85,7 +87,7 @@ class Tcp(Model):
     silly_window_avoidance: bool = Field(
         default=True, description="Delay a short segment while more data waits to be sent; RFC 1122 section 4.2.3.4"
     )
-    vegas: Part[VegasOptions] = part(default=VegasOptions(), description="Options of Vegas")
+    vegas: Part[VegasOptions] = part(default=VegasOptions.unchecked(), description="Options of Vegas")
     idle_restart: bool = Field(
         default=False, description="Return to the initial window after an idle RTO; RFC 5681 section 4.1"
     )
@@ -116,16 +118,16 @@ class Tcp(Model):
         description="Ticks per second of the kernel clock, for congestion controls by Linux's rules (CUBIC, BIC, "
         "H-TCP, Westwood); Linux CONFIG_HZ",
     )
-    tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions(), description="Options of Tahoe")
-    reno: Part[RenoOptions] = part(default=RenoOptions(), description="Options of Reno")
-    newreno: Part[NewRenoOptions] = part(default=NewRenoOptions(), description="Options of NewReno")
-    sack: Part[SackOptions] = part(default=SackOptions(), description="Options of SACK")
-    timer: Part[Timer] = part(default=Coarse(), description="Retransmission timer: coarse or fine")
+    tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
+    reno: Part[RenoOptions] = part(default=RenoOptions.unchecked(), description="Options of Reno")
+    newreno: Part[NewRenoOptions] = part(default=NewRenoOptions.unchecked(), description="Options of NewReno")
+    sack: Part[SackOptions] = part(default=SackOptions.unchecked(), description="Options of SACK")
+    timer: Part[Timer] = part(default=Coarse.unchecked(), description="Retransmission timer: coarse or fine")
     ack: Part[Ack] = part(
-        default=Immediate(), description="When the receiver acknowledges: immediate, delayed or linux"
+        default=Immediate.unchecked(), description="When the receiver acknowledges: immediate, delayed or linux"
     )
     ecn: Part[Annotated[Ecn, LATER]] = part(
-        default=EcnOff(),
+        default=EcnOff.unchecked(),
         description="Explicit congestion notification, and how receivers echo marks: off, classic, dctcp or accurate",
     )
 

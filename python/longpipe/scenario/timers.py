@@ -52,7 +52,7 @@ class Coarse(Model):
 
     kind: Literal["coarse"] = "coarse"
     tick: Tick = Field(default="100 ms", description="Length of a tick [time]; ATM Forum/96-1761 section 3.1")
-    phase: Phase = Field(default=FixedPhase(), description="Phase of the ticks: fixed, common or per-flow")
+    phase: Phase = Field(default=FixedPhase.unchecked(), description="Phase of the ticks: fixed, common or per-flow")
     min_rto: Ticks = Field(default="2 ticks", description="Minimum RTO [ticks]; BSD's slow timer")
     max_rto: Ticks = Field(default="640 ticks", description="Maximum RTO [ticks]; 64 s, as BSD's TCPTV_REXMTMAX")
     initial_rto: Ticks = Field(default="30 ticks", description="RTO before the first RTT sample [ticks]; 3 s, RFC 1122")

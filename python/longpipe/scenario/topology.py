@@ -19,14 +19,15 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     numbers = range(1, network.sources + 1)
 
     def link(a: str, b: str, rate: str, delay: str) -> Link:
-        return Link(between=(a, b), rate=rate, delay=delay)
+        return Link.unchecked(between=(a, b), rate=rate, delay=delay)
 
     # Copies of a checked model, because there may be ten thousand.
     pep = network.pep
     switches = [
-        Node(name=name, kind="switch", pep=pep if pep and pep.at == name else None) for name in ("switch1", "switch2")
+        Node.unchecked(name=name, kind="switch", pep=pep if pep and pep.at == name else None)
+        for name in ("switch1", "switch2")
     ]
-    host = Node(name="source1", kind="host", send_jitter=network.send_jitter)
+    host = Node.unchecked(name="source1", kind="host", send_jitter=network.send_jitter)
     hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
     at_hosts = {"host_policy": network.host_policy, "host_buffer": network.host_buffer}
     first = link("source1", "switch1", network.access_rate, network.access_delay).model_copy(update=at_hosts)
@@ -45,7 +46,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     )
     last = link("switch2", "sink1", network.access_rate, network.exit_delay).model_copy(update=at_hosts)
     leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
-    flow = Flow(name="flow1", from_="source1", to="sink1")
+    flow = Flow.unchecked(name="flow1", from_="source1", to="sink1")
     flows = []
     for i, (name, own), back in zip(numbers, _own(network), network.sent_back, strict=True):
         way = (f"source{i}", "switch1", "switch2", f"sink{i}")
@@ -56,11 +57,15 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     links = [*entry, trunk, *leave]
     vbr: list[VbrFlow] = []
     if (source := network.vbr) is not None:
-        nodes += [Node(name=name, kind="host") for name in ("vbr-source", "vbr-sink")]
-        links.append(Link(between=("vbr-source", "switch1"), rate=network.access_rate, delay=network.access_delay))
-        links.append(Link(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay))
-        vbr.append(VbrFlow(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
-    return Graph(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
+        nodes += [Node.unchecked(name=name, kind="host") for name in ("vbr-source", "vbr-sink")]
+        links.append(
+            Link.unchecked(between=("vbr-source", "switch1"), rate=network.access_rate, delay=network.access_delay)
+        )
+        links.append(
+            Link.unchecked(between=("switch2", "vbr-sink"), rate=network.access_rate, delay=network.exit_delay)
+        )
+        vbr.append(VbrFlow.unchecked(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
+    return Graph.unchecked(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
 
 
 def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:

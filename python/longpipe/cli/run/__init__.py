@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +22,10 @@ from longpipe.files import check_directory, check_file, write_text
 from longpipe.inputs import NoTomlError, parse_toml, read_text
 
 if TYPE_CHECKING:
+    from longpipe.cli.progress import RunBar
+    from longpipe.result import Result
     from longpipe.scenario import Scenario
+    from longpipe.store import Store
 
 
 class Trace(StrEnum):
@@ -71,8 +75,7 @@ def run(
     from longpipe.cli.console import tell_written, terminal
     from longpipe.cli.progress import RunBar
     from longpipe.cli.run.tables import show
-    from longpipe.cli.warnings import warn, warn_of_memory, warn_of_replaced
-    from longpipe.run import simulate
+    from longpipe.cli.warnings import warn, warn_of_replaced
 
     scenario = scenario_with(Path(file), changes or [])
     scenario = scenario.with_(**{f"traces.{kind.value}": True for kind in trace or []})
@@ -85,21 +88,17 @@ def run(
 
     captures = _captures(capture or [])
     warn(scenario)
-    failure: CaptureError | None = None
-    with opened_if_wanted(store, no_store=no_store) as kept, RunBar(scenario.name) as bar:
+    with ExitStack() as stack, RunBar(scenario.name) as bar:
+        # Without a store, importing the database would take longer than many runs.
+        unstored = no_store and store is None
+        kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
         # The store contains neither packets nor the files of web traffic, so simulate again.
-        stored = None if captures else kept.load(scenario, seed)
+        stored = None if captures or kept is None else kept.load(scenario, seed)
+        failure: CaptureError | None = None
         if stored is not None and (csv is None or stored.web.empty):
             result = stored
         else:
-            kept.check_traces(scenario)
-            warn_of_memory(scenario, memory)
-            began_s = time.perf_counter()
-            try:
-                result = simulate(scenario, seed, bar.update, captures=captures, memory=memory)
-            except CaptureError as error:
-                result, failure = error.result, error
-            kept.keep(result, time.perf_counter() - began_s)
+            result, failure = _simulated(scenario, seed, captures, memory, bar, kept)
 
     warn_of_replaced(result)
     if csv is not None:
@@ -113,6 +112,26 @@ def run(
         tell_written(terminal(), JSON=json, Tables=csv)
     if failure is not None:
         raise failure
+
+
+def _simulated(
+    scenario: Scenario, seed: int, captures: dict[str, str], memory: str | None, bar: RunBar, kept: Store | None
+) -> tuple[Result, CaptureError | None]:
+    """Simulates and stores a run; returns the error of captures that could not be written in full, too."""
+    from longpipe.cli.warnings import warn_of_memory
+    from longpipe.run import simulate
+
+    if kept is not None:
+        kept.check_traces(scenario)
+    warn_of_memory(scenario, memory)
+    began_s, failure = time.perf_counter(), None
+    try:
+        result = simulate(scenario, seed, bar.update, captures=captures, memory=memory)
+    except CaptureError as error:
+        result, failure = error.result, error
+    if kept is not None:
+        kept.keep(result, time.perf_counter() - began_s)
+    return result, failure
 
 
 def scenario_with(file: Path, changes: Sequence[str]) -> Scenario:
