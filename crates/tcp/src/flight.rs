@@ -36,32 +36,32 @@ impl Flight {
         }
     }
 
-    /// Congestion window [byte]. A real number, so that congestion avoidance can add exactly MSS²/cwnd.
+    /// Returns the congestion window [byte]. A real number, so that congestion avoidance can add exactly MSS²/cwnd.
     #[inline(always)]
     pub fn cwnd(&self) -> f64 {
         self.limits.cwnd()
     }
 
-    /// Slow start threshold [byte].
+    /// Returns the slow start threshold [byte].
     #[inline(always)]
     pub fn ssthresh(&self) -> f64 {
         self.limits.ssthresh()
     }
 
-    /// min(cwnd, rwnd) [byte].
+    /// Returns min(cwnd, rwnd) [byte].
     #[inline]
     pub fn window(&self) -> u64 {
         // cwnd is never negative; the conversion to a signed integer is one instruction.
         (self.cwnd() as i64 as u64).min(self.rwnd)
     }
 
-    /// Bytes sent and not acknowledged: SND.MAX − SND.UNA.
+    /// Returns the bytes sent and not acknowledged: SND.MAX − SND.UNA (RFC 5681: FlightSize).
     #[inline(always)]
     pub fn outstanding(&self) -> u64 {
         self.max - self.una
     }
 
-    /// MSS as a real number.
+    /// Returns the MSS as a real number.
     #[inline(always)]
     pub fn mss(&self) -> f64 {
         f64::from(self.mss)

@@ -1,6 +1,6 @@
-//! What happens to a sender, with causes: events for observers, and a summary of why the window was reduced.
+//! Journal of a sender: events with causes for observers, and a summary of the causes of window reductions.
 //!
-//! Both are kept out of the way of the fast path: everything recorded here is rare.
+//! It is written off the fast path, because all recorded events are rare.
 
 use crate::congestion::control::Cause;
 use crate::flight::Flight;
@@ -18,7 +18,7 @@ pub enum EventKind {
     Retransmit,
     /// RACK declares a segment lost.
     DeclaredLost,
-    /// A recovery without a timeout begins: a fast retransmit.
+    /// A fast retransmit: a recovery starts without a timeout.
     FastRetransmit,
     /// The retransmission timer expired.
     Timeout,
@@ -35,28 +35,28 @@ pub enum EventKind {
 #[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum EventCause {
-    /// The event has no cause but itself.
+    /// No cause besides the event itself.
     #[default]
     None,
     /// Duplicate ACKs, or segments that SACK blocks report, reached the threshold.
     FastRetransmit,
-    /// A partial ACK uncovered the next hole (RFC 6582).
+    /// A partial ACK revealed the next hole (RFC 6582).
     PartialAck,
     /// The SACK scoreboard has a hole that counts as lost (RFC 6675).
     Scoreboard,
-    /// RACK's time limit passed (RFC 8985).
+    /// RACK's time limit has passed (RFC 8985).
     Rack,
     /// The retransmission timer expired.
     Timeout,
-    /// ACKs stayed away, and the tail was probed (RFC 8985 section 7).
+    /// No ACKs arrived, and a tail loss probe was sent (RFC 8985 section 7).
     TailLossProbe,
-    /// The window had room for a segment that does not count as lost yet (RFC 6675, NextSeg rules 3 and 4).
+    /// The window had room for a segment that is not declared lost yet (RFC 6675, NextSeg rules 3 and 4).
     Rescue,
     /// The receiver echoed an ECN mark.
     Ecn,
-    /// Nothing was sent for longer than the retransmission timeout (RFC 5681 section 4.1).
+    /// The sender was idle for longer than the retransmission timeout (RFC 5681 section 4.1).
     Idle,
-    /// The ACK answers the original, not the retransmission (Eifel, RFC 3522).
+    /// The ACK answers the original transmission, not the retransmission (Eifel, RFC 3522).
     Eifel,
     /// Every retransmitted segment arrived twice (D-SACK, RFC 2883).
     DSack,
@@ -64,7 +64,7 @@ pub enum EventCause {
     FRto,
     /// The state is Open.
     Open,
-    /// The state is CWR: the window falls because of ECN marks.
+    /// The state is CWR: the window is being reduced because of ECN marks.
     Cwr,
     /// The state is Recovery.
     Recovery,
@@ -96,17 +96,17 @@ impl From<State> for EventCause {
 /// An event of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderEvent {
-    /// When.
+    /// Time of the event.
     pub time: Time,
-    /// Its kind.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// Its cause.
+    /// Cause of the event.
     pub cause: EventCause,
-    /// Of a reduction, what the network did to the first segment that was lost.
+    /// For a reduction: how the network lost the first lost segment.
     pub loss: LossCause,
-    /// First byte of the segment; of other events SND.UNA.
+    /// First byte of the segment; for other events SND.UNA.
     pub sequence: u64,
-    /// Bytes of the segment; of a fast retransmit and a timeout, the bytes outstanding; else 0.
+    /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
     pub length: u64,
     /// Congestion window before a reduction; otherwise after the event [byte].
     pub cwnd: f64,
@@ -114,14 +114,14 @@ pub struct SenderEvent {
     pub ssthresh: f64,
 }
 
-/// The journal of one sender; takes a pointer until there is something to write.
+/// The journal of one sender; a null pointer until there is something to write.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Option<Box<Pages>>);
 
 #[derive(Clone, Debug, Default)]
 struct Pages {
     reductions: Reductions,
-    /// Events since they were last taken, if an observer asked for them.
+    /// Events that have not been taken, if an observer requested them.
     events: Option<Vec<SenderEvent>>,
     state: Option<State>,
 }
@@ -138,7 +138,7 @@ impl Journal {
         self.0.as_ref().is_some_and(|pages| pages.events.is_some())
     }
 
-    /// Adds an event, if an observer asked for them.
+    /// Adds an event, if an observer requested events.
     #[inline]
     pub fn add(&mut self, event: impl FnOnce() -> SenderEvent) {
         if let Some(events) = self.0.as_mut().and_then(|pages| pages.events.as_mut()) {
@@ -146,8 +146,8 @@ impl Journal {
         }
     }
 
-    /// The controller answered a congestion event at `now`, at which the window was `before` [byte]; `flight` has the new one.
-    /// A controller that leaves window and threshold as they were, as BBR may, did not reduce.
+    /// Records that the controller answered a congestion event at `now`, before which the window was `before` [byte];
+    /// `flight` has the new one. If window and threshold are unchanged, as with BBR, this is not a reduction.
     #[cold]
     pub fn on_reduction(&mut self, cause: Cause, now: Time, before: f64, flight: &Flight) {
         if flight.cwnd() >= before && flight.ssthresh() >= before && cause != Cause::Timeout {
@@ -168,7 +168,7 @@ impl Journal {
         });
     }
 
-    /// The last reduction is undone.
+    /// Records that the latest reduction is undone.
     #[cold]
     pub fn on_undo(&mut self, cause: EventCause, now: Time, flight: &Flight) {
         self.pages().reductions.on_undo(now);
@@ -184,13 +184,13 @@ impl Journal {
         });
     }
 
-    /// The network lost the data segment that begins at `sequence`; `una` is the first byte not acknowledged.
+    /// Records that the network lost the data segment that starts at `sequence`; `una` is SND.UNA.
     #[cold]
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
         self.pages().reductions.note_loss(sequence, time, cause, una);
     }
 
-    /// Why the window, now `window` [byte], was reduced until `now`.
+    /// Returns the causes of window reductions until `now`, when the window is `window` [byte].
     pub fn reductions(&self, now: Time, window: f64) -> Reductions {
         self.0
             .as_ref()
@@ -198,7 +198,7 @@ impl Journal {
             .unwrap_or_default()
     }
 
-    /// Takes the events since the last call; the last one says in which state the sender is, if that changed.
+    /// Returns the events since the last call; the last one reports the congestion state, if it changed.
     pub fn take(&mut self, now: Time, state: State, flight: &Flight) -> Vec<SenderEvent> {
         let Some(pages) = &mut self.0 else { return Vec::new() };
         let Some(events) = &mut pages.events else {

@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! application ─▶ Sender ── DataSegment ─▶ … ─▶ Receiver ── AckSegment ─▶ … ─▶ Sender
-//!                  ├ recovery:   what to resend
-//!                  ├ congestion: how much in flight, the only writer of the window
-//!                  ├ ledger:     when what was sent, where one of the two asks for it
-//!                  ├ pacer:      when the next segments may leave, where one of the two has a rate
-//!                  └ timer:      when to give up
+//!                  ├ recovery:   which segments to retransmit
+//!                  ├ congestion: how much data may be in flight; the only writer of cwnd
+//!                  ├ ledger:     send time and state of each segment, if one of these two needs them
+//!                  ├ pacer:      departure time of the next segments, if pacing is on
+//!                  └ timer:      RTT estimate and retransmission timeout
 //! ```
 //!
-//! The caller brings the time to every call, asks `poll_transmit` for segments until there are none,
-//! and comes back at `next_timeout`.
+//! The caller passes the time with every call, calls `poll_transmit` until it returns no segment, and calls `on_timeout` at
+//! `next_timeout`.
 
 mod accurate;
 pub mod config;

@@ -19,7 +19,7 @@ pub struct Opener {
     pub first: Option<Time>,
     pub again: u32,
     pub due: Due,
-    /// Whether other rare features must see each ACK once the connection is established.
+    /// Whether other features need every ACK, without the fast path, once the connection is established.
     pub heeded: bool,
 }
 

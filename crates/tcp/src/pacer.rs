@@ -110,7 +110,7 @@ impl Pacer {
     }
 }
 
-/// Returns the pacing rate for a congestion control without a rate of its own: cwnd/srtt times a factor above 1.
+/// Returns the pacing rate for a congestion controller without a rate of its own: cwnd/srtt times a factor above 1.
 pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -> Option<Pacing> {
     let ratio = if flight.cwnd() < flight.ssthresh() / 2.0 {
         FAST

@@ -6,7 +6,7 @@ use longpipe_events::{MaybeTime, Span, Time};
 pub const TCP_HEADER_BYTES: u32 = 20;
 /// Bytes of an IPv4 header without options.
 pub const IP_HEADER_BYTES: u32 = 20;
-/// Upper limit of the TCP options [byte].
+/// Maximum length of the TCP options [byte].
 const MOST_OPTION_BYTES: u32 = 40;
 /// Lengths of an AccECN option with three and with two counters, padding included [byte] (RFC 9768 section 3.2.3).
 const COUNTS_OPTION_BYTES: u32 = 12;
@@ -114,18 +114,18 @@ impl ByteCounts {
         self.0 != 0
     }
 
-    /// The field of unmarked bytes: EE0B or EE1B.
+    /// Returns the field of unmarked bytes: EE0B or EE1B.
     pub fn unmarked(self) -> u32 {
         (self.0 & ByteCounts::MASK) as u32
     }
 
-    /// The field of marked bytes: ECEB.
+    /// Returns the field of marked bytes: ECEB.
     pub fn marked(self) -> u32 {
         (self.0 >> ByteCounts::BITS & ByteCounts::MASK) as u32
     }
 }
 
-/// Largest number of SACK blocks that fit beside a timestamp option (RFC 2018 section 3).
+/// Maximum number of SACK blocks that fit with a timestamp option (RFC 2018 section 3).
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A SACK block, stored relative to the acknowledgement number: offsets of 32 bits suffice for every window and keep
@@ -144,13 +144,13 @@ impl SackBlock {
         SackBlock(u64::from(end) << 32 | u64::from(start))
     }
 
-    /// First byte of the block, relative to the acknowledgement number.
+    /// Returns the first byte of the block, relative to the acknowledgement number.
     #[inline(always)]
     pub fn start(self) -> u32 {
         self.0 as u32
     }
 
-    /// First byte after the block, relative to the acknowledgement number.
+    /// Returns the first byte after the block, relative to the acknowledgement number.
     #[inline(always)]
     pub fn end(self) -> u32 {
         (self.0 >> 32) as u32
@@ -164,13 +164,13 @@ impl SackBlock {
 }
 
 impl DataSegment {
-    /// First byte after the payload.
+    /// Returns the first byte after the payload.
     #[inline(always)]
     pub fn end(&self) -> u64 {
         self.sequence + u64::from(self.length)
     }
 
-    /// Length of the IP packet [byte].
+    /// Returns the length of the IP packet [byte].
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         self.length + header_bytes(self.timestamp.get()) + self.opening.bytes()
@@ -184,14 +184,14 @@ impl AckSegment {
         self.ace != 0
     }
 
-    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. None if
-    /// not measured.
+    /// Returns the one-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK.
+    /// None if it is not measured.
     #[inline]
     pub fn one_way_delay(&self) -> Option<Span> {
         Some(self.clock.get()?.since(self.echo.get()?))
     }
 
-    /// Length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
+    /// Returns the length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         let header = header_bytes(self.echo.get());
@@ -212,7 +212,8 @@ impl AckSegment {
         }
     }
 
-    /// Length of the AccECN option with its padding [byte]: three counters, or two if there is no room for three.
+    /// Returns the length of the AccECN option with its padding [byte]: three counters, or two if there is no room for
+    /// three.
     #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();

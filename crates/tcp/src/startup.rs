@@ -7,7 +7,7 @@ use longpipe_events::Time;
 pub enum Startup {
     /// Before the first ACK.
     First {
-        /// When the first segment left.
+        /// Time at which the first segment was sent.
         sent: Option<Time>,
     },
     /// After the first ACK.

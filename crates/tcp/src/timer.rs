@@ -1,10 +1,10 @@
-//! The retransmission timer: when to give up waiting for an ACK.
+//! RTT estimation and the retransmission timeout.
 
 use crate::config::TimerConfig;
 use longpipe_events::{Span, Time};
 use std::num::NonZeroU64;
 
-/// Round-trip estimate and RTO. Clocks are pure arithmetic on the caller's time.
+/// RTT estimator and RTO. Clocks are pure arithmetic on the caller's time.
 #[derive(Clone, Debug)]
 pub enum RttEstimator {
     /// BSD's slow timer.
@@ -14,7 +14,7 @@ pub enum RttEstimator {
 }
 
 impl RttEstimator {
-    /// An estimator without measurement. `phase` is the first tick of a coarse clock.
+    /// Creates an estimator without samples. `phase` is the first tick of a coarse clock.
     pub fn new(config: &TimerConfig, phase: Span) -> RttEstimator {
         match *config {
             TimerConfig::Coarse {
@@ -61,7 +61,7 @@ impl RttEstimator {
         }
     }
 
-    /// A segment sent at `sent` was acknowledged at `now`, and had not been resent (Karn).
+    /// Takes an RTT sample: a segment sent at `sent`, and not retransmitted (Karn), was acknowledged at `now`.
     pub fn measure(&mut self, sent: Time, now: Time) {
         match self {
             RttEstimator::Coarse(timer) => timer.measure(sent, now),
@@ -69,7 +69,7 @@ impl RttEstimator {
         }
     }
 
-    /// The timer expired: double the RTO, up to 64 times.
+    /// Doubles the RTO after a timeout, up to a factor of 64.
     pub fn back_off(&mut self) {
         match self {
             RttEstimator::Coarse(timer) => timer.backoff = (timer.backoff + 1).min(MAX_BACKOFF),
@@ -80,7 +80,8 @@ impl RttEstimator {
         }
     }
 
-    /// A SYN was lost and no round trip is known of it: data begin with 3 s (RFC 6298 (5.7)); a coarse timer begins again as it did.
+    /// Resets the RTO after a lost SYN without an RTT sample: to 3 s (RFC 6298 rule 5.7), or to a coarse timer's initial
+    /// value.
     pub fn begin_anew(&mut self) {
         match self {
             RttEstimator::Coarse(timer) => timer.backoff = 0,
@@ -92,7 +93,7 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT; none before the first measurement.
+    /// Returns SRTT; None before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Span> {
         match self {
@@ -101,7 +102,7 @@ impl RttEstimator {
         }
     }
 
-    /// RTO, backed off as it is.
+    /// Returns the RTO, including backoff.
     pub fn rto(&self) -> Span {
         match self {
             RttEstimator::Coarse(timer) => Span(u64::from(timer.rto()) * timer.tick),
@@ -109,7 +110,7 @@ impl RttEstimator {
         }
     }
 
-    /// How long a timer armed now lasts [ps], if it would last as long armed at another time.
+    /// Returns the duration of the timer [ps] if it does not depend on the time at which it is armed.
     #[inline]
     pub fn steady_rto(&self) -> Option<NonZeroU64> {
         match self {
@@ -118,7 +119,7 @@ impl RttEstimator {
         }
     }
 
-    /// When a timer armed at `now` expires.
+    /// Returns the time at which a timer armed at `now` expires.
     #[inline(always)]
     pub fn deadline(&mut self, now: Time) -> Time {
         match self {
@@ -128,13 +129,13 @@ impl RttEstimator {
     }
 }
 
-/// RTO of data after a SYN was lost (RFC 6298 (5.7)).
+/// RTO of data after a lost SYN (RFC 6298 rule 5.7).
 const AFTER_A_LOST_SYN: Span = Span::seconds(3);
 
-/// Largest exponent of the RTO's exponential backoff (4.4BSD).
+/// Maximum exponent of the RTO's exponential backoff (4.4BSD).
 const MAX_BACKOFF: u32 = 6;
 
-/// Most ticks that a round trip is taken for: with one more, eight times as many fit 31 bits.
+/// Maximum RTT in ticks: eight times as many must fit 31 bits.
 const MOST_TICKS: u64 = (1 << 28) - 2;
 
 /// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
@@ -142,7 +143,7 @@ const MOST_TICKS: u64 = (1 << 28) - 2;
 pub struct CoarseTimer {
     tick: u64,
     phase: u64,
-    /// When the tick asked for last began [ps, before zero for the first one], and its number.
+    /// Start [ps; before zero for the first tick] and number of the tick of the latest query.
     current: (u64, u64),
     srtt: i32,
     rttvar: i32,
@@ -163,7 +164,7 @@ impl CoarseTimer {
         (t.0 + self.tick - self.phase) / self.tick
     }
 
-    /// Likewise; most calls fall into the tick of the one before, and need no division.
+    /// Returns the number of ticks by `now`. Most calls concern the tick of the previous call, and need no division.
     #[inline(always)]
     fn ticks_by_now(&mut self, now: Time) -> u64 {
         if now.0.wrapping_sub(self.current.0) >= self.tick {
@@ -177,7 +178,7 @@ impl CoarseTimer {
         let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MOST_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
-            // BSD counts a running measurement from 1, and forgets it in later ones alone.
+            // BSD counts a running measurement from 1, and subtracts this in measurements after the first only.
             let rtt = elapsed + i32::from(self.count_from_one);
             self.srtt = rtt << 3;
             self.rttvar = rtt << 1;
@@ -213,12 +214,12 @@ impl CoarseTimer {
 /// RTO by a fine clock (RFC 6298 section 2).
 #[derive(Clone, Debug)]
 pub struct FineTimer {
-    /// RTO within its limits, backed off as it is.
+    /// RTO within its limits, including backoff.
     rto: Span,
     granularity: u64,
     srtt: Option<u64>,
     rttvar: u64,
-    /// RTO before these.
+    /// RTO before limits and backoff [ps].
     estimate: u64,
     backoff: u32,
     min: u64,
@@ -250,7 +251,7 @@ impl FineTimer {
     }
 }
 
-/// The average of `weight` times the old value and the new one.
+/// Returns the average of `weight` times the old value and once the new one.
 #[inline]
 fn weighted(weight: u64, old: u64, new: u64) -> u64 {
     let sum = u128::from(weight) * u128::from(old) + u128::from(new);

@@ -1,4 +1,5 @@
-//! State for congestion controls that need more input than the number of bytes an ACK acknowledges, or that set a pacing rate.
+//! State for congestion controllers that need more input than the number of bytes an ACK acknowledges, or that set a pacing
+//! rate.
 
 use crate::config::TcpConfig;
 use crate::congestion::control::{Pacing, Usage, Wants};
@@ -7,22 +8,22 @@ use crate::ledger::Ledger;
 use crate::pacer::{self, Pacer};
 use longpipe_events::{Span, Time};
 
-/// The inputs of such a control, and the pacing rate that it has set.
+/// Inputs of such a controller, and the pacing rate that it has set.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Per-segment records of data in flight, if the control or the recovery needs them.
+    /// Per-segment records of data in flight, if the controller or the recovery needs them.
     pub ledger: Option<Ledger>,
     /// Smallest round-trip time measured by the retransmission timer.
     pub least_rtt: Option<Span>,
     /// Whether the sender has used its full window (cwnd-limited).
     pub usage: Usage,
-    /// Pacing rate that the control asks for.
+    /// Pacing rate that the controller has set.
     pub pacing: Option<Pacing>,
     /// Delays segments to that rate, if pacing is on.
     pub pacer: Option<Pacer>,
-    /// True if the pacing rate is derived from cwnd and srtt instead of set by the control.
+    /// Whether the pacing rate is derived from cwnd and SRTT instead of set by the controller.
     by_window: bool,
-    /// Whether the control is called for each transmission.
+    /// Whether the controller is invoked for each transmission.
     pub hears_sending: bool,
 }
 
@@ -42,7 +43,7 @@ impl Told {
         }
     }
 
-    /// Bytes in flight: not acknowledged and, if records are kept, not reported by SACK blocks.
+    /// Returns the bytes in flight: not acknowledged and, if records are kept, not reported by SACK blocks.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
         match &self.ledger {
@@ -56,7 +57,7 @@ impl Told {
         &mut self.pacing
     }
 
-    /// Stores the pacing rate that the control returned.
+    /// Stores the pacing rate that the controller returned.
     #[inline]
     pub fn pace(&mut self, pacing: Option<Pacing>) {
         if pacing.is_some() {

@@ -1,4 +1,4 @@
-//! The numbers of the RFC's appendix, and both ends beside each other.
+//! The examples of RFC 9768 appendix A, and sender and receiver together.
 
 use super::*;
 use crate::config::{self, AckConfig, EcnConfig, PipeStart, RecoveryConfig, SackConfig, TcpConfig, TimerRestart};
@@ -12,7 +12,7 @@ const MSS: u64 = 512;
 
 #[test]
 fn rfc_9768_appendix_a_2_1_the_safest_case_of_nine_and_ten_packets() {
-    // Packets newly acknowledged, d.cep, dSafer.cep; the first two are the RFC's.
+    // Packets newly acknowledged, d.cep, dSafer.cep; the first two rows are the RFC's.
     let table = [
         (9, 2, 2),
         (10, 2, 10),
@@ -38,7 +38,7 @@ fn of(marked: bool) -> Ecn {
 
 #[test]
 fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back() {
-    // What is known, what an option says, what is new.
+    // s.ceb, counter of the option, increase.
     let table = [
         (0, 1_460, 1_460),
         (0xff_ffff, 0x100_0003, 4),
@@ -54,15 +54,15 @@ fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back()
 #[test]
 fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
     let mss = 1_000;
-    // Marked bytes, d.cep, dSafer.cep: what the bytes speak for.
+    // Marked bytes, d.cep, dSafer.cep, and the number chosen by the bytes.
     let table = [
-        // Full segments as few as the field says: of eight more they would be small.
+        // Eight more packets would be less than half of a full segment each.
         (2_000, 2, 10, 2),
         (0, 0, 8, 0),
-        // More bytes than so few segments have.
+        // More bytes than two full segments hold.
         (2_001, 2, 10, 10),
         (10_000, 2, 10, 10),
-        // On the mean half of a full segment or more, if they were the safest number.
+        // With the safest number, the mean is half of a full segment or more.
         (5_000, 5, 10, 10),
         (4_999, 5, 10, 5),
     ];
@@ -180,11 +180,11 @@ fn config(segments: u32, sack: bool, option: bool) -> TcpConfig {
     config
 }
 
-/// A sender and a receiver, between whom packets are marked or lost as the list says, and ACKs lost where `keeps` says so;
-/// marked packets and their bytes as they arrived, and as the sender counts them.
+/// Connects a sender and a receiver. `fates` lists which packets are marked and which are lost; `keeps` says which ACKs
+/// arrive. Returns marked packets and bytes as received, and as the sender counts them.
 fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usize) -> bool) -> [(u64, u64); 2] {
     let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
-    // The last segment is a small one.
+    // The last segment is a short one.
     sender.write_up_to(fates.len() as u64 * MSS - MSS / 3);
     let (mut arrived, mut acks, mut now) = ((0, 0), 0, Time(0));
     for &(marked, lost) in fates {
@@ -208,7 +208,7 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
             }
         }
     }
-    // The last ACK arrives.
+    // Repeats the last ACK, so that one arrives.
     receiver.tell_again();
     if let Some(ack) = receiver.poll_transmit(now) {
         sender.on_ack(now, &ack);
@@ -234,7 +234,7 @@ proptest! {
         which in prop::collection::vec(any::<bool>(), 200),
         fates in prop::collection::vec((any::<bool>(), Just(false)), 1..200),
     ) {
-        // Every packet has an ACK, of which at most six in a row are lost.
+        // Every packet is acknowledged, and at most six consecutive ACKs are lost.
         let mut lost = 0;
         let keeps = |ack: usize| {
             lost = if lost < 6 && which[ack % which.len()] { lost + 1 } else { 0 };

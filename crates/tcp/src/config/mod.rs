@@ -52,7 +52,8 @@ pub struct TcpConfig {
     /// Simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
     #[serde(skip_serializing_if = "is_none")]
     pub handshake: bool,
-    /// Pace segments at a rate derived from cwnd. A congestion control with a rate of its own paces regardless of this field.
+    /// Pace segments at a rate derived from cwnd. A congestion controller that sets a pacing rate paces regardless of this
+    /// field.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
     /// Upper limit of the segments that a paced sender sends at one instant [segment]. None: derived from the rate.
@@ -184,7 +185,7 @@ impl TcpConfig {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
 
-    /// What is wrong with it, if anything is.
+    /// Returns the first invalid parameter, if any.
     pub fn problem(&self) -> Option<Problem> {
         if !(1..=65_000).contains(&self.mss_bytes) {
             return Some(Problem::new("mss", self.mss_bytes, "needs 1 to 65 000 bytes"));
@@ -267,7 +268,7 @@ pub const MAX_WINDOW_SCALE: u32 = 14;
 /// Upper limit of a delayed ACK's timeout [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 
-/// When a receiver acknowledges.
+/// Rule for the time of acknowledgements.
 #[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
@@ -280,25 +281,26 @@ pub enum AckConfig {
         segments: u32,
         /// Longest delay [ps].
         timeout_ps: u64,
-        /// So many segments at the start are acknowledged at once (Linux's quick ACKs); only where it is not none.
+        /// Number of segments at the start that are acknowledged at once (Linux: quick ACKs); written only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         quick: u32,
     },
-    /// As Linux does: at once for the first segments and, as timestamps tell, while the receiver's window grows; else for every
-    /// second one.
+    /// Linux's rule: at once for the first segments and, if timestamps are on, while the receive window grows; otherwise for
+    /// every second segment.
     Linux {
         /// Longest delay [ps].
         timeout_ps: u64,
-        /// So many segments at the start are acknowledged at once.
+        /// Number of segments at the start that are acknowledged at once.
         quick: u32,
-        /// ACKs of data beyond a hole, past the third, wait so long at most for others [ps]; 0: none does; only where not.
+        /// Maximum time by which an ACK of data beyond a hole waits for others, after the first three such ACKs [ps] (Linux:
+        /// SACK compression); 0 for none; written only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         sack_delay_ps: u64,
-        /// The receiver's round trip falls at once to one that is shorter, as in Linux 6.1.176; only where it does.
+        /// Whether the receiver's RTT estimate follows a shorter RTT at once, as in Linux 6.1.176; written only if true.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
-        /// The application writes so often all that the sender's buffer has room for [ps], and what ends a write (PSH)
-        /// is acknowledged at once; 0: nothing is known of writes; only where it is.
+        /// Interval at which the application fills the sender's buffer [ps]; the segment that ends a write carries PSH and
+        /// is acknowledged at once. 0: the writes are unknown; written only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
     },
@@ -309,7 +311,7 @@ fn is_none<T: Default + PartialEq>(number: &T) -> bool {
 }
 
 impl AckConfig {
-    /// What is wrong with it, if anything is.
+    /// Returns the first invalid parameter, if any.
     pub fn problem(&self) -> Option<Problem> {
         match *self {
             AckConfig::Delayed {
@@ -344,7 +346,7 @@ impl AckConfig {
 pub(crate) mod tests {
     use super::*;
 
-    /// Reno on a coarse clock.
+    /// Returns Reno with a coarse clock.
     pub fn config() -> TcpConfig {
         TcpConfig {
             recovery: RecoveryConfig::Reno(RenoConfig {

@@ -6,7 +6,7 @@ use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Longest RTO there may be [ps].
+/// Maximum RTO that a scenario may set [ps].
 pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 
 /// Retransmission timers.

@@ -1,16 +1,16 @@
-//! Where a segment is among all of a connection, which stays as it was cut.
+//! Position of a segment among all segments of a connection. Segments keep their boundaries when retransmitted.
 
-/// A segment; those that come later are greater.
+/// A segment; later segments compare greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Segments before it.
+    /// Number of earlier segments.
     pub number: u64,
-    /// Its first byte.
+    /// First byte of the segment.
     pub start: u64,
 }
 
 impl Place {
-    /// The one behind it, which ends before byte `end`.
+    /// Returns the following segment; this one ends before byte `end`.
     #[inline]
     pub fn next(self, end: u64) -> Place {
         Place {
@@ -19,7 +19,7 @@ impl Place {
         }
     }
 
-    /// How many segments it is behind another, which is not later.
+    /// Returns the number of segments from `first`, which is not later, to this one.
     #[inline]
     pub fn after(self, first: Place) -> usize {
         (self.number - first.number) as usize

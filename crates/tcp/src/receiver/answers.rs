@@ -1,4 +1,4 @@
-//! What an ACK says.
+//! Contents of ACKs.
 
 use super::Receiver;
 use crate::config::EcnConfig;
@@ -6,7 +6,7 @@ use crate::segment::{AckSegment, ByteCounts, Ecn};
 use longpipe_events::{MaybeTime, Time};
 
 impl Receiver {
-    /// The ACK to send now, if any.
+    /// Returns the ACK to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
         if self.says_more {
@@ -15,13 +15,13 @@ impl Receiver {
         self.poll_sparse()
     }
 
-    /// The same where it says no more than what has arrived.
+    /// Returns the ACK to send now if it reports only received data, without ECN or clock information.
     #[inline(always)]
     pub fn poll_sparse(&mut self) -> Option<AckSegment> {
         self.pending.then(|| self.acknowledge())
     }
 
-    /// The same where it may say more than what has arrived.
+    /// Returns the ACK to send now, of any kind.
     #[inline(never)]
     fn poll_in_full(&mut self, now: Time) -> Option<AckSegment> {
         if !self.pending {
@@ -39,7 +39,7 @@ impl Receiver {
         })
     }
 
-    /// An ACK of all that has arrived leaves.
+    /// Creates an ACK of all received data.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     fn acknowledge(&mut self) -> AckSegment {
@@ -54,7 +54,7 @@ impl Receiver {
         }
     }
 
-    /// The same where nothing lies beyond.
+    /// Creates an ACK of all received data if no data lie beyond a hole.
     #[inline(always)]
     pub fn answer_in_order(&mut self) -> AckSegment {
         self.pending = false;
@@ -68,7 +68,7 @@ impl Receiver {
         }
     }
 
-    /// What a segment says of congestion, for ACKs to tell.
+    /// Records the ECN field of a segment, which ACKs report.
     pub(super) fn take_mark(&mut self, ecn: Ecn, bytes: u32) {
         match self.ecn {
             EcnConfig::Off {} => {}
@@ -84,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// The ACK of what came before marks began or ended, which says of it what holds.
+    /// Returns the ACK of the data received before the mark state changed, which reports the old state.
     #[cold]
     fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
         let (acknowledgement, due) = self.before_mark.take()?;
@@ -98,7 +98,7 @@ impl Receiver {
         })
     }
 
-    /// What an ACK that leaves now says of the receiver's clock.
+    /// Returns the receiver's clock for an ACK, if ACKs carry it.
     #[inline(always)]
     fn clock(&self, now: Time) -> MaybeTime {
         if self.tells_clock {
@@ -108,7 +108,7 @@ impl Receiver {
         }
     }
 
-    /// What an ACK that leaves now says of marks.
+    /// Returns the flags AE, CWR and ECE of an ACK.
     #[inline(always)]
     fn ace(&mut self) -> u8 {
         match self.ecn {
@@ -117,7 +117,7 @@ impl Receiver {
         }
     }
 
-    /// What its option says of them, if it has one; the answer to a SYN has none.
+    /// Returns the byte counters of an ACK, if it carries them; a SYN-ACK does not.
     #[inline(always)]
     fn counts(&self) -> ByteCounts {
         match self.ecn {

@@ -1,11 +1,11 @@
-//! What forbids a second fast retransmit, and which ACKs restart the timer within one.
+//! Suppression of repeated fast retransmits, and the choice of ACKs that restart the timer during recovery.
 
 use crate::flight::Flight;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Forbids a fast retransmit of data sent before the latest recovery (RFC 2582 section 5, "careful").
+/// Suppresses fast retransmits of data sent before the latest recovery (RFC 2582 section 5, "careful").
 #[derive(Clone, Debug)]
 pub struct Guard {
     on: bool,
@@ -13,29 +13,29 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// One that forbids nothing yet, and never does unless it is on.
+    /// Creates a guard that suppresses nothing yet; if not `on`, it never does.
     pub fn new(on: bool) -> Guard {
         Guard { on, recover: None }
     }
 
-    /// A recovery, or a timeout: what was sent by now needs no other.
+    /// Records a recovery or a timeout: data sent so far cause no other fast retransmit.
     pub fn set(&mut self, flight: &Flight) {
         self.recover = Some(flight.max);
     }
 
-    /// Whether a fast retransmit may come.
+    /// Whether a fast retransmit is allowed.
     pub fn allows(&self, flight: &Flight) -> bool {
         !self.on || self.recover.is_none_or(|recover| flight.una > recover)
     }
 }
 
-/// Which partial ACKs restart the retransmission timer (RFC 2582 section 4).
+/// Partial ACKs that restart the retransmission timer (RFC 2582 section 4).
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerRestart {
-    /// The first one of a recovery ("impatient").
+    /// The first one of each recovery ("impatient").
     First,
-    /// All ("slow but steady").
+    /// Every one ("slow but steady").
     Every,
 }

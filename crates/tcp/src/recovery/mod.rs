@@ -1,4 +1,4 @@
-//! Loss recovery: what to resend.
+//! Loss recovery: which segments to retransmit, and when.
 
 mod guard;
 mod newreno;
@@ -89,7 +89,7 @@ impl Recover for Recovery {
 }
 
 impl RecoveryConfig {
-    /// Most SACK blocks in an ACK; 0: receivers report none.
+    /// Returns the maximum number of SACK blocks in an ACK; 0 without SACK.
     pub fn sack_blocks(&self) -> u32 {
         match self {
             RecoveryConfig::Sack(sack) => sack.blocks,
@@ -101,19 +101,19 @@ impl RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// Whether receivers tell what came twice.
+    /// Whether receivers send D-SACK blocks (RFC 2883).
     pub fn tells_duplicates(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(rack) if rack.dsack)
     }
 }
 
-/// Whether an option is left as scenarios had it before it came.
+/// Whether an option has the value that it had before it was introduced.
 fn is_off(on: &bool) -> bool {
     !on
 }
 
 impl Recovery {
-    /// Where it is, for those who watch; of one that does not go by records whether it repairs a loss.
+    /// Returns the congestion state for observers; for recoveries other than RACK, whether a loss is being repaired.
     pub fn state(&self) -> rack::State {
         match self {
             Recovery::Rack(rack) => rack.state(),
@@ -123,7 +123,7 @@ impl Recovery {
         }
     }
 
-    /// The one that goes by the records of transmissions.
+    /// Returns RACK, if it is the recovery in use.
     #[inline]
     pub fn by_records(&mut self) -> Option<&mut Rack> {
         match self {

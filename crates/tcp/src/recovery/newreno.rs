@@ -10,43 +10,44 @@ use crate::variant::{Parameters, Variant};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Choices that it leaves open.
+/// Options of NewReno.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct NewRenoConfig {
-    /// One new segment for every two duplicate ACKs (Hoe 1996), else as the inflated window allows.
+    /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as the inflated window allows.
     pub flywheel: bool,
-    /// Most segments that one ACK lets out during recovery, besides a resent one; none: as the window allows.
+    /// Maximum number of segments that one ACK releases during recovery, besides a retransmission; None is unlimited.
     pub max_burst: Option<u32>,
-    /// A partial ACK takes what it acknowledges off the window, less one segment (RFC 2582), else sets it to ssthresh.
+    /// Whether a partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582) instead of to
+    /// ssthresh.
     pub partial_deflation: bool,
-    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
     pub guard: bool,
-    /// Which partial ACKs restart the retransmission timer.
+    /// Partial ACKs that restart the retransmission timer.
     pub timer_restart: TimerRestart,
 }
 
 impl Parameters for NewRenoConfig {}
 
-/// The state of a fast recovery.
+/// State of a fast recovery.
 #[derive(Clone, Debug)]
 pub struct NewReno {
     config: NewRenoConfig,
     guard: Guard,
-    /// SND.MAX at the fast retransmit (RECOVER), while the recovery lasts.
+    /// SND.MAX at the fast retransmit (RECOVER), during recovery.
     recover: Option<u64>,
     /// Duplicate ACKs since the fast retransmit.
     duplicates: u32,
-    /// New segments that the latest ACK may still let out.
+    /// Number of new segments that the latest ACK may still release.
     due: u32,
-    /// Whether a partial ACK came.
+    /// Whether a partial ACK has arrived.
     partial: bool,
 }
 
 impl Variant for NewReno {
     type Config = NewRenoConfig;
 
-    /// Not in recovery.
+    /// Creates the state outside of recovery.
     fn new(config: &NewRenoConfig) -> NewReno {
         NewReno {
             config: *config,
@@ -65,7 +66,7 @@ impl Recover for NewReno {
         self.recover.is_some()
     }
 
-    /// The triggering duplicate resends one segment; later ones let new segments out.
+    /// The triggering duplicate ACK retransmits one segment; later ones release new segments.
     fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
@@ -91,7 +92,7 @@ impl Recover for NewReno {
         Resend::First
     }
 
-    /// A partial ACK resends the next hole; the ACK of RECOVER ends the recovery.
+    /// A partial ACK retransmits the next hole; the ACK of RECOVER ends the recovery.
     #[inline(always)]
     fn on_advance(&mut self, reins: &mut Reins, acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -122,7 +123,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// With the flywheel, new segments follow from duplicate ACKs alone.
+    /// With the flywheel, only duplicate ACKs release new segments.
     fn next(&mut self, _flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -138,7 +139,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// A timeout ends the recovery; the window loses its inflation first.
+    /// A timeout ends the recovery, after the window is deflated.
     fn on_timeout(&mut self, reins: &mut Reins) {
         if self.recover.take().is_some() {
             reins.regulate(Regulation::ToThresholdAtMost);
@@ -148,7 +149,7 @@ impl Recover for NewReno {
 }
 
 impl NewReno {
-    /// Segments that an ACK may let out as far as the window allows.
+    /// Returns the maximum number of segments that an ACK releases.
     fn burst(&self) -> u32 {
         match self.config {
             NewRenoConfig { flywheel: true, .. } => 0,

@@ -1,4 +1,4 @@
-//! What a loss recovery hears, and what it answers.
+//! Interface between the sender and its loss recovery.
 
 use super::trigger::Trigger;
 use crate::congestion::control::Wants;
@@ -6,78 +6,79 @@ use crate::congestion::reins::Reins;
 use crate::flight::Flight;
 use crate::segment::AckSegment;
 
-/// A loss recovery: it says what to resend. It calls for reductions, and meanwhile moves the window, by its reins alone.
+/// A loss recovery: decides which segments to retransmit. It accesses the window only through its `Reins`.
 pub trait Recover {
-    /// What it needs besides ACKs.
+    /// Returns the inputs that it needs besides ACKs.
     fn wants(&self) -> Wants {
         Wants::default()
     }
 
-    /// Whether `next` may say something else than `Next::Window`.
+    /// Whether `next` may return something other than `Next::Window`.
     fn is_on(&self) -> bool {
         false
     }
 
-    /// Whether a loss is repaired for which the window has fallen.
+    /// Whether the sender is in fast recovery.
     fn repairs(&self) -> bool {
         self.is_on()
     }
 
-    /// Whether an ACK of new data without SACK blocks does nothing but let the window grow.
+    /// Whether an ACK of new data without SACK blocks only lets the window grow.
     fn is_idle(&self) -> bool {
         !self.is_on()
     }
 
-    /// Any ACK came; true if, should it be a duplicate, it counts as one (RFC 6675 section 2).
+    /// Invoked for every ACK. Returns whether the ACK, if it is a duplicate, counts as one (RFC 6675 section 2).
     fn on_ack(&mut self, _ack: &AckSegment) -> bool {
         true
     }
 
-    /// A duplicate ACK came; `flight.duplicates` counts it already.
+    /// Invoked for a duplicate ACK, which `flight.duplicates` already counts.
     fn on_duplicate(&mut self, _reins: &mut Reins, _trigger: Trigger) -> Resend {
         Resend::Nothing
     }
 
-    /// An ACK of `acked` new bytes advanced SND.UNA, which `flight` shows already.
+    /// Invoked for an ACK of `acked` new bytes; `flight` already reflects the new SND.UNA.
     fn on_advance(&mut self, _reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         Advance::default()
     }
 
-    /// What may be sent next, apart from a `Resend`.
+    /// Returns what may be sent next, apart from a `Resend`.
     fn next(&mut self, _flight: &Flight) -> Next {
         Next::Window
     }
 
-    /// A segment of so many bytes left by `Next`, other than `Next::Window`; of what was sent again also its end.
+    /// Invoked when a segment of `length` bytes chosen by `next`, other than `Next::Window`, was sent; `hole_end` is its end
+    /// if it was a retransmission.
     fn on_sent(&mut self, _flight: &Flight, _length: u32, _hole_end: Option<u64>) {}
 
-    /// The retransmission timer expired; the reduction follows.
+    /// Invoked when the retransmission timer expires, before the reduction.
     fn on_timeout(&mut self, _reins: &mut Reins) {}
 }
 
-/// What the sender must do now, besides sending what `Next` allows.
+/// Retransmission that the sender must perform now, besides sending what `Next` allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
-    /// Nothing special.
+    /// No retransmission.
     Nothing,
-    /// Resend the segment at SND.UNA whatever the window says, then go on from SND.NXT (a fast retransmit).
+    /// Fast retransmit: retransmit the segment at SND.UNA regardless of the window, then continue from SND.NXT.
     First,
-    /// Go back: send again from SND.UNA (a fast retransmit into slow start).
+    /// Fast retransmit into slow start: continue from SND.UNA (go-back-N).
     FromUna,
 }
 
-/// What follows from an ACK that advanced SND.UNA.
+/// Consequences of an ACK that advanced SND.UNA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Advance {
-    /// What to resend.
+    /// Retransmission to perform.
     pub resend: Resend,
-    /// Whether the retransmission timer starts again.
+    /// Whether to restart the retransmission timer.
     pub restart_timer: bool,
-    /// Whether the window may grow by it.
+    /// Whether the window may grow.
     pub grows: bool,
-    /// Whether a recovery ends with it.
+    /// Whether a recovery ends.
     pub ends: bool,
-    /// Whether `resend` begins one.
+    /// Whether `resend` starts a recovery.
     pub begins: bool,
 }
 
@@ -93,30 +94,30 @@ impl Default for Advance {
     }
 }
 
-/// What may be sent next.
+/// Data that may be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// What the window allows.
+    /// Data that the window allows.
     Window,
     /// One segment at SND.NXT, if the receiver's window allows it.
     Beyond,
     /// A hole.
     Hole {
-        /// First byte.
+        /// First byte of the hole.
         sequence: u64,
-        /// Bytes of payload.
+        /// Payload bytes.
         length: u32,
     },
-    /// The same, and no round trip is measured by what it holds.
+    /// A hole, whose retransmission must not be timed.
     Lost {
-        /// First byte.
+        /// First byte of the hole.
         sequence: u64,
-        /// Bytes of payload.
+        /// Payload bytes.
         length: u32,
     },
     /// One segment that was never sent, if there is one and the receiver's window allows it.
     Unsent {
-        /// Else this, as `Lost`: first byte and bytes of payload.
+        /// Otherwise a retransmission as in `Lost`: first byte and payload bytes.
         otherwise: Option<(u64, u32)>,
     },
     /// Nothing before the next ACK.

@@ -9,24 +9,24 @@ use crate::variant::{Parameters, Variant};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Choices that it leaves open.
+/// Options of Reno.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RenoConfig {
-    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
     pub guard: bool,
-    /// A timeout halves the window as it was before duplicate ACKs inflated it.
+    /// Whether a timeout halves the window without the inflation by duplicate ACKs.
     pub deflate_on_timeout: bool,
-    /// The guard forbids after a timeout alone, so that fast retransmits may follow each other (ns-2 until 2001).
+    /// Whether the guard applies after timeouts only, so that fast retransmits may follow each other (ns-2 until 2001).
     pub guard_timeouts_only: bool,
-    /// Duplicates past the threshold inflate the window whether or not they came with a fast retransmit, and the next ACK
-    /// of new data deflates it (the order of 4.4BSD's tests).
+    /// Whether duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, and the next ACK of
+    /// new data deflates it (the order of tests in 4.4BSD).
     pub inflate_always: bool,
 }
 
 impl Parameters for RenoConfig {}
 
-/// Whether the window is inflated by duplicate ACKs.
+/// State of Reno: whether duplicate ACKs have inflated the window.
 #[derive(Clone, Debug)]
 pub struct Reno {
     config: RenoConfig,
@@ -37,7 +37,7 @@ pub struct Reno {
 impl Variant for Reno {
     type Config = RenoConfig;
 
-    /// Not in recovery.
+    /// Creates the state outside of recovery.
     fn new(config: &RenoConfig) -> Reno {
         Reno {
             config: *config,
@@ -48,12 +48,12 @@ impl Variant for Reno {
 }
 
 impl Recover for Reno {
-    /// The next ACK of new data deflates the window.
+    /// False while the next ACK of new data deflates the window.
     fn is_idle(&self) -> bool {
         !self.inflated
     }
 
-    /// The triggering duplicate resends one segment; each later one lets another segment out.
+    /// The triggering duplicate ACK retransmits one segment; each later one releases another segment.
     fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         let duplicates = reins.flight().duplicates;
         if duplicates < trigger.threshold {
@@ -75,7 +75,7 @@ impl Recover for Reno {
         Resend::Nothing
     }
 
-    /// The first new ACK deflates the window to the threshold.
+    /// The first ACK of new data deflates the window to ssthresh.
     fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         let ends = self.inflated;
         if ends {

@@ -1,4 +1,4 @@
-//! SACK: holes are resent as PIPE, the estimate of the data under way, allows (Fall and Floyd 1996; ATM Forum/98-0876
+//! SACK: holes are retransmitted as PIPE, an estimate of the data in flight, allows (Fall and Floyd 1996; ATM Forum/98-0876
 //! section 3.2).
 
 use super::guard::{Guard, TimerRestart};
@@ -15,17 +15,17 @@ use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Choices that it leaves open.
+/// Options of SACK.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct SackConfig {
-    /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
     pub blocks: u32,
-    /// From what PIPE starts.
+    /// Initial value of PIPE.
     pub pipe: PipeStart,
-    /// No second fast retransmit for data sent before a timeout.
+    /// Whether to suppress a fast retransmit of data sent before a timeout.
     pub guard: bool,
-    /// Which partial ACKs restart the retransmission timer.
+    /// Partial ACKs that restart the retransmission timer.
     pub timer_restart: TimerRestart,
 }
 
@@ -37,27 +37,27 @@ impl Parameters for SackConfig {
     }
 }
 
-/// PIPE at a fast retransmit, before the duplicate ACKs are taken off.
+/// Initial value of PIPE at a fast retransmit, before duplicate ACKs are subtracted.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PipeStart {
     /// The window in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
     Window,
-    /// What is sent and not acknowledged.
+    /// Data sent and not acknowledged.
     Outstanding,
 }
 
-/// The scoreboard, and the state of a fast recovery.
+/// Scoreboard and state of a fast recovery.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sack {
-    /// SND.MAX at the fast retransmit (RECOVER), while the recovery lasts.
+    /// SND.MAX at the fast retransmit (RECOVER), during recovery.
     recover: Option<u64>,
     board: Scoreboard,
-    /// Data under way [byte], by whole segments.
+    /// Estimate of the data in flight, in whole segments [byte].
     pipe: i64,
-    /// Whether a partial ACK came.
+    /// Whether a partial ACK has arrived.
     partial: bool,
     guard: Guard,
     config: SackConfig,
@@ -66,7 +66,7 @@ pub struct Sack {
 impl Variant for Sack {
     type Config = SackConfig;
 
-    /// Not in recovery, knowing nothing.
+    /// Creates the state outside of recovery, with an empty scoreboard.
     fn new(config: &SackConfig) -> Sack {
         Sack {
             config: *config,
@@ -85,18 +85,19 @@ impl Recover for Sack {
         self.recover.is_some()
     }
 
-    /// No recovery lasts, and no data beyond SND.UNA are known to have arrived.
+    /// True outside of recovery if no data beyond SND.UNA are known to have arrived.
     fn is_idle(&self) -> bool {
         self.recover.is_none() && self.board.is_empty()
     }
 
-    /// Reads an ACK's blocks; true if they tell anything new, or in recovery, where any ACK means that a segment left.
+    /// Processes an ACK's blocks. Returns whether they report new data; during recovery always true, because any ACK means
+    /// that a segment has left.
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()
     }
 
-    /// The triggering duplicate resends one segment and starts PIPE; each later one takes a segment off it.
+    /// The triggering duplicate ACK retransmits one segment and initialises PIPE; each later one subtracts a segment.
     fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         let mss = i64::from(reins.flight().mss);
         if self.recover.is_some() {
@@ -119,7 +120,7 @@ impl Recover for Sack {
         Resend::First
     }
 
-    /// A partial ACK takes two segments off PIPE: the one resent and the one lost.
+    /// A partial ACK subtracts two segments from PIPE: the retransmission and the lost original.
     #[inline(always)]
     fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -143,7 +144,7 @@ impl Recover for Sack {
         }
     }
 
-    /// In recovery, holes first, while PIPE is below the window.
+    /// During recovery, returns holes first, while PIPE is below the window.
     fn next(&mut self, flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -164,7 +165,7 @@ impl Recover for Sack {
         }
     }
 
-    /// A timeout ends the recovery and clears the board.
+    /// A timeout ends the recovery and clears the scoreboard.
     fn on_timeout(&mut self, reins: &mut Reins) {
         self.recover = None;
         self.board.clear();

@@ -9,17 +9,17 @@ use crate::variant::{Parameters, Variant};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Choices that it leaves open.
+/// Options of Tahoe.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct TahoeConfig {
-    /// No second fast retransmit for data sent before the first one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
     pub guard: bool,
 }
 
 impl Parameters for TahoeConfig {}
 
-/// What the guard remembers.
+/// State of Tahoe: its guard.
 #[derive(Clone, Debug)]
 pub struct Tahoe {
     guard: Guard,
@@ -28,7 +28,7 @@ pub struct Tahoe {
 impl Variant for Tahoe {
     type Config = TahoeConfig;
 
-    /// Nothing sent again so far.
+    /// Creates the state before any retransmission.
     fn new(config: &TahoeConfig) -> Tahoe {
         Tahoe {
             guard: Guard::new(config.guard),
@@ -37,7 +37,7 @@ impl Variant for Tahoe {
 }
 
 impl Recover for Tahoe {
-    /// The triggering duplicate halves the threshold, closes the window to one segment and goes back to SND.UNA.
+    /// The triggering duplicate ACK halves ssthresh, sets cwnd to one segment and returns to SND.UNA (go-back-N).
     fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
             return Resend::Nothing;
@@ -48,7 +48,7 @@ impl Recover for Tahoe {
         Resend::FromUna
     }
 
-    /// What was sent before a timeout is sent again by slow start.
+    /// After a timeout, slow start retransmits the data sent before; the guard covers them.
     fn on_timeout(&mut self, reins: &mut Reins) {
         self.guard.set(reins.flight());
     }

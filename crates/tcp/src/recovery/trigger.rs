@@ -1,9 +1,9 @@
-//! What brings a fast retransmit: enough duplicate ACKs, and enough time since the latest one.
+//! Conditions for a fast retransmit: number of duplicate ACKs, and minimum interval.
 
 use crate::flight::Flight;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// What brings the fast retransmits of one sender.
+/// Conditions for the fast retransmits of one sender.
 #[derive(Clone, Debug)]
 pub struct Triggers {
     threshold: u32,
@@ -12,7 +12,7 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// No fast retransmit so far; it takes `threshold` duplicates, and `interval` since the one before.
+    /// Creates the conditions: `threshold` duplicate ACKs, and `interval` since the previous fast retransmit.
     pub fn new(threshold: u32, interval: Span) -> Triggers {
         Triggers {
             threshold,
@@ -21,7 +21,7 @@ impl Triggers {
         }
     }
 
-    /// That of a duplicate that comes now.
+    /// Returns the condition for a duplicate ACK that arrives now.
     pub fn at(&self, now: Time) -> Trigger {
         Trigger {
             threshold: self.threshold,
@@ -32,27 +32,28 @@ impl Triggers {
         }
     }
 
-    /// A fast retransmit came now.
+    /// Records a fast retransmit.
     pub fn on_fast_retransmit(&mut self, now: Time) {
         self.latest = now.into();
     }
 }
 
-/// What it takes for one duplicate to bring a fast retransmit.
+/// Condition for one duplicate ACK to trigger a fast retransmit.
 #[derive(Clone, Copy, Debug)]
 pub struct Trigger {
-    /// So many duplicates mean a loss.
+    /// Number of duplicate ACKs that indicates a loss.
     pub threshold: u32,
     ready: bool,
 }
 
 impl Trigger {
-    /// So many duplicates that tell of new data bring it, or fewer with other `evidence` (RFC 6675 section 5).
+    /// Whether this many duplicate ACKs that report new data, or fewer with other `evidence`, trigger it (RFC 6675 section
+    /// 5).
     pub fn tells(self, duplicates: u32, evidence: bool) -> bool {
         (duplicates >= self.threshold || evidence) && self.ready
     }
 
-    /// The duplicate that `flight` counted last brings it.
+    /// Whether the duplicate ACK that `flight` counted last triggers it.
     pub fn fires(self, flight: &Flight) -> bool {
         flight.duplicates == self.threshold && self.ready
     }

@@ -1,18 +1,18 @@
-//! Vanilla: slow start and congestion avoidance; a loss is found by timeout alone (frr-96 section 2).
+//! Vanilla: slow start and congestion avoidance; losses are detected by timeout only (frr-96 section 2).
 
 use super::recover::Recover;
 use crate::variant::{Parameters, Variant};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// It leaves nothing open.
+/// Vanilla has no options.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct VanillaConfig {}
 
 impl Parameters for VanillaConfig {}
 
-/// Duplicate ACKs mean nothing.
+/// State of Vanilla: none, because it ignores duplicate ACKs.
 #[derive(Clone, Debug)]
 pub struct Vanilla;
 

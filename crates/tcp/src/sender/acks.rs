@@ -1,4 +1,4 @@
-//! What an acknowledgement brings about.
+//! Processing of ACKs by the sender.
 
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
@@ -13,22 +13,22 @@ use crate::segment::AckSegment;
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// What was under way when an ACK came, before it changed anything.
+/// State of the sender when an ACK arrived, before its processing.
 #[derive(Clone, Copy)]
 pub(super) struct Before {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
-    /// How much of what it says to have arrived was marked, at most [byte].
+    /// Maximum number of bytes reported as delivered by the ACK that arrived with a mark [byte].
     marked: u64,
-    /// When the segment left whose round trip the ACK measures.
+    /// Send time of the segment whose RTT the ACK measures.
     sent: Option<Time>,
-    /// One-way delay that it tells of.
+    /// One-way delay that the ACK reports.
     delay: Option<Span>,
 }
 
 impl Before {
-    /// Returns what an ACK reports, of which `news` are known.
+    /// Returns the report of an ACK for the congestion controller; `news` comes from the ledger.
     pub fn sample(&self, now: Time, ack: &AckSegment, news: &News) -> AckSample {
         AckSample {
             now,
@@ -44,7 +44,7 @@ impl Before {
 }
 
 impl Sender {
-    /// An acknowledgement arrived.
+    /// Processes an ACK.
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
@@ -54,8 +54,8 @@ impl Sender {
         self.on_calm_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
-    /// Takes an ACK without options that needs no more than a larger window and another run of the timer, after which
-    /// `poll_full` says what to send; else `on_ack` has to take it.
+    /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full` then
+    /// returns what to send. Otherwise returns false without effect, and `on_ack` must be called.
     #[inline(always)]
     pub fn take_plain(&mut self, now: Time, acknowledgement: u64) -> bool {
         let plain = self.calm & self.steady & (acknowledgement > self.flight.una);
@@ -77,7 +77,7 @@ impl Sender {
         });
     }
 
-    /// The same where more may follow than a larger window and another run of the timer.
+    /// Slow path of `on_ack`.
     #[inline(never)]
     fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
         if !self.may_be_calm {
@@ -91,7 +91,7 @@ impl Sender {
         self.look_whether_calm();
     }
 
-    /// The same of a sender with more to look after than its window and its recovery.
+    /// Processes an ACK at a sender with ECN, handshake, ledger or pacing.
     #[inline(never)]
     fn on_ack_in_full(&mut self, now: Time, ack: &AckSegment) {
         if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
@@ -109,7 +109,7 @@ impl Sender {
             self.hear_marks(ack);
         }
         self.on_news(now, ack);
-        // One that goes by records looks at them with all else.
+        // RACK processes marks together with the rest of the ACK.
         if may_mark && !self.goes_by_records() {
             if let Some(cause) = self.mark() {
                 self.on_mark(now, cause);
@@ -118,7 +118,7 @@ impl Sender {
         self.look_whether_calm();
     }
 
-    /// What an ACK says of marks.
+    /// Processes the ECN fields of an ACK.
     #[inline(never)]
     fn hear_marks(&mut self, ack: &AckSegment) {
         if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
@@ -126,27 +126,27 @@ impl Sender {
         }
     }
 
-    /// How much of what the latest ACK says to have arrived was marked, at most [byte].
+    /// Returns the maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
     fn marked(&self) -> u64 {
         let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
         marks.map_or(0, Marks::marked)
     }
 
-    /// Marked packets of which ACKs have told, where they count them.
+    /// Returns the number of marked packets that ACKs have reported, with Accurate ECN.
     #[cfg(test)]
     pub(crate) fn marks_told(&self) -> u64 {
         let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
         marks.map_or(0, Marks::counted)
     }
 
-    /// Marked bytes of which options have told.
+    /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
     pub(crate) fn marked_bytes_told(&self) -> u64 {
         let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
         marks.map_or(0, Marks::counted_bytes)
     }
 
-    /// Why the window falls, if data arrived marked and it does: once for all of a window's.
+    /// Returns the cause of a reduction by the marks that the ACK reports, at most once per window.
     #[inline(never)]
     pub(super) fn mark(&mut self) -> Option<Cause> {
         if self.marked() == 0 {
@@ -157,7 +157,7 @@ impl Sender {
         first.then_some(Cause::Mark { abe: marks.costs_less })
     }
 
-    /// The window falls for marks, unless a loss is repaired, for which it has fallen.
+    /// Reduces the window for marks, unless a loss recovery has already reduced it.
     fn on_mark(&mut self, now: Time, cause: Cause) {
         if self.recovery.repairs() {
             return;
@@ -195,7 +195,7 @@ impl Sender {
         }
     }
 
-    /// What an ACK brings of which nobody else is told.
+    /// Slow-path processing of an ACK when the congestion controller needs only the number of acknowledged bytes.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     #[cfg_attr(target_family = "wasm", inline(never))]
     fn on_untold_news(&mut self, now: Time, ack: &AckSegment, counts: bool) {
@@ -212,7 +212,7 @@ impl Sender {
         }
     }
 
-    /// The same where the congestion control is told all of it.
+    /// Slow-path processing of an ACK when the congestion controller needs an ACK sample.
     #[inline(never)]
     fn on_told_ack(&mut self, now: Time, ack: &AckSegment, counts: bool) {
         let before = self.before(ack);
@@ -240,7 +240,7 @@ impl Sender {
         );
         let advance = self.recovery.on_advance(&mut reins, acked, trigger);
         if advance.ends {
-            // Nothing finds out yet that what was sent again had not been lost.
+            // These recoveries cannot detect that a retransmission was spurious.
             reins.recovered(false);
         }
         if advance.begins {
@@ -306,7 +306,7 @@ impl Sender {
         }
     }
 
-    /// Moves SND.UNA, and measures the round trip of the segment being timed; the number of bytes acknowledged.
+    /// Advances SND.UNA and measures the RTT of the timed segment. Returns the number of bytes acknowledged.
     #[inline(always)]
     fn acknowledge(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> u64 {
         if let Some(echo) = echo {
@@ -323,7 +323,7 @@ impl Sender {
         acked
     }
 
-    /// Seldom enough that those who come by without are the faster for it.
+    /// Out of line, because RTT samples are rare on the fast path.
     #[cold]
     pub(super) fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);
@@ -331,7 +331,7 @@ impl Sender {
         self.measured = Some(now - sent);
     }
 
-    /// Tells the congestion control of an ACK, which moves the window.
+    /// Reports an ACK to the congestion controller, which updates the window.
     fn tell(&mut self, now: Time, ack: &AckSegment, before: Before, grows: bool) {
         let Some(told) = &mut self.told else {
             return;
@@ -358,7 +358,7 @@ impl Sender {
         self.tell_news(now, &news, before, turn);
     }
 
-    /// Tells it what an ACK brought, of which `news` are known.
+    /// Reports an ACK to the congestion controller, with `news` from the ledger.
     pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, turn: Turn) {
         let Some(told) = &mut self.told else {
             return;
@@ -393,7 +393,7 @@ impl Sender {
         told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
-    /// What to retransmit; whether that `begins` a recovery.
+    /// Performs a retransmission; `begins` if it starts a recovery.
     fn resend(&mut self, resend: Resend, begins: bool) {
         match resend {
             Resend::Nothing => {}

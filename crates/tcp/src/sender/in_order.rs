@@ -1,5 +1,5 @@
-//! An ACK in order, and what it lets out, of a sender whose recovery goes by records and has nothing to repair: what
-//! `on_recorded_ack` and `poll_recorded` come to then, without asking for what can't be.
+//! Fast path for in-order ACKs, and the segments that they release, of a sender with RACK that has nothing to repair. The
+//! result equals that of `on_recorded_ack` and `poll_recorded`, without checks that cannot apply.
 
 use super::timers::Timer;
 use super::{expiry, Sender};
@@ -11,8 +11,8 @@ use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Takes an ACK that has no options but an echo if it acknowledges the first segment under way, and nothing is lost, out of
-    /// order or probed; then `poll_after_ack` says what to send, and `end_in_order` ends it.
+    /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing is
+    /// lost, reordered or probed. Then call `poll_after_ack` until it returns None, and `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let simple = self.is_simple();
         let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
@@ -82,8 +82,8 @@ impl Sender {
         true
     }
 
-    /// A segment of MSS bytes never sent before, if the window and the time allow it, where `goes_in_order` or `take_in_order`
-    /// told that nothing else may leave; the timers are set later.
+    /// Returns a full segment that was never sent before, if window and pacer allow it. Only after `goes_in_order` or
+    /// `take_in_order` has returned true; the timers are set later.
     #[inline]
     pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
         let sequence = self.send_in_order(now)?;
@@ -144,8 +144,8 @@ impl Sender {
         Some(sequence)
     }
 
-    /// What `take_in_order` took has sent what it lets out: sets the timers; whether nothing more leaves, as no short segment may
-    /// go, and the application has more than the window, or the time, allows.
+    /// Ends the processing of an ACK by `take_in_order` and sets the timers. Returns whether nothing more can be sent: no
+    /// short segment may leave, and the application has more data than window or pacer allow.
     #[inline]
     pub fn end_in_order(&mut self, now: Time) -> bool {
         self.set_timers_in_order(now);
@@ -166,7 +166,7 @@ impl Sender {
         self.timers.set(Timer::Retransmission, rack.next_timeout());
     }
 
-    /// Whether it was found already that a segment waits for its time, and nothing else may leave before.
+    /// Whether a segment is known to wait for the pacer, and nothing else may be sent before.
     #[inline]
     pub(super) fn waits(&self, now: Time) -> bool {
         let waits = |told: &Told| told.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
@@ -177,7 +177,7 @@ impl Sender {
             && !self.may_be_idle()
     }
 
-    /// Whether it neither heeds marks nor estimates the threshold.
+    /// Whether the sender has neither ECN nor an estimate of ssthresh.
     #[inline]
     fn is_simple(&self) -> bool {
         #[cfg(test)]
@@ -187,13 +187,13 @@ impl Sender {
         self.rare.as_ref().is_none_or(|rare| rare.restarts_only())
     }
 
-    /// Whether nothing is under way, so that the window may close.
+    /// Whether nothing may be in flight, so that an idle period may reset the window.
     #[inline]
     fn may_be_idle(&self) -> bool {
         self.rare.is_some() && self.flight.outstanding() == 0
     }
 
-    /// Whether nothing is lost, out of order or probed, and no idle time closes the window.
+    /// Whether nothing is lost, reordered or probed, and no idle period resets the window.
     pub(super) fn goes_in_order(&self) -> bool {
         let (Recovery::Rack(rack), Some(told)) = (&self.recovery, &self.told) else {
             return false;
@@ -202,7 +202,7 @@ impl Sender {
         calm && self.is_simple() && !self.may_be_idle()
     }
 
-    /// Whether the application has a full segment, and none that is shorter may leave before.
+    /// Whether the application has a full segment, and no shorter one may be sent before.
     #[inline]
     pub(super) fn has_full_segment(&self) -> bool {
         self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)
@@ -220,7 +220,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// What passes over the path.
+    /// A packet on the path.
     #[derive(Clone, Debug)]
     enum Passing {
         Data(DataSegment),
@@ -232,7 +232,7 @@ mod tests {
     const WAY: Span = Span::millis(20);
     const LINE: Span = Span::millis(1);
 
-    /// All that is sent over a line that loses what is numbered so, and the window with each.
+    /// Returns all transmissions over a link that loses the packets with these numbers, with the window at each.
     fn sent(config: &TcpConfig, lost: &[u64], written: &[u64], without_shortcuts: bool) -> Vec<(Time, u64, u32, u64)> {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         sender.without_shortcuts = without_shortcuts;

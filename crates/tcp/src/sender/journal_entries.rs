@@ -1,4 +1,4 @@
-//! What a sender writes into its journal, and what observers and the network do with it.
+//! Entries that a sender writes into its journal, and access to the journal.
 
 use super::Sender;
 use crate::journal::{EventCause, EventKind, SenderEvent};
@@ -14,22 +14,22 @@ impl Sender {
         }
     }
 
-    /// Takes the events since the last call, in order.
+    /// Returns the events since the last call, in order.
     pub fn take_events(&mut self, now: Time) -> Vec<SenderEvent> {
         self.journal.take(now, self.recovery.state(), &self.flight)
     }
 
-    /// The network lost the data segment that begins at `sequence`, at an instant that may lie ahead.
+    /// Records that the network lost the data segment that starts at `sequence`, at a time that may lie in the future.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause) {
         self.journal.note_loss(sequence, time, cause, self.flight.una);
     }
 
-    /// Reductions of the window until `now`, by what the network did to the segments.
+    /// Returns the reductions of the window until `now`, by cause.
     pub fn reductions(&self, now: Time) -> Reductions {
         self.journal.reductions(now, self.flight.cwnd())
     }
 
-    /// The retransmission timer expired.
+    /// Records that the retransmission timer expired.
     pub(super) fn on_expiry(&mut self, now: Time) {
         self.counters.timeouts += 1;
         (self.next_cause, self.go_back_cause) = (None, EventCause::Timeout);
@@ -41,14 +41,14 @@ impl Sender {
         );
     }
 
-    /// A recovery begins without a timeout.
+    /// Records the start of a recovery without a timeout.
     pub(super) fn on_recovery_begin(&mut self, now: Time) {
         self.counters.fast_retransmits += 1;
         let outstanding = (self.flight.una, self.flight.outstanding());
         self.write(now, EventKind::FastRetransmit, EventCause::None, outstanding);
     }
 
-    /// A segment is retransmitted.
+    /// Records a retransmission.
     #[cold]
     #[inline(never)]
     pub(super) fn on_retransmission(&mut self, now: Time, sequence: u64, length: u64) {
@@ -58,7 +58,7 @@ impl Sender {
         self.write(now, EventKind::Retransmit, cause, (sequence, length));
     }
 
-    /// The ledger declared segments lost since the last call.
+    /// Records the segments that the ledger has declared lost since the last call.
     pub(super) fn write_declared_losses(&mut self, now: Time, cause: EventCause) {
         if !self.journal.records_events() {
             return;
@@ -71,7 +71,7 @@ impl Sender {
         }
     }
 
-    /// The window was `before` [byte], and nothing was sent for long.
+    /// Records a window reduction after an idle period; the window was `before` [byte].
     pub(super) fn on_idle_restart(&mut self, now: Time, before: f64) {
         if self.flight.cwnd() < before {
             let flight = &self.flight;

@@ -1,5 +1,5 @@
-//! How a connection opens, where that is asked for: a SYN, sent again until it is answered, and the ACK of the answer. Data
-//! wait for it, and the first round trip is known with it (RFC 9293 section 3.5, RFC 6298 section 5).
+//! Handshake of the sender, if it is simulated: a SYN, retransmitted until it is answered, and the ACK of the SYN-ACK. Data
+//! are sent afterwards, and the handshake gives the first RTT sample (RFC 9293 section 3.5, RFC 6298 section 5).
 
 use super::timers::Timer;
 use super::Sender;
@@ -11,11 +11,11 @@ use crate::segment::{AckSegment, DataSegment, Opening};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// So many SYNs sent again leave the initial window as it is: the timer begins with a second, less than some round trips are
-/// (RFC 6928 section 2, and Linux).
+/// Number of retransmitted SYNs after which the initial window is kept. The first SYN timeout is one second, which some RTTs
+/// exceed (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
 
-/// Whether the connection is not open yet.
+/// Whether the connection is not established yet.
 #[inline(always)]
 pub(super) fn is_on(sender: &Sender) -> bool {
     sender.rare.as_ref().is_some_and(|rare| rare.opener.is_some())
@@ -25,7 +25,7 @@ fn opener(sender: &mut Sender) -> Option<&mut Opener> {
     sender.rare.as_mut().and_then(|rare| rare.opener.as_mut())
 }
 
-/// The packet of the handshake to send now, if there is something to send after it.
+/// Returns the next packet of the handshake, if data are ready to be sent after it.
 #[cold]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     let written = sender.written > 0;
@@ -51,7 +51,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     })
 }
 
-/// Nobody answered: another SYN.
+/// Processes a timeout without an answer: retransmits the SYN.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     sender.on_expiry(now);
     sender.rtt.back_off();
@@ -63,7 +63,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     }
 }
 
-/// The answer came; false where it is the ACK of data as well, and the connection is open.
+/// Processes the SYN-ACK. Returns false if the connection is established and the ACK also acknowledges data.
 #[cold]
 pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> bool {
     let una = sender.flight.una;
@@ -74,7 +74,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
         return true;
     };
     opener.due = Due::Ack;
-    // Of a SYN sent again nobody knows which was answered, but by timestamps.
+    // Without timestamps it is not known which of several SYNs was answered.
     let sent = ack.echo.get().or((opener.again == 0).then_some(first));
     let late = ack.echo.get() == Some(first);
     let lost = opener.again > FORGIVEN && !late;
@@ -97,14 +97,14 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
     true
 }
 
-/// Somebody has to hear of each ACK.
+/// Disables the ACK fast path once the connection is established.
 pub(super) fn heed(sender: &mut Sender) {
     if let Some(opener) = opener(sender) {
         opener.heeded = true;
     }
 }
 
-/// The connection is open.
+/// Completes the handshake.
 pub(super) fn end(sender: &mut Sender) {
     let Some((rare, opener)) = sender.rare.as_mut().and_then(|rare| {
         let opener = rare.opener.take()?;
@@ -119,7 +119,7 @@ pub(super) fn end(sender: &mut Sender) {
     sender.look_whether_calm();
 }
 
-/// A round trip is known before the first segment.
+/// Initialises the sender with an RTT that is known before the first segment.
 pub(super) fn begin_with(
     told: Option<&mut Told>,
     congestion: &mut Congestion,
@@ -156,7 +156,8 @@ mod tests {
         }
     }
 
-    /// All that leaves until the first data do, of which the first SYNs get lost, and the answer to the next comes late.
+    /// Plays a handshake in which the first `lost` SYNs are lost, and the next answer arrives late. Returns the sender, all
+    /// packets up to the first data, and the number of segments in the first flight.
     fn play(config: &TcpConfig, lost: usize, late: Span) -> (Sender, Vec<(Time, Opening)>, usize) {
         let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
         assert_eq!(sender.poll_transmit(Time(0)), None, "nothing to send, nothing to open");
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Linux's SYN has 60 bytes, of which timestamps take 12.
+    /// Returns the additional option bytes of the SYN: Linux's SYN has 60 bytes, of which timestamps take 12.
     fn skipped(config: &TcpConfig) -> u32 {
         if config.timestamps() {
             0
@@ -239,7 +240,7 @@ mod tests {
         let at: Vec<u64> = sent.iter().map(|(at, _)| at.0 / Span::millis(1).0).collect();
         assert_eq!(at, [0, 1_000, 3_000, 7_000, 7_100]);
         assert_eq!(sender.counters().timeouts, 3);
-        // The timestamp says which was answered.
+        // The timestamp identifies the SYN that was answered.
         assert_eq!(sender.timer().srtt(), Some(RTT));
     }
 
@@ -259,7 +260,7 @@ mod tests {
             [data(0, none), data(1, none), data(2, none), data(5, none)],
             [10, 10, 1, 1]
         );
-        // Two SYNs leave again before the first is answered, over a path of four seconds.
+        // Two SYNs are retransmitted before the answer to the first arrives, over a path of four seconds.
         assert_eq!(data(0, Span::millis(3_900)), 10);
     }
 }

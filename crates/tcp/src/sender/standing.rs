@@ -1,10 +1,10 @@
-//! How a connection stands, as Linux's TCP_INFO tells it, for those who play scripts to a sender.
+//! State of a connection as in Linux's TCP_INFO, for packetdrill scripts.
 
 use crate::congestion::stage::Model;
 use crate::ledger::Count;
 use crate::recovery::rack::State;
 
-/// Counts are of segments.
+/// State of a connection; counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
     /// Congestion window [byte].
@@ -17,17 +17,17 @@ pub struct Standing {
     pub max: u64,
     /// First byte not acknowledged.
     pub una: u64,
-    /// What a recovery by records knows besides.
+    /// Congestion state and segment counts, with RACK.
     pub records: Option<(State, Count)>,
 }
 
-/// What a sender is about, for those who watch it.
+/// State of a sender for observers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Watched {
-    /// What its congestion control knows, of one that has a model of its path.
+    /// Path model of the congestion controller, if it has one.
     pub model: Option<Model>,
-    /// Rate at which segments leave: payload [bit/s]; none: as ACKs come.
+    /// Pacing rate of the payload [bit/s]; None if segments leave when ACKs arrive.
     pub pacing_bps: Option<u64>,
-    /// Where its recovery is.
+    /// Congestion state.
     pub state: State,
 }

@@ -1,46 +1,46 @@
-//! The timers of a sender, which its host sees as one.
+//! The timers of a sender, for which its host keeps a single event.
 
 use longpipe_events::{MaybeTime, Time};
 
-/// What may be due, in the order in which it is looked after at one instant.
+/// Timers, in the order in which simultaneous ones are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// Nothing was acknowledged for too long.
+    /// Retransmission timer.
     Retransmission,
 }
 
 impl Timer {
-    /// All of them.
+    /// All timers.
     pub const ALL: [Timer; 1] = [Timer::Retransmission];
 }
 
-/// When each is due.
+/// Expiration time of each timer.
 #[derive(Clone, Copy, Debug)]
 pub struct Timers<const N: usize = { Timer::ALL.len() }>([MaybeTime; N]);
 
 impl<const N: usize> Timers<N> {
-    /// None is.
+    /// No timer is armed.
     pub const IDLE: Timers<N> = Timers([MaybeTime::NONE; N]);
 
-    /// When one is due.
+    /// Returns the expiration time of a timer.
     #[inline(always)]
     pub fn get(&self, timer: Timer) -> MaybeTime {
         self.0[timer as usize]
     }
 
-    /// It is due then, or never.
+    /// Arms the timer, or disarms it with `NONE`.
     #[inline(always)]
     pub fn set(&mut self, timer: Timer, at: MaybeTime) {
         self.0[timer as usize] = at;
     }
 
-    /// When the first of them is due.
+    /// Returns the first expiration time.
     #[inline(always)]
     pub fn next(&self) -> MaybeTime {
         self.0.into_iter().reduce(MaybeTime::min).unwrap_or(MaybeTime::NONE)
     }
 
-    /// Whether one is due by `now`.
+    /// Whether a timer expires by `now`.
     pub fn is_due(&self, timer: Timer, now: Time) -> bool {
         self.get(timer) <= now.into()
     }

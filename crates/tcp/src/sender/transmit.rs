@@ -1,4 +1,4 @@
-//! What to send next.
+//! Selection of the next segment to send.
 
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
@@ -12,13 +12,13 @@ use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Whether its recovery goes by the records of transmissions (`records.rs`).
+    /// Whether the recovery uses per-segment records (RACK, `records.rs`).
     #[inline(always)]
     pub(super) fn goes_by_records(&self) -> bool {
         matches!(self.recovery, Recovery::Rack(_))
     }
 
-    /// The next segment to send now, if any.
+    /// Returns the next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
         if self.calm {
@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// What the window allows.
+    /// Fast path: returns the next segment that the window allows.
     #[inline(always)]
     fn poll_calm(&mut self, now: Time) -> Option<DataSegment> {
         if let Some((sequence, retransmission)) = self.poll_full(now) {
@@ -47,15 +47,14 @@ impl Sender {
         self.poll_short(now, self.flight.window())
     }
 
-    /// Sends a segment of MSS bytes if the window allows, of a calm sender: its first byte, and whether it had been
-    /// sent before.
+    /// Fast path: sends a full segment if the window allows it. Returns its first byte, and whether it is a retransmission.
     #[inline(always)]
     pub fn poll_full(&mut self, now: Time) -> Option<(u64, bool)> {
         let flight = &self.flight;
         let (sequence, mss) = (flight.nxt, flight.mss);
         let end = sequence + u64::from(mss);
         let needed = end - flight.una;
-        // The same as `needed <= flight.window()`, for less.
+        // Equivalent to `needed <= flight.window()`, with fewer instructions.
         let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         full.then(|| {
             self.flight.nxt = end;
@@ -63,14 +62,14 @@ impl Sender {
         })
     }
 
-    /// Whether no shorter segment may follow where `poll_full` gives none, of a sender whose ACK `take_plain` took.
+    /// Whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by `take_plain`.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         debug_assert!(self.short_at_end_only);
         self.flight.una + self.flight.rwnd < self.written
     }
 
-    /// Less than the MSS, if the window allows that much and silly-window avoidance does.
+    /// Returns a segment shorter than the MSS, if the window and silly-window avoidance allow it.
     #[inline(never)]
     fn poll_short(&mut self, now: Time, window: u64) -> Option<DataSegment> {
         let (sequence, length) = (self.flight.nxt, self.room(window));
@@ -81,7 +80,7 @@ impl Sender {
         Some(self.emit(now, sequence, length))
     }
 
-    /// The same where a recovery may decide, or the time since the latest segment.
+    /// Slow path: returns the next segment when a recovery or the time since the latest segment may matter.
     #[inline(never)]
     fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
         if self.may_be_calm {
@@ -126,7 +125,7 @@ impl Sender {
         self.poll_in_recovery(now)
     }
 
-    /// The same of who need not look how long it was idle.
+    /// As `poll_notable`, without the idle-restart check.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if !self.resend_first & !self.recovery.is_on() {
@@ -156,7 +155,7 @@ impl Sender {
             Next::Hole { sequence, length } => Some(self.fill(now, sequence, length, EventCause::Scoreboard)),
             Next::Lost { sequence, length } => Some(self.fill_untimed(now, sequence, length, EventCause::Scoreboard)),
             Next::Unsent { otherwise } => {
-                // What lies between has arrived.
+                // All data in between have arrived.
                 self.flight.nxt = self.flight.max;
                 if let Some(segment) = self.poll_short(now, self.flight.rwnd) {
                     self.recovery.on_sent(&self.flight, segment.length, None);
@@ -168,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// Sends a hole again.
+    /// Retransmits a hole.
     fn fill(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         self.next_cause = Some(cause);
         let end = sequence + u64::from(length);
@@ -177,7 +176,7 @@ impl Sender {
         self.emit(now, sequence, length)
     }
 
-    /// The same; which copy of it an ACK answers can't be told (Karn and Partridge 1987).
+    /// Retransmits a hole without timing it, because its ACK would be ambiguous (Karn and Partridge 1987).
     fn fill_untimed(&mut self, now: Time, sequence: u64, length: u32, cause: EventCause) -> DataSegment {
         if (sequence..sequence + u64::from(length)).contains(&self.timed) {
             self.timed = NOTHING;
@@ -185,7 +184,7 @@ impl Sender {
         self.fill(now, sequence, length, cause)
     }
 
-    /// The window closes if nothing was sent for too long.
+    /// Resets the window if nothing was sent for longer than the RTO.
     pub(super) fn look_whether_idle(&mut self, now: Time) {
         let Some((window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart()) else {
             return;
@@ -197,14 +196,14 @@ impl Sender {
         }
     }
 
-    /// How long the next segment may be at SND.NXT.
+    /// Returns the maximum length of a segment at SND.NXT.
     pub(super) fn room(&self, window: u64) -> u32 {
         let flight = &self.flight;
         let room = (flight.una + window).min(self.written).saturating_sub(flight.nxt);
         room.min(u64::from(flight.mss)) as u32
     }
 
-    /// Sender-side silly-window avoidance (RFC 1122 4.2.3.4, without Nagle's rule).
+    /// Sender-side silly-window avoidance (RFC 1122 section 4.2.3.4, without the Nagle algorithm).
     pub(super) fn may_send_short(&self, length: u32) -> bool {
         let flight = &self.flight;
         !self.silly_window_avoidance
@@ -233,7 +232,7 @@ impl Sender {
         }
     }
 
-    /// A segment leaves; whether it had been sent before.
+    /// Records a transmission. Returns whether it is a retransmission.
     #[inline(always)]
     fn on_sent(&mut self, now: Time, sequence: u64, length: u32) -> bool {
         let end = sequence + u64::from(length);
@@ -251,7 +250,7 @@ impl Sender {
         retransmission
     }
 
-    /// Tells those who asked for it of a transmission.
+    /// Reports a transmission to the ledger and the congestion controller.
     #[inline(never)]
     pub(super) fn follow(&mut self, now: Time, segment: &DataSegment) {
         let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));

@@ -1,27 +1,27 @@
-//! What a recovery by records is told.
+//! Parameters of RACK-TLP.
 
 use crate::problem::Problem;
 use crate::variant::Parameters;
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Its parameters.
+/// Parameters of RACK-TLP.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RackConfig {
-    /// Most SACK blocks in an ACK.
+    /// Maximum number of SACK blocks in an ACK.
     pub blocks: u32,
-    /// Probe the tail when ACKs stay away, instead of waiting for the timer (RFC 8985 section 7).
+    /// Whether to send a tail loss probe when no ACKs arrive, before the retransmission timer expires (RFC 8985 section 7).
     pub probe: bool,
-    /// Take a reduction back if an ACK shows that nothing had been lost (Eifel, RFC 3522 and RFC 4015), which needs timestamps.
+    /// Whether to undo spurious reductions detected by timestamps, which must be on (Eifel, RFC 3522 and RFC 4015).
     pub undo: bool,
-    /// Receivers tell what came twice, which shows reductions that were none too few, too (RFC 2883).
+    /// Whether receivers send D-SACK blocks (RFC 2883), which are used to detect and undo spurious reductions.
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub dsack: bool,
-    /// New data leave first after a timeout, which show whether it was one too many (RFC 5682).
+    /// Whether to send new data first after a timeout, to detect a spurious timeout (F-RTO, RFC 5682).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub frto: bool,
-    /// A recovery that ends before all copies have arrived is followed by another at once (Linux).
+    /// Whether a recovery that ends before all retransmissions have arrived is followed by another one at once (Linux).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub successive: bool,
 }

@@ -1,23 +1,23 @@
-//! Where a sender is between losses.
+//! Congestion state of a sender (Linux: `tcp_ca_state`).
 
 use crate::congestion::control;
 use strum::VariantNames;
 
-/// Where a sender is between losses, and up to where it repairs them.
+/// Congestion state, with the end of the data that it concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing is lost.
+    /// No loss is being repaired.
     Open,
-    /// The window falls for marks of data up to a byte.
+    /// CWR: the window is reduced because of ECN marks on data before this byte.
     Reduced(u64),
-    /// Repairs losses up to a byte.
+    /// Fast recovery of losses before this byte.
     Recovery(u64),
-    /// Likewise after the retransmission timer expired.
+    /// Recovery of losses before this byte after the retransmission timer expired.
     Loss(u64),
 }
 
 impl Phase {
-    /// What a congestion control hears of it.
+    /// Returns the state as reported to congestion controllers.
     pub fn name(self) -> control::Phase {
         match self {
             Phase::Open | Phase::Reduced(_) => control::Phase::Open,
@@ -26,7 +26,7 @@ impl Phase {
         }
     }
 
-    /// The same, as Linux tells it.
+    /// Returns the state for traces, as Linux reports it.
     pub fn state(self) -> State {
         match self {
             Phase::Open => State::Open,
@@ -37,16 +37,16 @@ impl Phase {
     }
 }
 
-/// A phase without its end, for those who tell of it.
+/// Congestion state for traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum State {
-    /// Nothing is lost.
+    /// No loss is being repaired.
     Open,
-    /// The window falls for marks.
+    /// CWR: the window is being reduced because of ECN marks.
     Reduced,
-    /// Repairs losses.
+    /// Fast recovery.
     Recovery,
-    /// Likewise after the retransmission timer expired.
+    /// Recovery after the retransmission timer expired.
     Loss,
 }

@@ -1,10 +1,10 @@
-//! Probes of the tail: where ACKs stay away, one more segment asks for them (RFC 8985 section 7).
+//! Tail loss probes: if no ACKs arrive, one more segment is sent to elicit one (RFC 8985 section 7).
 
 use super::*;
 
 impl Rack {
-    /// An ACK of all that was sent before a probe, itself a copy, tells that the probe mended a loss, unless another one
-    /// tells that it came twice (RFC 8985 section 7.4).
+    /// Checks whether an ACK answers a probe that was a retransmission. The ACK of all data sent before the probe shows that
+    /// the probe repaired a loss, unless a D-SACK block reports the probe as a duplicate (RFC 8985 section 7.4).
     pub(super) fn look_at_probe(&mut self, una: u64, news: &News, advanced: bool, reins: &mut Reins) {
         let Some(probe) = self.probe else {
             return;
@@ -23,7 +23,7 @@ impl Rack {
         }
     }
 
-    /// Sets the timer of the probe: two round trips from now, before the retransmission timer (RFC 8985 section 7.2).
+    /// Sets the probe timer to two RTTs from now, but not after the retransmission timer (RFC 8985 section 7.2).
     pub fn arm_probe(&mut self, now: Time, srtt: Option<Span>, ledger: &Ledger, outstanding: u64, mss: u32) {
         let wanted = self.config.probe
             && self.phase == Phase::Open
@@ -41,33 +41,33 @@ impl Rack {
         }
     }
 
-    /// ACKs stay away: the next segment to leave is a probe.
+    /// Processes the expiration of the probe timer: the next segment sent is a probe.
     pub fn on_probe_timeout(&mut self, max: u64) {
         self.probe_at = MaybeTime::NONE;
         self.probes = true;
         self.probe = Some(Probe { end: max, again: false });
     }
 
-    /// Whether a probe leaves now.
+    /// Returns whether a probe is to be sent now, and clears the request.
     #[inline]
     pub fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probes)
     }
 
-    /// Whether one has to.
+    /// Whether a probe is to be sent.
     #[inline]
     pub fn probes(&self) -> bool {
         self.probes
     }
 
-    /// The probe is the last segment once more.
+    /// Records that the probe is a retransmission of the last segment.
     pub fn probe_is_copy(&mut self) {
         if let Some(probe) = &mut self.probe {
             probe.again = true;
         }
     }
 
-    /// Whether that of the probe does.
+    /// Whether the probe timer expires by `now`.
     pub fn probe_is_due(&self, now: Time) -> bool {
         self.probe_at <= now.into()
     }

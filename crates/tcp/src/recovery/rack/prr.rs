@@ -1,20 +1,21 @@
-//! Proportional rate reduction: a recovery sends in proportion to what arrives (RFC 9937, as Linux counts).
+//! Proportional rate reduction: during recovery, the sender transmits in proportion to delivered data (RFC 9937, as in
+//! Linux).
 
 use crate::congestion::reins::{Regulation, Reins};
 use crate::flight::Flight;
 
-/// One recovery.
+/// State of one recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prr {
-    /// Window when it began [segment].
+    /// Window at its start [segment] (prior_cwnd).
     prior: f64,
-    /// Bytes that arrived and that were sent since.
+    /// Bytes delivered and bytes sent since its start (prr_delivered, prr_out).
     delivered: u64,
     out: u64,
 }
 
 impl Prr {
-    /// A recovery begins, before the window falls.
+    /// Starts a recovery, before the window is reduced.
     pub fn new(flight: &Flight) -> Prr {
         Prr {
             prior: (flight.cwnd().min(flight.rwnd as f64) / flight.mss()).floor().max(1.0),
@@ -23,12 +24,13 @@ impl Prr {
         }
     }
 
-    /// A segment left.
+    /// Records a transmission of `length` bytes.
     pub fn on_sent(&mut self, length: u64) {
         self.out += length;
     }
 
-    /// Sets the window after `delivered` bytes arrived, with so many under way; `safe`: in order, and nothing more was lost.
+    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` if the ACK advanced SND.UNA and
+    /// showed no new loss.
     pub fn regulate(&mut self, delivered: u64, safe: bool, in_flight: u64, reins: &mut Reins) {
         if delivered == 0 {
             return;
@@ -39,7 +41,7 @@ impl Prr {
         reins.regulate(Regulation::To(in_flight as f64 + bytes));
     }
 
-    /// How much may leave [byte] (RFC 9937 section 6).
+    /// Returns the bytes that may be sent (RFC 9937 section 6).
     fn count(&self, delivered: u64, safe: bool, in_flight: f64, ssthresh: f64, mss: f64) -> f64 {
         let (total, out) = (self.delivered as f64, self.out as f64);
         let bytes = if in_flight > ssthresh {
@@ -49,7 +51,7 @@ impl Prr {
             let more = if safe { mss } else { 0.0 };
             ((total - out).max(delivered as f64) + more).min(ssthresh - in_flight)
         };
-        // The first of what is lost leaves at once.
+        // The first retransmission is sent at once.
         bytes.max(if self.out == 0 { mss } else { 0.0 })
     }
 }
@@ -62,7 +64,7 @@ mod tests {
         Prr { prior, delivered, out }
     }
 
-    /// ns-3's vectors: a threshold of 100 000 bytes, half of what was under way.
+    /// ns-3's test vectors: a threshold of 100 000 bytes, half of the data in flight.
     #[test]
     fn rfc_9937_what_leaves_is_in_proportion_to_what_arrived_until_the_threshold_is_reached() {
         let reduction = prr(200.0, 51_000, 0);

@@ -1,29 +1,29 @@
-//! The scoreboard: what arrived beyond SND.UNA, what of the rest is lost, and how much is under way (RFC 6675 section 4).
+//! Scoreboard of RFC 6675 section 4: data received beyond SND.UNA, lost data, and data in flight (pipe).
 
 use crate::ranges::Ranges;
 
-/// Bytes that SACK blocks covered, and how far what they left open was sent again.
+/// Bytes covered by SACK blocks, and the byte up to which holes have been retransmitted.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
     una: u64,
     sacked: Ranges,
-    /// First byte after the latest copy (HighRxt): all below that did not arrive was sent again.
+    /// First byte after the latest retransmission (HighRxt): all missing data below it have been retransmitted.
     high_rxt: u64,
-    /// Bytes below it that did not arrive.
+    /// Missing bytes below `high_rxt`.
     copies: u64,
 }
 
-/// What IsLost says, which is the same of all bytes below a limit.
+/// Result of IsLost, which is the same for all missing bytes below a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// All below that did not arrive is lost.
+    /// Limit below which all missing bytes are lost.
     pub below: u64,
-    /// Bytes beyond that arrived.
+    /// Bytes received beyond the limit.
     arrived: u64,
 }
 
 impl Board {
-    /// An ACK of all below `una` with SACK blocks came (Update); true if the blocks tell anything new.
+    /// Processes an ACK of all bytes below `una` with SACK blocks (Update). Returns whether the blocks report new data.
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         let acknowledged = self.unsacked(self.una, una.min(self.high_rxt));
         self.copies = self.copies.saturating_sub(acknowledged);
@@ -38,17 +38,17 @@ impl Board {
         news
     }
 
-    /// Whether nothing beyond SND.UNA is known.
+    /// Whether no data beyond SND.UNA are known to have arrived.
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
 
-    /// Nothing was sent again so far (HighRxt = HighACK).
+    /// Records that nothing has been retransmitted (HighRxt = HighACK).
     pub fn begin(&mut self) {
         (self.high_rxt, self.copies) = (self.una, 0);
     }
 
-    /// All up to `end` that did not arrive has been sent again.
+    /// Records that all missing data up to `end` have been retransmitted.
     pub fn on_copied(&mut self, end: u64) {
         self.copies += self.unsacked(self.high_rxt.max(self.una), end);
         self.high_rxt = self.high_rxt.max(end);
@@ -62,7 +62,8 @@ impl Board {
         self.begin();
     }
 
-    /// IsLost: so many ranges arrived beyond, or more bytes than one segment fewer has.
+    /// IsLost: returns the limit below which at least `threshold` ranges, or more than `threshold - 1` segments of data,
+    /// have arrived beyond every missing byte.
     pub fn lost(&self, threshold: u32, mss: u32) -> Lost {
         let most = u64::from(threshold - 1) * u64::from(mss);
         let (mut ranges, mut arrived) = (0, 0);
@@ -79,7 +80,8 @@ impl Board {
         }
     }
 
-    /// All below the last byte that arrived (SND.FACK), by which PIPE is `awnd` (Mathis and Mahdavi 1996 section 2).
+    /// Returns the limit for FACK: everything missing below SND.FACK is lost, and PIPE becomes `awnd` (Mathis and Mahdavi
+    /// 1996 section 2).
     pub fn lost_by_fack(&self) -> Lost {
         let fack = self.sacked.from_the_last().next().map_or(self.una, |(_, end)| end);
         Lost {
@@ -88,27 +90,28 @@ impl Board {
         }
     }
 
-    /// SetPipe, where all below `max` has been sent: what is not lost, and what was sent again.
+    /// SetPipe: returns the data in flight, where all bytes below `max` have been sent: data not lost, plus retransmissions.
     pub fn pipe(&self, max: u64, lost: Lost) -> u64 {
         max - lost.below - lost.arrived + self.copies
     }
 
-    /// The same after a timeout, by which all below `end` is lost.
+    /// Returns the data in flight after a timeout, by which all missing data below `end` are lost.
     pub fn pipe_beyond(&self, end: u64, max: u64) -> u64 {
         self.unsacked(end.max(self.una), max) + self.copies
     }
 
-    /// What did not arrive, was not sent again, and has data beyond that arrived (NextSeg, 1.a and 1.b), as far as it goes.
+    /// Returns the first part of the missing data that has not been retransmitted and has received data beyond (NextSeg,
+    /// rules 1.a and 1.b).
     pub fn hole(&self) -> Option<(u64, u64)> {
         self.sacked.gap_from(self.high_rxt.max(self.una))
     }
 
-    /// What did not arrive and was not sent again, below `end`.
+    /// Returns the first missing data below `end` that have not been retransmitted.
     pub fn hole_below(&self, end: u64) -> Option<(u64, u64)> {
         self.sacked.missing(self.high_rxt.max(self.una), end)
     }
 
-    /// The last of what did not arrive, of all below `max`.
+    /// Returns the last missing data below `max`.
     pub fn last_hole(&self, max: u64) -> Option<(u64, u64)> {
         let mut end = max;
         for (start, sacked) in self.sacked.from_the_last() {
@@ -137,7 +140,7 @@ mod tests {
 
     const MAX: u64 = 60;
 
-    /// IsLost as RFC 6675 section 4 has it, of one byte.
+    /// Reference: IsLost of RFC 6675 section 4 for a single byte.
     fn is_lost(byte: u64, sacked: &BTreeSet<u64>, threshold: u32, mss: u32) -> bool {
         let beyond = sacked.range(byte..);
         let ranges = beyond.clone().filter(|&&one| !sacked.contains(&(one - 1))).count();
@@ -155,7 +158,7 @@ mod tests {
             let (mut una, mut high) = (0, 0);
             let mut sacked = BTreeSet::new();
             for (acked, start, length, copies) in steps {
-                // The receiver acknowledges all that arrived in order.
+                // The receiver acknowledges all data received in order.
                 una = (una + acked).min(MAX);
                 while sacked.contains(&una) {
                     una += 1;

@@ -1,5 +1,6 @@
-//! Conservative loss recovery by SACK (RFC 6675): what enough data beyond arrived is lost, and PIPE, which is counted anew with
-//! each ACK, says how much may leave; where nothing else can, the last segment leaves once again ("rescue").
+//! Conservative loss recovery by SACK (RFC 6675): data are lost if enough data beyond them have arrived. PIPE, recomputed
+//! with each ACK, determines how much may be sent. If nothing else can be sent, the last segment is retransmitted
+//! ("rescue").
 
 mod board;
 
@@ -15,13 +16,13 @@ use board::{Board, Lost};
 use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
-/// Choices that it leaves open.
+/// Options of RFC 6675.
 #[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Rfc6675Config {
-    /// Most blocks in an ACK; 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
+    /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
     pub blocks: u32,
-    /// All below the last byte that arrived is lost, if it did not arrive (FACK; Mathis and Mahdavi 1996).
+    /// Whether all missing data below SND.FACK are lost (FACK; Mathis and Mahdavi 1996).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub fack: bool,
 }
@@ -36,30 +37,30 @@ impl Parameters for Rfc6675Config {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The window alone says what may leave.
+    /// Only the window limits transmission.
     Open,
-    /// A duplicate came that tells of no loss yet: a new segment leaves for one that arrived (section 5, step 3).
+    /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered one (section 5, step 3).
     Limited,
-    /// Loss recovery, until all below is acknowledged (RecoveryPoint).
+    /// Loss recovery, until all data below are acknowledged (RecoveryPoint).
     Recovery(u64),
-    /// After a timeout, likewise; no recovery begins meanwhile (section 5.1).
+    /// After a timeout, until all data below are acknowledged; no recovery starts before (section 5.1).
     Loss(u64),
 }
 
-/// The state of one sender.
+/// State of one sender.
 #[derive(Clone, Debug)]
 pub struct Rfc6675 {
     fack: bool,
     phase: Phase,
     board: Board,
-    /// Duplicates since SND.UNA advanced (DupAcks): ACKs that tell of new data beyond.
+    /// Number of duplicate ACKs since SND.UNA advanced (DupAcks): ACKs that report new data beyond it.
     duplicates: u32,
-    /// Whether the latest ACK was one.
+    /// Whether the latest ACK was such a duplicate.
     news: bool,
     lost: Lost,
-    /// Data under way [byte].
+    /// Data in flight, pipe [byte].
     pipe: u64,
-    /// A rescue may leave once all below is acknowledged (RescueRxt); none: it has left.
+    /// Byte whose acknowledgment allows a rescue retransmission (RescueRxt); None after the rescue.
     rescue: Option<u64>,
 }
 
@@ -93,7 +94,7 @@ impl Recover for Box<Rfc6675> {
         self.phase == Phase::Open && self.board.is_empty()
     }
 
-    /// A duplicate is what tells of new data beyond, whether or not it acknowledges any (section 2).
+    /// A duplicate ACK is one that reports new data beyond SND.UNA, even if it also advances it (section 2).
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.news = self.board.update(ack.acknowledgement, ack.blocks_beyond());
         self.news || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
@@ -153,14 +154,14 @@ impl Recover for Box<Rfc6675> {
             return;
         };
         if matches!(self.phase, Phase::Recovery(_)) && self.board.hole().is_none() {
-            // A rescue leaves HighRxt where it is.
+            // A rescue retransmission does not change HighRxt.
             self.rescue = None;
         } else {
             self.board.on_copied(end);
         }
     }
 
-    /// What SACK told is forgotten, and all that is outstanding lost (section 5.1).
+    /// Discards SACK information; all outstanding data are lost (section 5.1).
     fn on_timeout(&mut self, reins: &mut Reins) {
         self.board.clear(reins.flight().una);
         self.phase = Phase::Loss(reins.flight().max);
@@ -169,7 +170,7 @@ impl Recover for Box<Rfc6675> {
 }
 
 impl Rfc6675 {
-    /// What an ACK brings, once it has been read (section 5).
+    /// Processes an ACK after the scoreboard was updated (section 5).
     fn look(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
         self.duplicates += u32::from(self.news);
         let flight = reins.flight();
@@ -195,12 +196,12 @@ impl Rfc6675 {
         Resend::Nothing
     }
 
-    /// Whether more arrived beyond a gap than order of the path explains: SND.FACK - SND.UNA > 3 segments.
+    /// Whether more data have arrived beyond a gap than reordering explains: SND.FACK - SND.UNA > 3 segments.
     fn is_far_ahead(&self, flight: &Flight, threshold: u32) -> bool {
         self.board.lost_by_fack().below > flight.una + u64::from(threshold) * u64::from(flight.mss)
     }
 
-    /// Step 4.
+    /// Enters recovery (section 5, step 4).
     fn begin(&mut self, reins: &mut Reins) {
         reins.reduce(Cause::FastRetransmit);
         let flight = reins.flight();
@@ -215,7 +216,8 @@ impl Rfc6675 {
         self.pipe = self.board.pipe(flight.max, self.lost);
     }
 
-    /// The last segment that did not arrive, once in a recovery, when its first copy has been acknowledged (NextSeg, rule 4).
+    /// Returns the last missing segment, at most once per recovery, after its first transmission could have been
+    /// acknowledged (NextSeg, rule 4).
     fn rescued(&self, flight: &Flight) -> Option<(u64, u32)> {
         self.rescue.filter(|&end| flight.una > end)?;
         let (start, end) = self.board.last_hole(flight.max)?;
