@@ -7,7 +7,7 @@ PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
-TESTED := --workspace $(addprefix --exclude longpipe-,python reading-derive wasm)
+TESTED := --workspace $(addprefix --exclude longpipe-,python wasm)
 
 .PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
 

@@ -21,7 +21,7 @@ REFUSED: Final = re.compile(
 # Parts that have been rewritten and stay free of these words.
 CLEAN: Final = (
     "CONTRIBUTING.md", "README.md", "crates/network/src/observe", "crates/network/src/policies",
-    "crates/network/src/report", "crates/network/src/scenario", "crates/python", "crates/reading",
+    "crates/network/src/report", "crates/network/src/scenario", "crates/python",
     "crates/wasm", "docs/analysis.md", "docs/architecture.md", "docs/atm.md", "docs/buf-97.md",
     "docs/captures.md", "docs/classes.md", "docs/clusters.md", "docs/datagrams.md", "docs/frr-96.md",
     "docs/how-to/add-a-tcp-variant.md", "docs/how-to/bufferbloat.md", "docs/how-to/compare-with-ns-2.md",

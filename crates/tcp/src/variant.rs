@@ -46,7 +46,7 @@ macro_rules! variants {
         }
 
         /// The kind and its parameters.
-        #[derive(Clone, Debug, PartialEq, ::longpipe_reading::Read, ::serde::Deserialize, ::serde::Serialize)]
+        #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum $config {
             $(#[doc = $words] $name(<$state as $crate::variant::Variant>::Config),)+

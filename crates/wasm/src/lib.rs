@@ -103,8 +103,8 @@ fn begin(scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsErr
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {
-    let read = longpipe_reading::from_json::<Scenario>(scenario_json);
-    let mut scenario = read.map_err(|refused| JsError::new(&format!("scenario: {refused}")))?;
+    let read = serde_json::from_str::<Scenario>(scenario_json);
+    let mut scenario = read.map_err(|error| JsError::new(&format!("scenario: {error}")))?;
     if scenario.framing == Framing::Ip {
         // The page does not contain the reference engine, whose results are identical.
         scenario.engine = Engine::Trains;

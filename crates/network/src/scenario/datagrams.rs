@@ -3,13 +3,12 @@
 use super::bounds::LONGEST_WAIT;
 use super::refusal::refuse_unless;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
-use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Datagrams of one length at a constant rate.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CbrConfig {
     /// Rate of the IP packets, including headers [bit/s].
@@ -19,7 +18,7 @@ pub struct CbrConfig {
 }
 
 /// Datagrams at a constant rate while on, none while off.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffDatagramsConfig {
     /// Rate of the IP packets while on, including headers [bit/s].
@@ -35,7 +34,7 @@ pub struct OnOffDatagramsConfig {
 }
 
 /// Distribution of a time with a given mean.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Times {
@@ -51,7 +50,7 @@ pub enum Times {
 }
 
 /// Datagrams of one length with exponential intervals (a Poisson process).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PoissonConfig {
     /// Mean rate of the IP packets, including headers [bit/s].
@@ -61,7 +60,7 @@ pub struct PoissonConfig {
 }
 
 /// Frames of video, each of several datagrams (RFC 8593 section 5).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VideoConfig {
     /// Mean rate of the frames' payload [bit/s].
@@ -77,7 +76,7 @@ pub struct VideoConfig {
 }
 
 /// Datagrams from a list.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ArrivalsConfig {
     /// Send time after the start [ps], ascending, and payload [byte] of each datagram.

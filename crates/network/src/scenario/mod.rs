@@ -22,7 +22,6 @@ mod traces;
 pub mod web;
 
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
-use longpipe_reading::Read;
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
 pub use policy::PolicyConfig;
@@ -41,7 +40,7 @@ pub use traces::TraceConfig;
 use web::WebConfig;
 
 /// All inputs of a run besides its seed.
-#[derive(Clone, Debug, Deserialize, Read, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Engine of the run.
@@ -67,7 +66,7 @@ pub struct Scenario {
 }
 
 /// Engines, with identical results.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Engine {
@@ -78,7 +77,7 @@ pub enum Engine {
 }
 
 /// Payload of links: ATM cells or IP packets.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Framing {
@@ -89,7 +88,7 @@ pub enum Framing {
 }
 
 /// Order of cells or packets that reach a switch at the same time.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
@@ -102,7 +101,7 @@ pub enum Ties {
 }
 
 /// A vertex of the graph.
-#[derive(Clone, Debug, Deserialize, Read, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeConfig {
     /// Name in reports, unique.
@@ -114,7 +113,7 @@ pub struct NodeConfig {
 }
 
 /// Kinds of nodes.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum NodeKind {
@@ -125,7 +124,7 @@ pub enum NodeKind {
 }
 
 /// A directed link and the output port at its upstream end.
-#[derive(Clone, Debug, Deserialize, Read, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkConfig {
     /// Index of the upstream node.
@@ -150,7 +149,7 @@ pub struct LinkConfig {
 }
 
 /// Buffer size of a port.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BufferConfig {
     /// Unit of the limit.
@@ -160,7 +159,7 @@ pub struct BufferConfig {
 }
 
 /// Unit of a buffer size: cells for AAL5, packets or bytes for IP.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum BufferUnit {
@@ -173,7 +172,7 @@ pub enum BufferUnit {
 }
 
 /// Injected losses of a link: frames are lost when they enter its port, or through bit errors at its end.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
@@ -229,7 +228,7 @@ pub enum LossConfig {
 }
 
 /// Schedulers between the classes of a port.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SchedulerConfig {
@@ -245,7 +244,7 @@ pub enum SchedulerConfig {
 }
 
 /// One TCP connection.
-#[derive(Clone, Debug, Deserialize, Read, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowConfig {
     /// Name in reports, unique.
@@ -282,7 +281,7 @@ pub struct FlowConfig {
 }
 
 /// Forwarding at a split-TCP proxy (RFC 3135 section 3.1).
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct OnwardConfig {
     /// Index of the forwarding flow.
@@ -296,7 +295,7 @@ fn is_zero(class: &u32) -> bool {
 }
 
 /// An on/off source of VBR cells.
-#[derive(Clone, Debug, Deserialize, Read, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
     /// Name in reports, unique among these.
@@ -314,7 +313,7 @@ pub struct OnOffConfig {
 }
 
 /// What an application sends.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TrafficConfig {
@@ -340,7 +339,7 @@ pub enum TrafficConfig {
 }
 
 /// Start time of an application.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum StartConfig {

@@ -3,12 +3,11 @@
 use super::bounds::LONGEST_WAIT;
 use super::LinkConfig;
 use longpipe_events::PS_PER_SECOND;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// A time-varying link; absent parts are constant.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct MotionConfig {
     /// Rate over time, instead of the link's rate.
@@ -25,7 +24,7 @@ pub struct MotionConfig {
 }
 
 /// Rate of a line over time.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ServiceConfig {
@@ -49,7 +48,7 @@ pub enum ServiceConfig {
 }
 
 /// Delay of a link over time.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
     /// Points: times [ps], nondecreasing, each with its delay [ps]. The last of several points at one time is valid from then
@@ -62,7 +61,7 @@ pub struct DelayConfig {
 }
 
 /// Delay between two points.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Between {
@@ -73,7 +72,7 @@ pub enum Between {
 }
 
 /// Time within a packet's transmission.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Instant {
@@ -84,7 +83,7 @@ pub enum Instant {
 }
 
 /// Order of arrivals.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
@@ -95,7 +94,7 @@ pub enum OrderConfig {
 }
 
 /// Outages, and the treatment of packets during them.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OutagesConfig {
     /// Begin and end of each outage [ps]; ordered and disjoint.
@@ -111,7 +110,7 @@ pub struct OutagesConfig {
 }
 
 /// Treatment of packets at a port.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HoldOrDrop {
@@ -122,7 +121,7 @@ pub enum HoldOrDrop {
 }
 
 /// Treatment of a packet in transmission.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
@@ -135,7 +134,7 @@ pub enum InService {
 }
 
 /// Treatment of packets on the wire.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InFlight {

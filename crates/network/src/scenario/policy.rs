@@ -3,13 +3,12 @@
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
 use super::refusal::refuse_unless;
 use super::schedulers::{DrrConfig, DualPi2Config, FqConfig, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
-use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Policy of a port.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PolicyConfig {

@@ -1,12 +1,11 @@
 //! Parameters of active queue management, and their bounds.
 
 use super::refusal::refuse_unless;
-use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Random early detection (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     /// Average queue below which nothing is dropped [packet, byte or cell].
@@ -35,7 +34,7 @@ pub struct RedConfig {
 }
 
 /// Unit of a queue.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
     /// Packets, whatever their length.
@@ -47,7 +46,7 @@ pub enum QueueUnit {
 }
 
 /// Distribution of the gaps between drops.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedGap {
     /// Uniform from 1 to 1/p (Floyd and Jacobson 1993).
@@ -59,7 +58,7 @@ pub enum RedGap {
 }
 
 /// Proportional integral controller enhanced (RFC 8033).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct PieConfig {
     /// Target queueing delay [ps], QDELAY_REF.
@@ -85,7 +84,7 @@ pub struct PieConfig {
 }
 
 /// Estimators of PIE's delay.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
     /// Sojourn time of the packet that left last.
@@ -97,7 +96,7 @@ pub enum PieDelay {
 }
 
 /// Rules of PIE for bursts and for extreme probabilities, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieRules {
     /// RFC 8033.
@@ -111,7 +110,7 @@ pub enum PieRules {
 }
 
 /// Step marking (RFC 8257 section 3.1).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StepMarkingConfig {
     /// Threshold K [packet or byte], from which arrivals are marked.
@@ -121,7 +120,7 @@ pub struct StepMarkingConfig {
 }
 
 /// BLUE (Feng, Kandlur, Saha and Shin 1999).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BlueConfig {
     /// Increase of the probability at an overflow.
@@ -135,7 +134,7 @@ pub struct BlueConfig {
 }
 
 /// Controlled delay (RFC 8289).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CodelConfig {
     /// Acceptable standing queue delay [ps], TARGET.
@@ -151,7 +150,7 @@ pub struct CodelConfig {
 }
 
 /// Arithmetic of CoDel.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CodelArithmetic {
     /// Picoseconds and exact square roots (RFC 8289 section 5).
@@ -164,7 +163,7 @@ pub enum CodelArithmetic {
 }
 
 /// Flow queueing with controlled delay (RFC 8290).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqCodelConfig {
     /// Acceptable standing delay of a queue [ps], TARGET.
@@ -186,7 +185,7 @@ pub struct FqCodelConfig {
 }
 
 /// Rules of FQ-CoDel, by their source.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum FqCodelRules {
     /// RFC 8290: CoDel uses the backlog of the flow's queue; a new queue that empties moves to the old ones.

@@ -1,11 +1,10 @@
 //! Routes that change during a flow.
 
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Later routes of a flow.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ReroutingConfig {
     /// Treatment of packets that have passed their first router.
@@ -15,7 +14,7 @@ pub struct ReroutingConfig {
 }
 
 /// Treatment of packets in flight when their route changes.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum UnderWay {
@@ -26,7 +25,7 @@ pub enum UnderWay {
 }
 
 /// Both routes of a flow from a time on.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {
     /// Time of the change [ps].

@@ -2,12 +2,11 @@
 
 use super::queue::{time_problem, LEAST_UPDATE, LONGEST};
 use super::refusal::refuse_unless;
-use longpipe_reading::Read;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
 /// Deficit round robin (Shreedhar and Varghese 1996).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DrrConfig {
     /// Bytes that a queue may send per turn.
@@ -17,7 +16,7 @@ pub struct DrrConfig {
 }
 
 /// Stochastic fair queueing (McKenney 1990), by bytes.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
     /// Bytes that a queue may send per turn.
@@ -29,7 +28,7 @@ pub struct SfqConfig {
 }
 
 /// Linux's fair queue (sch_fq), whose senders pace themselves.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
     /// Bytes that a flow may send per turn.
@@ -43,7 +42,7 @@ pub struct FqConfig {
 }
 
 /// Strict priority between classes.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StrictPriorityConfig {
     /// Number of classes.
@@ -51,7 +50,7 @@ pub struct StrictPriorityConfig {
 }
 
 /// Weighted round robin over classes.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WeightedPriorityConfig {
     /// Quanta per turn of each class.
@@ -61,7 +60,7 @@ pub struct WeightedPriorityConfig {
 }
 
 /// Two coupled queues under a PI controller (RFC 9332 appendix A).
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DualPi2Config {
     /// Target queueing delay of the classic queue [ps].
@@ -85,7 +84,7 @@ pub struct DualPi2Config {
 }
 
 /// Native marking by the delay of the low-latency queue.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
     /// Marks all packets from a delay on.
@@ -103,7 +102,7 @@ pub enum LowLatencyMarking {
 }
 
 /// How two queues share a line.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {
     /// First come, first served, with low-latency packets treated as if they had arrived earlier.

@@ -1,10 +1,9 @@
 //! Selection of the traces that a run records.
 
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Traces to record; disabled traces cost nothing.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceConfig {
     /// Whether to record cwnd and ssthresh of every flow at each change.

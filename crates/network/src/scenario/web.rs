@@ -1,7 +1,6 @@
 //! Parameters of web traffic that the papers state or leave open.
 
 use longpipe_events::PS_PER_SECOND;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -11,7 +10,7 @@ pub(crate) const LARGEST_MEAN: f64 = 100.0;
 pub(crate) const ALL_SHARES: u64 = 1_000_000_000;
 
 /// Web traffic of a client.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WebConfig {
     /// Time between batches of requests [ps].
@@ -39,7 +38,7 @@ pub struct WebConfig {
 }
 
 /// Request of a batch from which the cycle counts.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CycleFrom {
@@ -50,7 +49,7 @@ pub enum CycleFrom {
 }
 
 /// Methods to limit a Poisson variable to a range.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PoissonCut {

@@ -1,7 +1,7 @@
 //! Results of all kept scenarios, compared bit by bit with those recorded for this engine number.
 
 use crate::common::golden::{difference, entries, results, run_all};
-use longpipe_network::{Scenario, ENGINE};
+use longpipe_network::ENGINE;
 
 #[test]
 fn kept_scenarios_leave_what_they_left_behind() {
@@ -30,15 +30,4 @@ fn kept_scenarios_leave_what_they_left_behind() {
         found.iter().take(20).cloned().collect::<Vec<_>>().join("\n  "),
         ENGINE + 1
     );
-}
-
-#[test]
-fn a_page_reads_kept_scenarios_as_the_command_line_does() {
-    for entry in entries() {
-        let text = entry.scenario.to_string();
-        let read =
-            longpipe_reading::from_json::<Scenario>(&text).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
-        let own: Scenario = serde_json::from_str(&text).expect("a scenario");
-        assert_eq!(format!("{read:?}"), format!("{own:?}"), "{}", entry.name);
-    }
 }

@@ -8,6 +8,7 @@ mod bit_errors;
 mod cells;
 mod classes;
 mod datagrams;
+mod deserialization;
 mod engines;
 mod extremes;
 mod foreign;

@@ -8,7 +8,6 @@
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
-use longpipe_reading::{Read, Refused, Value};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -16,7 +15,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// A connection as it is serialized.
-#[derive(Deserialize, Read)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {
     recovery: Choice<RecoveryConfig>,
@@ -60,42 +59,30 @@ struct Flat {
 // Not by serde's `try_from`: it adds an error type, and all deserialization code would be compiled once more for it.
 impl<'de> Deserialize<'de> for TcpConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
-        Flat::deserialize(deserializer)?.connection(D::Error::missing_field, alone, alone)
-    }
-}
-
-impl Read for TcpConfig {
-    #[cold]
-    fn read(value: Value) -> Result<TcpConfig, Refused> {
-        Flat::read(value)?.connection(Refused::missing, Value::alone, Value::alone)
+        Flat::deserialize(deserializer)?.connection()
     }
 }
 
 impl Flat {
-    /// Converts to the sender's configuration; `recovery` and `congestion` construct a kind that has no table in this form.
-    fn connection<E>(
-        self,
-        missing: fn(&'static str) -> E,
-        recovery: fn(&str) -> Result<RecoveryConfig, E>,
-        congestion: fn(&str) -> Result<CongestionConfig, E>,
-    ) -> Result<TcpConfig, E> {
+    /// Converts to the sender's configuration.
+    fn connection<E: Error>(self) -> Result<TcpConfig, E> {
         let flat = self;
         let recovery = flat.recovery.or_by_name(|name| {
             Ok(match name {
                 "tahoe" => RecoveryConfig::Tahoe(flat.tahoe),
-                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| missing("reno"))?),
-                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| missing("newreno"))?),
-                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| missing("sack"))?),
-                name => recovery(name)?,
+                "reno" => RecoveryConfig::Reno(flat.reno.ok_or_else(|| E::missing_field("reno"))?),
+                "newreno" => RecoveryConfig::Newreno(flat.newreno.ok_or_else(|| E::missing_field("newreno"))?),
+                "sack" => RecoveryConfig::Sack(flat.sack.ok_or_else(|| E::missing_field("sack"))?),
+                name => without_table(name)?,
             })
         })?;
         let congestion = flat.congestion.or_by_name(|name| {
             Ok(match name {
                 "aimd" => CongestionConfig::Aimd(AimdConfig {
-                    byte_counting: flat.byte_counting.ok_or_else(|| missing("byte_counting"))?,
+                    byte_counting: flat.byte_counting.ok_or_else(|| E::missing_field("byte_counting"))?,
                 }),
-                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| missing("vegas"))?),
-                name => congestion(name)?,
+                "vegas" => CongestionConfig::Vegas(flat.vegas.ok_or_else(|| E::missing_field("vegas"))?),
+                name => without_table(name)?,
             })
         })?;
         Ok(TcpConfig {
@@ -124,8 +111,8 @@ impl Flat {
     }
 }
 
-/// Deserializes a kind without parameters.
-fn alone<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
+/// Deserializes a kind that has no table in this form.
+fn without_table<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
     T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
 }
 
@@ -133,15 +120,6 @@ fn alone<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
 enum Choice<T> {
     Name(String),
     Table(T),
-}
-
-impl<T: Read> Read for Choice<T> {
-    fn read(value: Value) -> Result<Choice<T>, Refused> {
-        Ok(match value {
-            Value::Text(name) => Choice::Name(name),
-            value => Choice::Table(T::read(value)?),
-        })
-    }
 }
 
 impl<T> Choice<T> {

@@ -11,7 +11,6 @@ pub use crate::recovery::{
 };
 use crate::segment::{header_bytes, AckSegment, ByteCounts, DataSegment, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{Time, PS_PER_SECOND};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
@@ -76,7 +75,7 @@ fn is_default_hz(hz: &u32) -> bool {
 }
 
 /// Explicit congestion notification (RFC 3168).
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum EcnConfig {
@@ -269,7 +268,7 @@ pub const MAX_WINDOW_SCALE: u32 = 14;
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 
 /// Rule for the time of acknowledgements.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AckConfig {

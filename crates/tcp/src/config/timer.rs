@@ -2,7 +2,6 @@
 
 use crate::problem::Problem;
 use longpipe_events::PS_PER_SECOND;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -10,7 +9,7 @@ use strum::VariantNames;
 pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 
 /// Retransmission timers.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerConfig {
@@ -47,7 +46,7 @@ pub enum TimerConfig {
 }
 
 /// Phase of the ticks of a coarse clock.
-#[derive(Clone, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PhaseConfig {

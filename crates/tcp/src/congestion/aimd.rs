@@ -4,11 +4,10 @@ use super::control::{Ack, Cause, Control, Grant};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of AIMD.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AimdConfig {
     /// Whether an ACK counts by its bytes, at most one segment (RFC 5681 equation 2), or as one segment (4.4BSD).

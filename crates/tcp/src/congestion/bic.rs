@@ -4,11 +4,10 @@
 use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// BIC has no options; its constants are Linux's.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BicConfig {}
 

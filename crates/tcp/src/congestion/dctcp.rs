@@ -5,11 +5,10 @@ use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
 use crate::problem::Problem;
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of DCTCP.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DctcpConfig {
     /// Weight g of the latest window's share of marks in alpha.

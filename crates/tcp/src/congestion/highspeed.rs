@@ -8,11 +8,10 @@ use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of HighSpeed TCP.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HighspeedConfig {
     /// Use of the table; written only if it is not the default.
@@ -21,7 +20,7 @@ pub struct HighspeedConfig {
 }
 
 /// Use of the table of RFC 3649.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {
     /// Interpolation between its rows.

@@ -4,11 +4,10 @@ use super::linux::{CaState, Linux, Module, Socket};
 use crate::problem::Problem;
 use crate::variant::Parameters;
 use longpipe_events::PS_PER_SECOND;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of Hybla.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HyblaConfig {
     /// RTT of the reference connection [ps], RTT0.

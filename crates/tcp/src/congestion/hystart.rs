@@ -3,12 +3,11 @@
 use super::control::Ack;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// What ends slow start besides a loss.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HystartConfig {

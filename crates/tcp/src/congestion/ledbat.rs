@@ -8,12 +8,11 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Parameters of RFC 6817 section 2.5.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct LedbatConfig {
     /// Target queueing delay [ps], TARGET.

@@ -3,11 +3,10 @@
 use super::control::Cause;
 use super::linux::{Linux, Module, Socket};
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Linux's Reno has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRenoConfig {}
 

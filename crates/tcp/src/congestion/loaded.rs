@@ -8,7 +8,6 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -53,7 +52,7 @@ impl PartialEq for Slot {
 }
 
 /// A controller from a file, which the digest of its source names.
-#[derive(Clone, Debug, Default, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ModuleConfig {
     /// SHA-256 of the source and of longpipe's header [64 hex digits].

@@ -10,11 +10,10 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Bounds on the estimated data in queues [segment].
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
     /// cwnd grows below this bound.
@@ -29,7 +28,7 @@ pub struct VegasConfig {
 }
 
 /// Sets of rules.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
     /// Rules of the paper, as in ns-2.

@@ -4,11 +4,10 @@ use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
 use crate::problem::Problem;
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of Veno.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct VenoConfig {
     /// Backlog β that indicates congestion [segment]; Linux counts half segments.

@@ -2,11 +2,10 @@
 
 use super::linux::{AckedSegments, Event, Linux, Module, Socket};
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Westwood has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct WestwoodConfig {}
 

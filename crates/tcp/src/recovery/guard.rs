@@ -1,7 +1,6 @@
 //! Suppression of repeated fast retransmits, and the choice of ACKs that restart the timer during recovery.
 
 use crate::flight::Flight;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -30,7 +29,7 @@ impl Guard {
 }
 
 /// Partial ACKs that restart the retransmission timer (RFC 2582 section 4).
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerRestart {

@@ -7,11 +7,10 @@ use crate::congestion::control::Cause;
 use crate::congestion::reins::{Regulation, Reins};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of NewReno.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct NewRenoConfig {
     /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as the inflated window allows.

@@ -11,12 +11,11 @@ use crate::problem::Problem;
 use crate::scoreboard::Scoreboard;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
 use crate::variant::{Parameters, Variant};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Options of SACK.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct SackConfig {
     /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
@@ -38,7 +37,7 @@ impl Parameters for SackConfig {
 }
 
 /// Initial value of PIPE at a fast retransmit, before duplicate ACKs are subtracted.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PipeStart {

@@ -6,11 +6,10 @@ use super::trigger::Trigger;
 use crate::congestion::control::Cause;
 use crate::congestion::reins::{Regulation, Reins};
 use crate::variant::{Parameters, Variant};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of Tahoe.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct TahoeConfig {
     /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).

@@ -2,11 +2,10 @@
 
 use super::recover::Recover;
 use crate::variant::{Parameters, Variant};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Vanilla has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct VanillaConfig {}
 

@@ -16,13 +16,12 @@ use crate::pacer;
 use crate::variant::{Parameters, Variant};
 use aggregation::Aggregation;
 use longpipe_events::{Span, Stream, Time};
-use longpipe_reading::Read;
 use lt_bw::{Finding, LongTermBandwidth, Point};
 use mode::{Mode, CYCLE};
 use serde::{Deserialize, Serialize};
 
 /// BBR has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct BbrConfig {}
 

@@ -19,7 +19,6 @@ use super::stage::{Model, Stage};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Stream, Time};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 pub use state::Bbr3;
 use state::{
@@ -28,7 +27,7 @@ use state::{
 };
 
 /// BBR version 3 has no options.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Bbr3Config {}
 

@@ -4,7 +4,6 @@ use crate::congestion::hystart::HystartConfig;
 use crate::congestion::ruled::Rules;
 use crate::problem::Problem;
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
@@ -12,7 +11,7 @@ use strum::VariantNames;
 pub(super) const MARK_BETA: f64 = 0.85;
 
 /// Rules in which Linux's tcp_cubic.c (6.1) and the RFC differ.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CubicRules {
@@ -26,7 +25,7 @@ pub enum CubicRules {
 }
 
 /// Parameters of CUBIC.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CubicConfig {
     /// Scaling factor C of the cubic [segment/s³].

@@ -2,11 +2,10 @@
 
 use crate::problem::Problem;
 use crate::variant::Parameters;
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Parameters of RACK-TLP.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RackConfig {
     /// Maximum number of SACK blocks in an ACK.

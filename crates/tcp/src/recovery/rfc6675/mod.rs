@@ -13,11 +13,10 @@ use crate::problem::Problem;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
 use crate::variant::{Parameters, Variant};
 use board::{Board, Lost};
-use longpipe_reading::Read;
 use serde::{Deserialize, Serialize};
 
 /// Options of RFC 6675.
-#[derive(Clone, Copy, Debug, Deserialize, Read, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Rfc6675Config {
     /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).

@@ -1,0 +1,44 @@
+//! Errors of resolved scenarios that the core refuses to read.
+
+use crate::common::kept::Kept;
+use longpipe_network::Scenario;
+use serde_json::{json, Value};
+use std::path::Path;
+
+/// Returns the error for a valid scenario after `change`.
+fn error(change: impl FnOnce(&mut Value)) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .expect("the folder of regressions")
+        .map(|file| file.expect("a file").path())
+        .collect();
+    files.sort();
+    let mut scenario = serde_json::to_value(&Kept::read(&files[0]).scenario).expect("JSON");
+    change(&mut scenario);
+    serde_json::from_str::<Scenario>(&scenario.to_string())
+        .expect_err("an invalid scenario")
+        .to_string()
+}
+
+#[test]
+fn unknown_fields_are_refused_by_name_at_every_level() {
+    for message in [
+        error(|scenario| scenario["speed"] = json!(1)),
+        error(|scenario| scenario["links"][0]["speed"] = json!(1)),
+        error(|scenario| scenario["flows"][0]["tcp"]["speed"] = json!(1)),
+    ] {
+        assert!(message.contains("unknown field `speed`"), "{message}");
+    }
+}
+
+#[test]
+fn missing_fields_unknown_kinds_and_wrong_types_are_refused() {
+    let missing = error(|scenario| {
+        scenario.as_object_mut().expect("fields").remove("ties");
+    });
+    assert!(missing.contains("missing field `ties`"), "{missing}");
+    let kind = error(|scenario| scenario["flows"][0]["tcp"]["congestion"] = json!({"kind": "best"}));
+    assert!(kind.contains("unknown variant `best`"), "{kind}");
+    let wrong = error(|scenario| scenario["duration_ps"] = json!("long"));
+    assert!(wrong.contains("expected u64"), "{wrong}");
+}
