@@ -1,4 +1,4 @@
-"""A Dask scheduler and its workers, each a process of the operating system."""
+"""A Dask scheduler and its workers, each in a process of its own."""
 
 import json
 import os
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 @dataclass
 class Cluster:
-    """`address` as `executor` takes it, and the processes behind it."""
+    """The address for `executor`, and the processes of the cluster."""
 
     address: str
     file: Path
@@ -24,7 +24,7 @@ class Cluster:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def add_worker(self, *options: str) -> subprocess.Popen[bytes]:
-        """Starts another worker, of one thread."""
+        """Starts another worker with one thread."""
         tcp = self.address.replace("dask", "tcp")
         self.workers.append(_start("dask_worker", tcp, "--nthreads", "1", "--no-nanny", "--no-dashboard", *options))
         return self.workers[-1]
@@ -32,7 +32,7 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A cluster on this machine, gone afterwards."""
+    """Starts a cluster on this machine, and stops it afterwards."""
     file = folder / "scheduler.json"
     scheduler = _start(
         "dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)
@@ -51,7 +51,7 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
 
 def _start(module: str, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-    # Jobs may be of the tests' own classes.
+    # Jobs may have classes that the tests define.
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
 

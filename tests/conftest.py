@@ -1,4 +1,4 @@
-"""The store of whoever runs the tests is left alone; databases and namespaces for those that need them."""
+"""Fixtures: databases and namespaces. Tests do not use the store of the user who runs them."""
 
 import os
 import shutil
@@ -15,12 +15,12 @@ from live_programs import IDLE, refused
 from postgresql import server
 
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
-# Before test modules copy the environment for the commands that they start.
+# Set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The file that takes longest, and last by its name: no processor waits for it at the end.
+    # The longest file comes first instead of last, so that no processor waits for it at the end.
     items.sort(key=lambda item: item.path.name != "test_wheel.py")
 
 
@@ -32,14 +32,14 @@ def _own_store() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Path]:
-    """The socket directory of a PostgreSQL server."""
+    """Returns the socket directory of a PostgreSQL server."""
     with server() as home:
         yield home
 
 
 @pytest.fixture
 def database(postgresql: Path) -> str:
-    """The URL of an empty PostgreSQL database."""
+    """Returns the URL of an empty PostgreSQL database."""
     name = f"d{uuid.uuid4().hex[:8]}"
     with psycopg.connect(host=str(postgresql), user="longpipe", dbname="postgres", autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())

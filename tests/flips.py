@@ -47,7 +47,7 @@ def _results(study: Study) -> str:
     return "\n".join(json.dumps(result.summary(), sort_keys=True) for result in study.results())
 
 
-# Ways to read a store, each apart from the others.
+# Ways to read a store, independent of each other.
 READS: Final[dict[str, Callable[[Store], str]]] = {
     "list": lambda store: repr(studies.overview(store)),
     "count": lambda store: str(store.count()),
@@ -64,10 +64,10 @@ READS: Final[dict[str, Callable[[Store], str]]] = {
 
 
 def read(path: Path | str, names: tuple[str, ...] = tuple(READS)) -> dict[str, str]:
-    """What each way to read says, or the line of its error; raises where the store can't be opened."""
+    """Returns the output of each way to read a store, or the line of its error. Raises if the store cannot be opened."""
     told = {}
     for name in names:
-        # A new one each time: what one way verified is no help to another.
+        # A new object each time, because what one way has verified is not verified again.
         with closing(Store(path, readonly=True)) as store:
             try:
                 told[name] = READS[name](store)
@@ -77,19 +77,19 @@ def read(path: Path | str, names: tuple[str, ...] = tuple(READS)) -> dict[str, s
 
 
 def flip(content: bytes, draws: random.Random) -> bytes:
-    """The bytes with one of them changed to another value."""
+    """Returns the bytes with one of them changed to another value."""
     at = draws.randrange(len(content))
     return content[:at] + bytes([content[at] ^ draws.randrange(1, 256)]) + content[at + 1 :]
 
 
 def is_one_line(text: str) -> bool:
-    """Whether an error is one line about a store."""
+    """Returns whether an error is one line about a store."""
     return text.removeprefix("error: ").startswith(("store", "study")) and "\n" not in text and len(text) < 500
 
 
 @contextmanager
 def flipped(base: Path, draws: random.Random) -> Iterator[Path]:
-    """A copy of a store with one byte changed."""
+    """Returns a copy of a store with one byte changed."""
     path = base.with_name("flipped.db")
     path.write_bytes(flip(base.read_bytes(), draws))
     yield path

@@ -1,4 +1,4 @@
-"""Every format of a file that longpipe reads: a few files of it, and what reads and checks one."""
+"""Every file format that longpipe reads: some files of it, and the function that reads and checks one."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ OMM: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """A format by its name: seeds, the end of a file's name, and what reads a file; a text is a verdict of its own."""
+    """A format by name: example files, suffix, and reader. A reader that returns text gives its own verdict."""
 
     name: str
     seeds: tuple[bytes, ...]
@@ -106,7 +106,7 @@ def _store(file: Path) -> None:
 
 
 def _stored() -> bytes:
-    """A store with a study of two points."""
+    """Returns a store with a study of two points."""
     base = Scenario(name="lan", duration="2 ms")
     design = Design.full_factorial(base, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")])
     with tempfile.TemporaryDirectory() as folder:
@@ -121,14 +121,14 @@ def _replayed(file: Path) -> None:
 
 
 def _recorded() -> bytes:
-    """A record of a live run: three packets and its end."""
+    """Returns a record of a live run: three packets and its end."""
     with tempfile.TemporaryDirectory() as folder:
         entries = arrival(0) + arrival(10**9, circuit=1) + arrival(10**10) + end(10**11, 3)
         return record(Path(folder) / "a.live", entries).read_bytes()
 
 
 def _round_trips() -> bytes:
-    """As irtt writes them: three, the last one lost."""
+    """Returns three round trips as irtt writes them, the last one lost."""
     trips = [
         {
             "seqno": k, "lost": rtt is None, "delay": {} if rtt is None else {"receive": rtt // 2, "rtt": rtt, "send": rtt // 2},
@@ -142,7 +142,7 @@ def _round_trips() -> bytes:
 def _toml() -> Iterator[bytes]:
     for name in EXAMPLES:
         text = example(name)
-        # Routes over a constellation take seconds to find, whatever the file.
+        # Routes over a constellation take seconds to compute, for any file.
         if "shell" not in text:
             yield text.encode()
     for file in sorted((ROOT / "scenarios").glob("*.toml")):

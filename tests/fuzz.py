@@ -26,20 +26,20 @@ from longpipe.errors import RunError, ScenarioError
 from mutations import mutated
 
 CPU_S: Final = 5.0
-# Long enough that nothing is cut off which a reader wants, short enough for a terminal.
+# Long enough for the information that a reader needs, short enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
-# Keys of TOML, too, that are none of a field, as in "tcp.m-ss: unknown field".
+# Also keys of TOML that are not fields, as in "tcp.m-ss: unknown field".
 _FIELD: Final = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*: |[A-Za-z].* - .*: no route")
 
 
 class TooSlow(BaseException):
-    """More CPU time than a file may take."""
+    """Raised when a file takes more CPU time than allowed."""
 
 
 @dataclass
 class Tally:
-    """What became of the cases of a format."""
+    """Outcomes of the cases of a format."""
 
     read: int = 0
     refused: int = 0
@@ -47,7 +47,7 @@ class Tally:
     failures: list[tuple[int, str]] = field(default_factory=list)
 
     def __str__(self) -> str:
-        """One line."""
+        """Returns the outcomes in one line."""
         kinds = Counter(text.partition(":")[0] for _, text in self.failures)
         said = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
         return f"{self.read} read, {self.refused} refused, failures: {said}; slowest {self.slowest_s:.2f} s"
@@ -55,7 +55,7 @@ class Tally:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raises TooSlow after so much CPU time; what hangs in compiled code is ended with its traceback."""
+    """Raises TooSlow after some CPU time; compiled code that hangs is ended with its traceback."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooSlow
@@ -72,7 +72,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def wrong(line: str, file: Path) -> str | None:
-    """What is wrong with a line of an error; None if it names the file, or a field, in one line of bounded length."""
+    """Returns the defect of an error line; None if it names the file or a field in one line of bounded length."""
     if "\n" in line or not line.strip():
         return "not one line"
     if len(line) - len(str(file)) > LONGEST:
@@ -81,7 +81,7 @@ def wrong(line: str, file: Path) -> str | None:
 
 
 def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
-    """Reads one file; what is wrong with how that ended, if something is."""
+    """Reads one file. Returns the defect of the outcome, if any."""
     file.write_bytes(content)
     began = time.process_time()
     try:
@@ -100,7 +100,7 @@ def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
         return f"slow: more than {CPU_S:g} s of CPU"
     except KeyboardInterrupt:
         raise
-    # A panic of the core is no Exception.
+    # A panic of the core is not an Exception.
     except BaseException as error:
         return f"{type(error).__name__}: {str(error)[:200]}"
     finally:

@@ -1,4 +1,4 @@
-"""Jobs for executors, what they must come to, and a scenario that no worker survives."""
+"""Jobs for executors with their expected results, and a scenario that kills its worker."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ from longpipe import Scenario, simulate
 from longpipe.executors import Failure, Job, Where, executor_for
 from longpipe.store import pack
 
-# Workers inherit it.
+# Workers inherit this variable.
 SPARED = os.environ.setdefault("LONGPIPE_TESTS_SPARED", str(os.getpid()))
 
 
 class Fatal(Scenario):
-    """Kills every process, but not the tests, in which its run begins."""
+    """Kills the process in which its run begins, unless it is that of the tests."""
 
     def resolved_json(self) -> str:
         if str(os.getpid()) != SPARED:
@@ -23,7 +23,7 @@ class Fatal(Scenario):
 
 
 def outcomes(where: Where, jobs: Iterable[Job], workers: int | None = None) -> dict[int, bytes | Failure]:
-    """The summary or the failure by seed, no seed twice."""
+    """Returns the summary or the failure by seed, and checks that no seed occurs twice."""
     found: dict[int, bytes | Failure] = {}
     with closing(executor_for(where, workers).run(jobs)) as ended:
         for (_, seed), outcome in ended:
@@ -33,5 +33,5 @@ def outcomes(where: Where, jobs: Iterable[Job], workers: int | None = None) -> d
 
 
 def expected(scenario: Scenario, seeds: Iterable[int]) -> dict[int, bytes]:
-    """The summaries by seed, from this process."""
+    """Returns the summaries by seed, computed in this process."""
     return {seed: pack(simulate(scenario, seed)).summary for seed in seeds}

@@ -1,4 +1,4 @@
-"""What a run of one flow comes to, at the instants at which Linux is asked."""
+"""Measures of a run of one flow, at the times at which Linux was sampled."""
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ def median_srtt_ms(result: Result, begin: float, end: float) -> float:
 
 
 def shared(result: Result, begin: float, end: float, round_trip_s: float) -> dict[str, float]:
-    """What of a run of several flows the table of shared paths has: goodput of all, Jain's index, the median wait."""
+    """Returns the measures of the table of shared paths: total goodput, Jain's index and the median queueing delay."""
     acks, rtts = result.traces["sequence"].query("event == 1"), result.traces["rtt"]
     times = np.arange(round(begin * 10) + 1, round(end * 10) + 1) / 10
     goodputs, srtts = [], []

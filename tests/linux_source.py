@@ -1,4 +1,4 @@
-"""The congestion control modules of Debian's linux-source-6.1, outside the tree: GPL-2.0, read and compiled, never carried."""
+"""Sources of the congestion control modules in Debian's linux-source-6.1: GPL-2.0, read and compiled, not distributed."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from platformdirs import user_cache_path
 
 PACKAGE: Final = "linux-source-6.1"
-# All that register a congestion control, but Reno's, which is in tcp_cong.c.
+# All modules that register a congestion controller. Reno's is in tcp_cong.c.
 NAMES: Final = (
     "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas",
     "veno", "westwood", "yeah",
@@ -19,7 +19,7 @@ _DOWNLOAD_S: Final = 300
 
 
 def module(name: str) -> Path:
-    """Returns the source of a module, which is fetched once for all; skips the test where that cannot be."""
+    """Returns the source of a module, which is downloaded once; skips the test if that is not possible."""
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
     return _folder() / f"tcp_{name}.c"

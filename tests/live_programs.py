@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# 10 ms each way, nothing in the way.
+# 10 ms in each direction, without other traffic.
 IDLE = """
 duration = "1 s"
 framing = "ip"
@@ -48,7 +48,7 @@ for n in range(int(sys.argv[3])):
 
 @cache
 def refused() -> str | None:
-    """Why no namespaces can be made here, if they can't."""
+    """Returns the reason if namespaces cannot be created here, otherwise None."""
     code = "from longpipe.live import calls; calls.unshare(calls.NEW_USER | calls.NEW_NETWORK)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
@@ -60,14 +60,14 @@ def live(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def python(tmp_path: Path, name: str, code: str) -> str:
-    """How sh calls this code."""
+    """Returns the shell command for a Python program."""
     file = tmp_path / f"{name}.py"
     file.write_text(code)
     return f"{sys.executable} {file}"
 
 
 def counted(tmp_path: Path, *arguments: str) -> dict[str, Any]:
-    """The certificate of a run that succeeds."""
+    """Returns the certificate of a successful run."""
     file = tmp_path / "certificate.json"
     done = live("--json", str(file), *arguments)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Mutations of files: of single bytes, of numbers, of lines, of the encoding and of the packing."""
+"""Mutations of files: single bytes, numbers, lines, the encoding, and the compression."""
 
 import gzip
 import random
@@ -19,7 +19,7 @@ WORDS: Final = (
 
 
 def mutated(seed: bytes, draw: random.Random, others: list[bytes]) -> bytes:
-    """A seed with one to four mutations; `others` are seeds of other formats, of which a part may be put in."""
+    """Returns a file with one to four mutations; `others` are files of other formats, a part of which may be inserted."""
     found = seed
     for _ in range(draw.choice((1, 1, 2, 4))):
         found = draw.choice(ALL)(found, draw)
@@ -99,7 +99,7 @@ def _packed(content: bytes, draw: random.Random) -> bytes:
     return draw.choice((lambda: packed, lambda: _flip(packed, draw), lambda: _end(packed, draw)))()
 
 
-# Single bytes and numbers more often than the rest.
+# Single bytes and numbers are mutated more often than the rest.
 ALL: Final[tuple[Callable[[bytes, random.Random], bytes], ...]] = (
     _flip, _flip, _byte, _cut, _cut, _end, _number, _number, _number, _word, _word, _lines, _lines, _encoding, _ends, _packed,
 )  # fmt: skip

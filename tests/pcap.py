@@ -1,4 +1,4 @@
-"""Reading captures back: with tshark, with tcptrace, and block by block."""
+"""Reads captures with tshark, with tcptrace, and block by block."""
 
 import io
 import re
@@ -15,7 +15,7 @@ import pytest
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 needs_tcptrace = pytest.mark.skipif(shutil.which("tcptrace") is None, reason="tcptrace is not installed")
 
-# Everything that tshark's analysis of TCP may say of a packet.
+# All findings that tshark's TCP analysis may report about a packet.
 ANALYSIS: Final = (
     "retransmission",
     "fast_retransmission",
@@ -33,7 +33,7 @@ ANALYSIS: Final = (
 
 
 def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve: str = "") -> pd.DataFrame:
-    """A row per packet with the fields asked for, as text; absent ones are nan. `resolve` is what gets names, as of tshark -N."""
+    """Returns one row per packet with these fields as text, NaN if absent. `resolve` is the value of tshark -N."""
     naming = ["-N", resolve] if resolve else ["-n"]
     command = ["tshark", *naming, "-r", str(path), "-T", "fields", "-E", "separator=;"]
     for preference in preferences:
@@ -45,25 +45,25 @@ def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve:
 
 
 def analysis(path: Path) -> dict[str, int]:
-    """How many packets tshark's analysis of TCP marks in each way, and how many it can't dissect."""
+    """Returns the number of packets for each finding of tshark's TCP analysis, and the number that it cannot dissect."""
     return analysed(path)[0]
 
 
 def analysed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
-    """The same, and the packets with more fields."""
+    """As `analysis`, and returns the packets with further fields."""
     fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
     packets = tshark(path, "frame.number", *fields.values(), *more)
     return {name: int(packets[field].notna().sum()) for name, field in fields.items()}, packets
 
 
 def tcptrace_retransmitted(path: Path) -> int:
-    """Data packets that tcptrace holds for retransmitted, over all connections."""
+    """Returns the number of data packets that tcptrace counts as retransmitted, over all connections."""
     done = subprocess.run(["tcptrace", "-nl", str(path)], capture_output=True, text=True, check=True)
     return sum(map(int, re.findall(r"rexmt data pkts:\s+(\d+)", done.stdout)))
 
 
 def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
-    """Time [ns], captured bytes and length of every packet of a pcapng file, block by block."""
+    """Returns time [ns], captured bytes and length of every packet of a pcapng file, read block by block."""
     data, at = path.read_bytes(), 0
     while at < len(data):
         kind, size = struct.unpack_from("<II", data, at)
@@ -75,7 +75,7 @@ def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
 
 
 def with_payload(path: Path, to: Path) -> Path:
-    """The same packets with their payload of zeros, as a classic pcap file of IP packets."""
+    """Returns the packets with their payload of zeros, as a classic pcap file of IP packets."""
     with to.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101))
         for at, captured, length in packets(path):

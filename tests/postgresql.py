@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, without a port, in a temporary directory."""
+"""A PostgreSQL server for the tests, without a TCP port, in a temporary directory."""
 
 import os
 import shutil
@@ -16,11 +16,11 @@ _USER = "nobody" if os.geteuid() == 0 else None
 
 @contextmanager
 def server() -> Iterator[Path]:
-    """The directory of the server's socket; skips where PostgreSQL is not installed."""
+    """Returns the directory of the server's socket; skips the test if PostgreSQL is not installed."""
     binaries = _binaries()
     if binaries is None:
         pytest.skip("needs PostgreSQL: Debian's package postgresql")
-    # A socket's path must be short.
+    # The path of a socket has a length limit.
     home = Path(tempfile.mkdtemp(prefix="longpipe-pg-"))
     if _USER is not None:
         shutil.chown(home, _USER)
@@ -38,14 +38,14 @@ def server() -> Iterator[Path]:
 
 
 def _binaries() -> Path | None:
-    # Debian keeps them off the path.
+    # Debian does not add these programs to the path.
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     anywhere = shutil.which("initdb")
     return found[-1].parent if found else Path(anywhere).parent if anywhere else None
 
 
 def _run(*command: str | Path) -> None:
-    # What it writes goes to a file: a server that keeps a pipe open would be waited for.
+    # The output goes to a file, because `run` would wait for a server that keeps a pipe open.
     with tempfile.TemporaryFile() as said:
         done = subprocess.run(command, stdout=said, stderr=said, user=_USER, cwd="/", check=False)
         said.seek(0)

@@ -1,4 +1,4 @@
-"""What tests of reproductions share: frr-96 with runs of 60 ms, and the files that every folder holds."""
+"""Shared by tests of reproductions: frr-96 with runs of 60 ms, and the files in every output folder."""
 
 from dataclasses import replace
 from typing import Final
@@ -6,12 +6,12 @@ from typing import Final
 from longpipe.papers import frr_96
 from longpipe.papers.experiments import Experiment
 
-# Besides tables and figures.
+# Files besides tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
 
 
 def experiments() -> list[Experiment]:
-    """The paper's, cut to 60 ms."""
+    """Returns the paper's experiments, shortened to 60 ms."""
     short = []
     for e in frr_96.experiments():
         single = e.deterministic.with_(duration="60 ms") if e.deterministic else None

@@ -38,7 +38,7 @@ CODEL = {
     "arithmetic": st.sampled_from(["exact", "linux", "ns-3"]),
     **ECN,
 }
-# Of routers alone.
+# Policies of routers only.
 acting = kinds(
     {
         "kind": st.just("red"),
@@ -95,14 +95,14 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
 
 
 def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
-    """The same connection over packets that can be marked."""
+    """Returns the connection for packets that can be marked."""
     return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" and ecn["kind"] != "accurate" else ecn}
 
 
 tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
-        # Cells carry no marks: what needs them is drawn for packets alone.
+        # Cells cannot be marked, so that controllers that need marks are drawn for packets only.
         "congestion": st.sampled_from([name for name in names(Congestion) if name not in ("dctcp", "module")]),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
@@ -171,7 +171,7 @@ dumbbells = st.fixed_dictionaries(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> dict[str, Any]:
-    """A line of switches with hosts anywhere along it, and flows between any two of them."""
+    """Strategy: a line of switches with hosts at any of them, and flows between any two hosts."""
     switches = draw(st.integers(1, 3))
     places = draw(st.lists(st.integers(0, switches - 1), min_size=2, max_size=5))
     delay, rate = times("0 s", "1 ms", "7 ms"), times("300 kbit/s", "1 Mbit/s", "2 Mbit/s")
@@ -242,7 +242,7 @@ ip_switches = st.fixed_dictionaries(
 
 @st.composite
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
-    """The same networks with packets in place of cells: no VBR, and buffers of packets or bytes."""
+    """Strategy: the same networks with IP packets: without VBR, and with buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
@@ -253,7 +253,7 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def scenarios() -> st.SearchStrategy[Scenario]:
-    """Valid scenarios."""
+    """Strategy: valid scenarios."""
     return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))
 
 
@@ -286,7 +286,7 @@ ups_and_downs = st.one_of(
 
 @st.composite
 def mixes(draw: st.DrawFn) -> Scenario:
-    """A dumbbell whose trunk TCP of different segments, transfers, datagrams, VBR and outages share, for short times too."""
+    """Strategy: a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, also in short runs."""
     groups = draw(
         st.lists(
             st.fixed_dictionaries(

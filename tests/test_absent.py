@@ -1,4 +1,4 @@
-"""What is said of well-known names that longpipe does not have, or calls otherwise."""
+"""Answers to well-known names that longpipe does not have, or has under another name."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Checks of assumptions, intervals without them, bad input, and what figures show."""
+"""Checks of assumptions, intervals without them, invalid input, and the contents of figures."""
 
 import warnings
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from worked_examples import BATTERY, BATTERY_UNBALANCED, ETCHING, GRAFTS, MEMORY
 def design(
     seed: int, replications: int = 4, blocks: float = 0.0, noise: Callable[..., Any] | None = None
 ) -> pd.DataFrame:
-    """A 3 x 2 design whose level 0 of `a` is 1 below, whose `b` has no effect, and whose seeds are shared."""
+    """Returns a 3 x 2 design in which level 0 of `a` is 1 lower, `b` has no effect, and seeds are shared."""
     rng = np.random.default_rng(seed)
     index = pd.MultiIndex.from_product([range(3), list("xy"), range(replications)], names=["a", "b", "seed"])
     frame = index.to_frame(index=False)
@@ -83,7 +83,7 @@ def test_checks_as_in_r() -> None:
 
 
 def test_checks_of_an_unreplicated_design_are_calibrated() -> None:
-    """The chi-squared distribution of Breusch and Pagan's statistic would reject five times too often here."""
+    """The chi-squared distribution would reject five times too often for Breusch and Pagan's statistic in such designs."""
     index = pd.MultiIndex.from_product([range(4), range(3), range(2)], names=["a", "b", "c"])
     rejected = 0
     for seed in range(100):
@@ -108,7 +108,7 @@ def test_bootstrap_and_t_intervals_cover_alike(blocks: float, options: dict[str,
         for name, table in {"t": found.effects(0.9), "bootstrap": bootstrap(found, level=0.9, draws=400)}.items():
             covered[name] += int(((table["low"] < truth) & (truth < table["high"])).sum())
     for count in covered.values():
-        # Effects of one factor sum to zero: of 300 intervals some 180 are independent.
+        # The effects of a factor sum to zero: of 300 intervals about 180 are independent.
         assert 0.82 < count / 300 < 0.97
 
 

@@ -1,4 +1,4 @@
-"""Worked examples of R. Jain 1991 and D. C. Montgomery, numbers printed by R 4.2.2, and second computations."""
+"""Worked examples of R. Jain 1991 and D. C. Montgomery, output of R 4.2.2, and independent computations."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def column(found: Anova, name: str) -> dict[str, float]:
 
 
 def plus(found: Anova, order: int = 9) -> dict[str, float]:
-    """Effects at the highest levels: the q of a two-level design."""
+    """Returns the effects at the highest levels, q of a two-level design."""
     effects = found.effects(order=order).groupby("component", sort=False).last()["effect"]
     return {str(component): float(value) for component, value in effects.items()}
 
@@ -101,7 +101,7 @@ def test_two_factors_without_replications() -> None:
     assert found.standard_error == pytest.approx(5.4, abs=0.05)
 
 
-# summary(aov(y ~ m * t)) prints these, as does Montgomery's table 5.5.
+# Output of summary(aov(y ~ m * t)), equal to Montgomery's table 5.5.
 def test_two_factors_with_replications() -> None:
     found = anova(BATTERY, "y", ["material", "temperature"])
     table = found.variation.set_index("component").loc[["material", "temperature", "material:temperature"]]
@@ -111,7 +111,7 @@ def test_two_factors_with_replications() -> None:
     assert found.variation["mean_square"].iloc[-1] == pytest.approx(675.2130, abs=5e-5)
 
 
-# summary(aov(v ~ tr + b)), and Montgomery's table 4.4.
+# Output of summary(aov(v ~ tr + b)), and Montgomery's table 4.4.
 @pytest.mark.parametrize("pressures", [["pressure"], ["pressure", "other"]])
 def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> None:
     high = GRAFTS["pressure"] > 8700
@@ -129,7 +129,7 @@ def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> N
     if len(pressures) == 1:
         assert float(table["f"]["pressure"]) == pytest.approx(8.10708, abs=5e-6)
         assert float(table["p_value"]["pressure"]) == pytest.approx(0.0019163, abs=5e-8)
-    # Blocks as random: the mean's interval is that of the six batch means.
+    # With random blocks, the interval of the mean is that of the six batch means.
     of_batches = GRAFTS.groupby("batch")["y"].mean()
     margin = stats.t.ppf(0.95, 5) * stats.sem(of_batches)
     assert found.mean_interval(0.9) == pytest.approx((of_batches.mean() - margin, of_batches.mean() + margin))
@@ -218,7 +218,7 @@ def test_tukey_as_in_r(found: Anova, factor: str, printed: dict[tuple[int, int],
     rows = {(str(row["second"]), str(row["first"])): row for row in tukey(found, factor, level=0.95).to_dict("records")}
     for (later, earlier), (difference, low, high, p_value) in printed.items():
         row = rows[str(later), str(earlier)]
-        # R takes the earlier level from the later one.
+        # R subtracts the earlier level from the later one.
         assert [-row["difference"], -row["high"], -row["low"]] == pytest.approx([difference, low, high], abs=2e-4)
         assert row["p_value"] == pytest.approx(p_value, abs=2e-7)
         assert row["differs"] == (p_value < 0.05)

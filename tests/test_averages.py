@@ -1,4 +1,4 @@
-"""Averages of a paper's columns: one number and one rounding on the terminal and on the page, whatever the seeds."""
+"""Averages of a paper's columns are equal numbers with equal rounding on the terminal and on the page, for any seeds."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_the_interval_holds_the_mean_95_times_in_100() -> None:
         wan = dict(list(enumerate(common + draws.normal(size=20)))[:10])
         found = estimate_average([lan, wan])
         held += found.mean_low <= 0 <= found.mean_high
-    # The degrees of freedom are those of the fewer seeds, which is more than is needed.
+    # The degrees of freedom are those of the smaller number of seeds, which is conservative.
     assert 0.95 <= held / 1000 <= 0.985
 
 

@@ -32,7 +32,7 @@ POINTS = [e for e in EXPERIMENTS if e.table]
 
 
 def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
-    """A run as the paper's conclusions would have it, with a little noise."""
+    """Returns runs that agree with the paper's conclusions, with a little noise."""
     buffer, sources = float(experiment.factors["buffer_rtt"]), int(experiment.factors["sources"])
     knee_at, steepness = 0.25, 1 + sources / 10
     curve = 1 / (1 + (knee_at / buffer) ** steepness)
@@ -49,7 +49,7 @@ def concluded(*, worse: bool = False) -> pd.DataFrame:
     if not worse:
         return runs
     opposite = runs.assign(**{m: 1 - runs[m] for m in metrics})
-    # A buffer beyond one round trip still pays, against claim 7.
+    # A buffer above one round trip still increases efficiency, against claim 7.
     return opposite.assign(efficiency=opposite["efficiency"].where(opposite["buffer_rtt"] <= 1, 0.5))
 
 
@@ -124,7 +124,7 @@ def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the report of runs as the paper concludes, and what goes past it of made-up ones."""
+    """Returns a directory with the report of such runs, and the extension with made-up ones."""
     directory = tmp_path_factory.mktemp("buf-97")
     replicated = concluded()
     single = replicated[(replicated["seed"] == 1) & replicated["table"].notna()].assign(replicated=False)
@@ -140,7 +140,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made_up_beyond(factors: Iterable[Factors]) -> pd.DataFrame:
-    """Efficiency proportional to the buffer up to a quarter of the bandwidth-delay product."""
+    """Returns runs with efficiency proportional to the buffer up to a quarter of the bandwidth-delay product."""
     rows = [{**f, "seed": 1, "efficiency": min(1.0, float(f["buffer_bdp"]) / 0.25), "fairness": 1.0} for f in factors]
     return pd.DataFrame(rows)
 

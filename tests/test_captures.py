@@ -29,9 +29,9 @@ LOSSES: Final[dict[str, Any]] = {
     "bernoulli": {"kind": "bernoulli", "probability": 0.02},
     "gilbert-elliott": {"kind": "gilbert-elliott", "good_to_bad": 0.01, "bad_to_good": 0.3},
 }
-# Every second one has each recovery with several kinds of loss, and each kind with half of the recoveries.
+# Half of all pairs: each recovery with several kinds of loss, and each kind of loss with half of the recoveries.
 PAIRS: Final = [(recovery, loss) for recovery in kinds(Recovery) for loss in LOSSES]
-# Marks that belong to losses; no capture may carry any other.
+# Findings that losses cause; a capture must not contain others.
 EXPECTED: Final = {"retransmission", "fast_retransmission", "out_of_order", "duplicate_ack", "window_full"}
 BEYOND_LOSSES: Final = {"lost_segment", "spurious_retransmission"}
 WAN: Final = Scenario(name="wan", duration="2 s").with_(
@@ -90,7 +90,7 @@ def test_tshark_counts_at_the_sender_what_we_count(
     assert found["duplicate_ack"] == flow["duplicate_acks"]
     fast = fast_by_tshark(result.traces["sequence"])
     assert found["fast_retransmission"] == fast
-    # RACK begins a recovery by the time that passed, RFC 6675 by what arrived, with fewer duplicates than tshark asks for.
+    # RACK detects losses by time, and RFC 6675 by received data, with fewer duplicate ACKs than tshark requires.
     assert recovery in ("rack", "rfc6675") or fast >= flow["fast_retransmits"]
     if recovery in ("tahoe", "reno", "newreno"):
         assert found["fast_retransmission"] == flow["fast_retransmits"]
@@ -194,7 +194,7 @@ def test_a_link_of_cells_shows_llc_over_its_circuits(tmp_path: Path) -> None:
     times = pd.Series([at for at, _, _ in packets(path)])
     assert times.is_monotonic_increasing
     frames = port_of(result, "switch1->switch2")
-    # Of the frames without damage here, a few are spoilt by the lost last cell of the one before.
+    # Some of the frames without damage at this port are corrupted by the lost last cell of the previous frame.
     whole = frames["frames_in"] - frames["frames_damaged"]
     assert 0.8 * whole < len(shown) - 6 <= whole
 
@@ -240,7 +240,7 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     seen = tshark(paths[0], "ip.src", "tcp.len", "tcp.ack", *marks)
     from_server, flow = seen["ip.src"] == "10.0.0.1", flow_of(result)
     assert seen.loc[from_server, marks[:2]].notna().any(axis=1).sum() == flow["retransmitted_segments"] > 0
-    # An ACK that says what a request has said is a duplicate to tshark and news to the server.
+    # To tshark an ACK with the number of a preceding request is a duplicate; to the server it is new.
     acks = seen[~from_server & (seen["tcp.len"] == "0")]
     news = acks["tcp.ack"].astype(int) > acks["tcp.ack"].astype(int).cummax().shift(fill_value=0)
     duplicate = acks[marks[2]].notna()
@@ -281,7 +281,7 @@ def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
     cell, slow = 53 * 8 / 155.52e6, 53 * 8 / 10e6
     assert first[0] == 0
     assert first[1] == int(12 * cell * 1e9)
-    # Half a cell for the switch's slots; its last cell starts after the access link's propagation.
+    # Half a cell for the switch's slots; its last cell starts after the access link's propagation delay.
     assert 12 * slow + 5e-6 < first[2] / 1e9 < 14 * slow + 5e-6
     assert first[3] - first[2] == pytest.approx(20e6 + 5e3 + 1.5e9 * cell, abs=1e9 * cell)
 

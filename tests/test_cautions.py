@@ -1,4 +1,4 @@
-"""What is said before runs that can't show what they seem to ask, and after runs that were copies."""
+"""Warnings before runs that cannot show what they seem to ask, and after runs with equal results."""
 
 from pathlib import Path
 

@@ -119,7 +119,7 @@ def test_fields_are_listed_with_unit_default_source_and_what_they_accept() -> No
     assert "switch.policy.threshold (of epd) [fraction of the buffer]" in policy
     every = run("fields").stdout.split("\n\n")
     assert len(every) > 100
-    # A word of a name, which "packet" and "sack" are not.
+    # A whole word of a name, which "packet" and "sack" do not contain.
     names = [field.split()[0] for field in run("fields", "ack").stdout.split("\n\n")]
     assert {"tcp.ack", "tcp.duplicate_ack_threshold"} <= set(names)
     assert all("ack" in re.split(r"[._]", name) for name in names), names
@@ -258,7 +258,7 @@ def test_ctrl_c_while_longpipe_loads_is_no_traceback(loading: str, tmp_path: Pat
 
 
 def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str]:
-    """Exit status and errors of a command that is interrupted once it is ready; where it hangs says the traceback."""
+    """Returns exit status and errors of a command interrupted once it is ready; a traceback shows where it hangs."""
     environment = {**ENVIRONMENT, "PYTHONFAULTHANDLER": "1"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as process:
         try:

@@ -17,7 +17,7 @@ WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
 
 
 def refusal(*arguments: str | Path) -> str:
-    """What a command refuses its arguments with, in this process."""
+    """Returns the error with which a command refuses its arguments, in this process."""
     with pytest.raises(ScenarioError) as error:
         app([str(argument) for argument in arguments], standalone_mode=False)
     return str(error.value)
@@ -146,7 +146,7 @@ def test_a_design_runs_resumes_and_names_its_analysis(lan: Path, tmp_path: Path)
     first, again = run(*command), run(*command)
     assert first.returncode == 0, first.stderr
     assert first.stdout == again.stdout
-    # Paths are as long as they are.
+    # Paths are not wrapped.
     assert max(len(line) for line in first.stdout.splitlines()[:-2] if str(tmp_path) not in line) <= 80
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert len(runs) == 12

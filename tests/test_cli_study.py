@@ -28,7 +28,7 @@ DESIGN = Design.full_factorial(
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A store with a finished study, and one that has not begun."""
+    """Returns a store with one finished study, and one that has not started."""
     found = f"sqlite:///{tmp_path_factory.mktemp('study')}/campaign.db"
     study = Study(DESIGN, found)
     study.run(workers=1)
@@ -38,14 +38,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def refusal(*arguments: str | Path) -> str:
-    """What a command refuses its arguments with, in this process."""
+    """Returns the error with which a command refuses its arguments, in this process."""
     with pytest.raises(ScenarioError) as error:
         app([str(argument) for argument in arguments], standalone_mode=False)
     return str(error.value)
 
 
 def output(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> list[str]:
-    """The lines a command writes, in this process."""
+    """Returns the lines that a command writes, in this process."""
     app([str(argument) for argument in arguments], standalone_mode=False)
     return capsys.readouterr().out.splitlines()
 

@@ -1,4 +1,4 @@
-"""Adaptive coding: the table against the frames it comes from, steps against an automaton of every picosecond, errors."""
+"""Adaptive coding: the table, steps compared with an automaton at every picosecond, and errors."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -16,12 +16,12 @@ from longpipe.pictures.path import path_series
 from longpipe.scenario.coding import Modcod, modcods, rates_of
 from longpipe.scenario.motion import Coded
 
-# EN 302 307 table 5a: bits of the BCH code's payload in a normal frame of 64 800, by the code's rate.
+# EN 302 307 table 5a: payload bits of the BCH code in a normal frame of 64 800 bits, by code rate.
 CODES = ("1/4", "1/3", "2/5", "1/2", "3/5", "2/3", "3/4", "4/5", "5/6", "8/9", "9/10")
 BITS_OF_CODES = (16_008, 21_408, 25_728, 32_208, 38_688, 43_040, 48_408, 51_648, 53_840, 57_472, 58_192)
 PAYLOAD = dict(zip(CODES, BITS_OF_CODES, strict=True))
 BITS = {"QPSK": 2, "8PSK": 3, "16APSK": 4, "32APSK": 5}
-# The table's Es/N0 as others print it [dB].
+# Es/N0 of the table as published elsewhere [dB].
 ANCHORS = {"QPSK 1/4": -2.35, "QPSK 3/4": 4.03, "8PSK 3/4": 7.91, "16APSK 3/4": 10.21, "32APSK 9/10": 16.05}
 
 
@@ -62,7 +62,7 @@ def test_steps_that_another_one_beats_at_its_own_threshold_are_never_taken() -> 
 
 
 def by_picosecond(knots: list[tuple[int, Fraction]], table: list[Modcod], up: Fraction, *, linear: bool) -> list[str]:
-    """The step at every picosecond: down where it must, up where Es/N0 is so far above."""
+    """Reference: the step at every picosecond: down when necessary, up when Es/N0 exceeds the threshold enough."""
     levels = []
     for at in range(knots[-1][0] + 1):
         last = max((i for i, knot in enumerate(knots) if knot[0] <= at), default=None)
@@ -125,10 +125,10 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
     motion = packets.resolve()["links"][2]["motion"]
     assert motion == cells.resolve()["links"][2]["motion"]
     steps = motion["service"]["steps"]
-    # 16APSK 4/5 of 11.03 dB, and .5 dB: 3.165623 bits a symbol.
+    # 16APSK 4/5 at 11.03 dB, plus .5 dB: 3.165623 bits per symbol.
     assert steps[0] == [0, 31_656_230]
     assert min(rate for _, rate in steps) == int(10**7 * Fraction("0.789412"))
-    # 0.97 dB below 12 dB, on a line of 5.5 dB a second, less the margin; the first picosecond below.
+    # 0.97 dB below 12 dB, minus the margin, on a line with 5.5 dB per second; the first picosecond below.
     assert steps[1][0] == 8 * 10**12 + (Fraction("0.47") / Fraction("5.5") * 10**12).__floor__() + 1
     for scenario in (packets, cells):
         result = simulate(scenario, seed=1)

@@ -1,4 +1,4 @@
-"""Tables on terminals and in pipes: whole, whatever the width."""
+"""Tables on terminals and in pipes are complete at any width."""
 
 import os
 import re
@@ -29,7 +29,7 @@ MEASURES = [
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with a study of two factors and four measures."""
+    """Returns a store with a study of two factors and four measures."""
     path = tmp_path_factory.mktemp("console") / "runs.db"
     base = Scenario(name="lan", duration="50 ms").with_(start={"kind": "random", "over": "10 ms"})
     study = Study(Design.full_factorial(base, FACTORS, replications=2, measures=MEASURES), path)
@@ -100,5 +100,5 @@ def test_names_are_wrapped_between_words_and_only_where_they_must() -> None:
     assert table_of(2, [("0.25 BDP", "12345678")], 17, 1)[:3] == [
         "column0  column1", "0.25     12345678", "BDP",
     ]  # fmt: skip
-    # Nothing to wrap: it runs over the edge, whole.
+    # There is nothing to wrap, so that the table exceeds the width.
     assert table_of(2, [("unbreakable", "12345678")], 10, 1)[1] == "unbreakable  12345678"

@@ -1,4 +1,4 @@
-"""Routes over satellites as a graph: the routes and delays of `longpipe satellites`, and what runs over them do."""
+"""Satellite routes as a graph: routes and delays agree with `longpipe satellites`, and so do packets."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,7 @@ def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scen
 
 
 def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[float, list[str]]]:
-    """A flow's routes by instant [s], as names of nodes."""
+    """Returns a flow's routes by time [s], as names of nodes."""
     resolved = scenario.resolve()
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     own = resolved["flows"][flow]
@@ -43,7 +43,7 @@ def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[
 
 
 def satellites(names: list[str]) -> tuple[int, ...]:
-    """The numbers of those among nodes."""
+    """Returns the numbers of the satellites among these nodes."""
     return tuple(int(name.removeprefix("sat-")) for name in names if name.startswith("sat-") and "down" not in name)
 
 
@@ -56,7 +56,7 @@ def test_routes_are_those_of_the_satellites_command() -> None:
     assert [(time, satellites(names)) for time, names in routes(scenario)] == expected
     back = [(time, satellites(names)[::-1]) for time, names in routes(scenario, way="return_route")]
     assert back == expected
-    # A transmitter at the station and at the last satellite; nodes for what some route uses, and no others.
+    # Transmitters at the station and at the last satellite, and nodes for all routes that are used.
     first = routes(scenario)[0][1]
     assert first[:4] == ["source1", "switch1", "switch1-up", "sat-184"]
     assert first[-4:] == ["sat-217", "sat-217-down", "switch2", "sink1"]
@@ -69,14 +69,14 @@ def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip() -> None:
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
     table = path_series(over(MANILA_DALIAN))["flow1"]
-    # Of two rows at one instant the latter is the new route's.
+    # Of two rows at one time the latter belongs to the new route.
     sums = table.drop_duplicates("time_s", keep="last").set_index("time_s")["delay_s"]
     delays = np.interp(found.times_s, sums.index, sums)
     assert np.abs(2 * delays - found.rtt_s[:, 0]).max() < 1e-8
 
 
 def probe(path: dict[str, Any], duration: str, **changes: object) -> Result:
-    """Datagrams of 125 bytes, one each second from half a second on, over links that take no time to send."""
+    """Returns a scenario with datagrams of 125 bytes, one per second from half a second on, over very fast links."""
     fast = {
         "network.trunk_rate": "10 Tbit/s",
         "network.access_rate": "10 Tbit/s",
@@ -91,7 +91,8 @@ def test_at_rates_without_end_a_graph_is_the_one_link() -> None:
     link = probe({**MANILA_DALIAN, "as": "link", **held}, "60 s").datagrams.iloc[0]
     graph = probe({**MANILA_DALIAN, **held}, "60 s").datagrams.iloc[0]
     assert (link["received"], graph["received"]) == (60, 60)
-    # Each of up to six links is rounded to a nanosecond; 1000 bits take 100 ps on each of up to ten, and on three.
+    # Delays of up to six links are rounded to a nanosecond each; 1000 bits take 100 ps on each of up to ten links, and
+    # on three more.
     for name in ("min_delay_s", "mean_delay_s", "max_delay_s"):
         assert 0 <= graph[name] - link[name] - 3e-10 < 6 * 0.5e-9 + 1e-9
 
@@ -108,7 +109,7 @@ def test_a_packet_alone_takes_half_of_the_published_round_trip() -> None:
 
 
 def test_two_pairs_meet_between_satellites() -> None:
-    """From Manila and from 50 km north of it, to Dalian and to Beijing: all four see satellites of their own choice."""
+    """Flows from Manila and from 50 km north of it, to Dalian and to Beijing: all stations select their satellites."""
     access = {"rate": "1 Gbit/s", "delay": "0 s"}
     links: list[dict[str, Any]] = [
         {"between": [f"{name}-host", name], **access} for name in ("manila", "north", "dalian", "beijing")
@@ -132,12 +133,12 @@ def test_two_pairs_meet_between_satellites() -> None:
     one, other = (routes(together.scenario, flow)[0][1] for flow in (0, 1))
     assert satellites(one) == satellites(other) == (184, 183, 217)
     assert set(one) & set(other) == {"sat-184", "sat-183", "sat-217", "sat-217-down"}
-    # Each has an uplink of its own, and both the link from satellite 184 to 183, whose queue they share.
+    # Each flow has its own uplink, and both share the queue of the link from satellite 184 to 183.
     assert alone.datagrams["lost"].iloc[0] == 0
     ports = together.ports.set_index("port")
     used, lost = ports["utilization"].to_dict(), ports["packets_lost_overflow"].to_dict()
     assert used["sat-184->sat-183"] > 0.99
-    # 6 Mbit/s too much for 5 s, but for what fits into the queue.
+    # An excess of 6 Mbit/s for 5 s, less the packets that fit into the queue.
     assert lost["sat-184->sat-183"] == pytest.approx(5 * 600 - 101, abs=10)
     assert sum(lost.values()) == lost["sat-184->sat-183"]
 
@@ -150,7 +151,7 @@ def test_packets_wait_or_are_lost_while_there_is_no_route() -> None:
         probe({**RIO_PETERSBURG, "outages": {"arriving": arriving}}, "20 s", start={"kind": "fixed", "at": "0 s"})
         for arriving in ("hold", "drop")
     )
-    # From 155.4 s to 165.1 s, where datagrams leave at 156, 157, ... 165 s.
+    # From 155.4 s to 165.1 s, in which datagrams are sent at 156, 157, ... 165 s.
     assert (held.datagrams["lost"].iloc[0], lost.datagrams["lost"].iloc[0]) == (0, 10)
     assert held.datagrams["max_delay_s"].iloc[0] == pytest.approx(9.1 + 0.057, abs=0.02)
     assert lost.ports.set_index("port")["packets_lost_rerouting"].to_dict()["source1->switch1"] == 10

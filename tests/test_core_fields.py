@@ -1,4 +1,4 @@
-"""What the core has for a field follows from the field's type alone."""
+"""The name of a field in the core follows from the type of the field."""
 
 from typing import Annotated, Literal
 
@@ -54,7 +54,7 @@ def test_names_end_with_the_unit_and_quantities_are_whole_numbers_of_it() -> Non
         "delay_ps": 5 * 10**9,
         "rate_bps": 2 * 10**6,
         "size_bytes": 1024,
-        # A name that is its unit has it once.
+        # A name that equals its unit has no unit appended.
         "segments": 3,
         "ticks": 2,
         "threshold_bytes": None,

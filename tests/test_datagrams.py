@@ -1,4 +1,4 @@
-"""Datagrams beside TCP: what is said of them, what is refused, and that they are what their kinds say."""
+"""Datagrams beside TCP: output, errors, and the properties of each kind."""
 
 import ipaddress
 import json
@@ -49,7 +49,7 @@ def test_voice_beside_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None
     assert call["sent"] == heard["sent"] == 251
     assert call["received"] + call["lost"] <= 251
     assert call["received_bytes"] == 172 * call["received"]
-    # On the way back there is nothing but ACKs and 60-byte packets.
+    # In the return direction there are only ACKs and 60-byte packets.
     assert heard["mean_delay_s"] == pytest.approx(0.03 + 60 * 8 / 1e7 + 2 * 60 * 8 / 1e9, abs=5e-4)
     assert call["mean_delay_s"] > heard["mean_delay_s"]
     assert call["jitter_s"] > 0
@@ -153,7 +153,7 @@ def test_voice_travels_as_cells_beside_bulk_in_either_engine(tmp_path: Path) -> 
     )
     assert fast.state_hash == plain.state_hash
     row = fast.datagrams.iloc[0]
-    # G.711's packets are 200 bytes, 5 cells with LLC/SNAP and the trailer of AAL5.
+    # G.711 packets have 200 bytes, which take 5 cells with LLC/SNAP and the AAL5 trailer.
     assert row["sent"] - 2 <= row["received"] + row["lost"] <= row["sent"]
     assert row["received"] > 20
     assert plain.captures[0].packets > row["received"]
@@ -180,7 +180,7 @@ def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
     for line in lines:
         ip_status, checksum, length, total, *ends = line.split("\t")
         assert (ip_status, int(total)) == ("1", int(length) + 20)
-        # Of the pseudo-header and the header: the payload is all zero (RFC 768).
+        # Checksum of pseudo-header and header; the payload is all zeros (RFC 768).
         addresses = b"".join(ipaddress.ip_address(address).packed for address in ends[:2])
         words = [*struct.unpack("!4H", addresses), 17, int(length), *map(int, ends[2:]), int(length), int(checksum, 16)]
         assert sum(words) % 0xFFFF == 0

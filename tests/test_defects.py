@@ -1,4 +1,4 @@
-"""A defect of the core is one line, and costs the runs beside it nothing."""
+"""A defect of the core is reported in one line, and does not affect other runs."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor

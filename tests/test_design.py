@@ -1,4 +1,4 @@
-"""Designs, their seeds, fractions, cost, runs, and replications until an interval is narrow enough."""
+"""Designs: seeds, fractions, cost, runs, and replication until an interval is narrow enough."""
 
 import re
 from collections.abc import Callable
@@ -150,7 +150,7 @@ def test_runs_are_those_of_single_scenarios_and_resume(tmp_path: Path) -> None:
 
 
 def made_up(design: Design, seed: int = 1) -> pd.DataFrame:
-    """Runs whose response is 10 tcp + 4 buffer - 6 policy + 5 tcp:buffer + 2 seed + noise, in signs."""
+    """Returns runs with the response 10 tcp + 4 buffer - 6 policy + 5 tcp:buffer + 2 seed + noise, in signs."""
     frame = design.frame()
     tcp, buffer, policy = (np.where(frame[f.name] == list(f.levels)[1], 1, -1) for f in FACTORS)
     noise = np.random.default_rng(seed).normal(0, 0.01, len(frame))

@@ -36,7 +36,7 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
     done = run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines, words = done.stdout.splitlines(), done.stdout.split()
-    # A path is not broken, so that it can be copied: that of Python, or of the store if there is one.
+    # Paths are not wrapped, so that they can be copied: that of Python, or of the store if there is one.
     begin = next(line.index(sys.executable) for line in lines if sys.executable in line)
     assert max(map(len, lines)) <= max(80, begin + max(map(len, words)))
     assert engine_version() in words
@@ -54,7 +54,7 @@ def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_pa
     for package in ("ns2", "tshark", "tcptrace", "user-mode-linux"):
         assert f"apt install {package}" in " ".join(done.stdout.split())
     missing = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
-    # The lab is built, or not.
+    # The lab may be built or not.
     assert sorted({*missing} - {"lab"}) == ["linux.uml", "ns", "tcptrace", "tshark"]
     assert "lab" in done.stdout
 
@@ -89,7 +89,7 @@ def test_a_library_too_old_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.problem == "needs >=1.13; get it: pip install longpipe"
 
 
-# NumPy is what a run needs, too.
+# A run also needs NumPy.
 @pytest.mark.parametrize("library", ["scipy", "numpy"])
 def test_a_required_library_that_is_broken_is_a_failure(tmp_path: Path, library: str) -> None:
     (tmp_path / library).mkdir()

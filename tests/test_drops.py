@@ -1,4 +1,4 @@
-"""The trace `drops` has every lost packet once, with its port, flow, first byte of data and cause."""
+"""The trace `drops` contains every lost packet once, with port, flow, first byte of data and cause."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ TRUNK = "switch1->switch2"
 MSS = 1000
 
 
-# Two outages of the trunk, which lose whatever they meet.
+# Two outages of the trunk, which lose all packets that they affect.
 OUTAGES: dict[str, Any] = {
     "network.return_path": {"kind": "moving"},
     "network.path": {
@@ -31,7 +31,7 @@ OUTAGES: dict[str, Any] = {
 
 
 def transfer(**changes: object) -> Result:
-    """One flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run; ACKs are immediate."""
+    """Returns one flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run; ACKs are immediate."""
     fields: dict[str, object] = {
         "duration": "60 s",
         "framing": "ip",
@@ -45,7 +45,7 @@ def transfer(**changes: object) -> Result:
 
 
 def balance(result: Result) -> tuple[int, int]:
-    """Segments sent, and segments lost or acknowledged one by one, of a run whose ACKs all arrive."""
+    """Returns the segments sent, and those lost or acknowledged individually, of a run in which all ACKs arrive."""
     rows = result.traces["sequence"]
     lost = result.traces["drops"]["sequence_bytes"].notna().sum()
     return int((rows["event"] == 0).sum()), int(lost + (rows["event"] == 1).sum())

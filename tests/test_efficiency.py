@@ -1,4 +1,4 @@
-"""Efficiency is at most 1 in every mix of traffic, and what it is a share of can be found by hand."""
+"""Efficiency is at most 1 for every mix of traffic, and equals values computed by hand."""
 
 import math
 from pathlib import Path
@@ -31,10 +31,10 @@ def call(rate: str, payload: str) -> dict[str, object]:
 
 def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> None:
     small, large = Offer(share=0.5, most_bytes=math.inf), Offer(share=0.8, most_bytes=40)
-    # 50 bytes on the wire carry the 40, the other 50 carry half of that.
+    # 50 bytes on the wire carry the 40 bytes, and the other 50 carry half of that.
     assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)
     assert attainable_bytes(25, [small, large]) == pytest.approx(20)
-    # What no packet is left for goes on with the best.
+    # Capacity beyond the packets that were sent is used with the best efficiency.
     assert attainable_bytes(100, [large]) == pytest.approx(80)
     assert attainable_bytes(0, [large]) == attainable_bytes(7, []) == 0
 
@@ -42,7 +42,7 @@ def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> N
 def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
     result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
     assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
-    # What is on the wire at the end, and the way of the first.
+    # Data on the wire at the end, and the delay of the first packet.
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 
@@ -51,11 +51,11 @@ def test_datagrams_beside_tcp_count_as_far_as_they_were_sent() -> None:
     result = over_ip("10 s", groups)
     sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10
     mss = int(result.scenario.tcp.mss.split()[0])
-    # The datagrams lose less to headers: they come first, and segments fill the rest.
+    # Datagrams have the smaller overhead: they count first, and segments fill the rest.
     assert mss / (mss + 40) < 1400 / 1428
     assert result.attainable_bps == pytest.approx(sent + (1e7 - sent * 1428 / 1400) * mss / (mss + 40))
     assert result.efficiency == pytest.approx(at_trunk(result, "utilization"), abs=0.005)
-    # Those that lose more leave the trunk to segments.
+    # Datagrams with more overhead leave the trunk to segments.
     assert over_ip("1 s", [{"name": "bulk"}, call("1 Mbit/s", "20 B")]).attainable_bps == pytest.approx(
         1e7 * mss / (mss + 40)
     )
@@ -66,7 +66,7 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
     result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))
     classes = result.classes.set_index(["port", "class"])["cells_out"]["switch1->switch2"]
-    # Half of the slots are guaranteed to UBR, and VBR wants 90 % of them.
+    # Half of the slots are guaranteed to UBR, and VBR would use 90 % of them.
     assert classes["vbr"] * 424 / 10 == pytest.approx(5e6, rel=0.05)
     assert result.attainable_bps == pytest.approx(SEGMENT * (1e7 - 424 * classes["vbr"] / 10))
     assert 0.95 < result.efficiency <= 1
@@ -80,7 +80,8 @@ def test_a_trunk_that_flows_use_back_alone_carries_nothing_forth() -> None:
 
 
 def test_segments_that_fill_their_last_cell_carry_more_than_full_ones() -> None:
-    # 472 bytes and 56 of headers and trailers are 11 cells; a full segment of 500 leaves 20 bytes of its 12 empty.
+    # 472 bytes plus 56 bytes of headers and trailers take 11 cells; a full segment of 500 leaves 20 bytes of its 12
+    # cells empty.
     network = {"kind": "dumbbell", "sources": 60, "trunk_rate": "100 kbit/s", "access_rate": "100 Mbit/s"}
     fields = {
         "framing": "aal5",
@@ -100,7 +101,7 @@ def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> 
     schedule = tmp_path / "down"
     schedule.write_text("1\n")
     result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], path={"file": str(schedule)})
-    # 1504 bytes each millisecond, 4 of which a packet of 1500 takes besides its own.
+    # 1504 bytes per millisecond, 4 of which a packet of 1500 uses in addition to its length.
     assert result.attainable_bps == pytest.approx(8 * 1504 * 1000 * 1472 / 1504)
     assert result.efficiency == pytest.approx(1, abs=1e-3)
     assert result.efficiency <= 1

@@ -1,4 +1,4 @@
-"""Elements of satellites as files have them: every form of TLE and OMM, and what is refused or questioned."""
+"""Orbital elements in files: every form of TLE and OMM, errors and warnings."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ from longpipe import ScenarioError
 from longpipe.cli import app
 from longpipe.satellites import Constellation, read_elements
 
-# Of CelesTrak's documentation of OMM, with both forms of the same elements.
+# From CelesTrak's documentation of OMM: the same elements in both forms.
 TLE = """ISS (ZARYA)
 1 25544U 98067A   20045.18587073  .00000950  00000-0  25302-4 0  9990
 2 25544  51.6443 242.0161 0004885 264.6060 207.3845 15.49165514212791
@@ -29,7 +29,7 @@ FIELDS: dict[str, Any] = {
     "NORAD_CAT_ID": 25544, "ELEMENT_SET_NO": 999, "REV_AT_EPOCH": 21279, "BSTAR": 2.5302e-05,
     "MEAN_MOTION_DOT": 9.5e-06, "MEAN_MOTION_DDOT": 0,
 }  # fmt: skip
-# 2020-02-14 06:00, a Julian date in two parts.
+# 2020-02-14 06:00, as a Julian date in two parts.
 BEGIN = 2458893.5, 0.25
 
 
@@ -40,7 +40,7 @@ def written(folder: Path, text: str | bytes, name: str = "v.tle") -> Path:
 
 
 def place(file: Path, number: int = 0) -> np.ndarray:
-    """Where SGP4 has a satellite of a file at BEGIN [km]."""
+    """Returns SGP4's position of a file's satellite at BEGIN [km]."""
     one = read_elements(file)[number]
     code, found, _ = one.satellite.sgp4(*BEGIN)
     assert code == 0
@@ -119,7 +119,7 @@ def test_every_form_of_a_tle_is_the_same_satellite(tmp_path: Path, content: str 
 
 
 def changed(old: str, new: str) -> str:
-    """The TLE with a field changed, its checksums right."""
+    """Returns the TLE with a field changed and valid checksums."""
     rows = TLE.replace(old, new).rstrip("\n").split("\n")
     sums = [str(sum(int(c) if c in "0123456789" else c == "-" for c in row[:68]) % 10) for row in rows]
     return "\n".join([rows[0], *(row[:68] + check for row, check in zip(rows[1:], sums[1:], strict=True))]) + "\n"
@@ -167,7 +167,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
     )
 
 
-# Low and with much drag: SGP4 has it decay within weeks.
+# A low orbit with strong drag: SGP4 lets it decay within weeks.
 FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "MEAN_MOTION": 16.3, "BSTAR": 0.01}
 
 
@@ -206,7 +206,7 @@ def test_the_command_warns_of_old_elements(tmp_path: Path) -> None:
 
 def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Path) -> None:
     second = TLE.replace("25544", "25545").replace("ISS (ZARYA)", "second")
-    # Of 25545 the sum of the digits is one more.
+    # The sum of the digits of 25545 is one more.
     lines = [
         line[:-1] + str((int(line[-1]) + 1) % 10) if line[:2] in ("1 ", "2 ") else line for line in second.splitlines()
     ]

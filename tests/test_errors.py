@@ -108,7 +108,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
             {"kind": "fixed", "at": "100 ms"},
             "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
         ),
-        # Forced losses.
+        # Injected losses.
         (
             "network.trunk_loss",
             {"kind": "bernoulli", "probability": 1.5},
@@ -188,7 +188,7 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
             f"network.trunk_loss: '1 %'; accepts {LOSSES}, as in {{kind = 'bernoulli', probability = 0.01}}",
         ),
         ("network", "ring", "network: 'ring'; accepts dumbbell, graph"),
-        # Values of the wrong shape.
+        # Values of a wrong type.
         ("switch", 3, "switch: 3; needs a table of fields"),
         ("switch.buffer.cells", 3, "switch.buffer.cells: switch.buffer is a value; needs a field that has parts"),
         ("tcp.silly_window_avoidance", "maybe", "tcp.silly_window_avoidance: 'maybe'; needs true or false"),

@@ -189,10 +189,10 @@ def test_every_retransmission_has_a_cause_of_its_recovery(recovery: str) -> None
     assert len(again) == result.flows["retransmitted_segments"].sum() > 10
     assert again["length_bytes"].sum() == result.flows["retransmitted_bytes"].sum()
     assert set(again["event_cause"]) <= RETRANSMISSIONS[recovery]
-    # The main cause of each: go-back-N after a timeout, the scoreboard, or RACK.
+    # The main cause of retransmissions: go-back-N after a timeout, the scoreboard, or RACK.
     main = {"vanilla": "timeout", "tahoe": "fast-retransmit", "reno": "fast-retransmit", "rack": "rack"}
     assert main.get(recovery, "fast-retransmit") in set(again["event_cause"])
-    # Whatever is retransmitted as lost was lost; only going back retransmits what arrived.
+    # Segments retransmitted as lost were lost; only go-back-N retransmits delivered segments.
     lost = {(row["flow"], row["sequence_bytes"]) for row in rows[rows["kind"] == "dropped"].to_dict("records")}
     told = again[again["event_cause"].isin(["partial-ack", "scoreboard"])]
     assert {(row["flow"], row["sequence_bytes"]) for row in told.to_dict("records")} <= lost
@@ -231,13 +231,13 @@ def test_ecn_reductions_are_marked() -> None:
     assert (events["event"] == "ECN reduction").sum() == marks > 3
     assert "ECN reduction" in _legend(pictures.window(result))
     states = result.traces["events"].query("kind == 'state'")["event_cause"]
-    # A mark that arrives as a reduction ends keeps the sender in the state.
+    # A mark that arrives at the end of a reduction keeps the sender in CWR.
     assert 3 < (states == "cwr").sum() <= marks
     assert result.limits["limited_by"][0] in ("link", "marks")
 
 
 def test_a_spurious_timeout_is_undone_and_marked() -> None:
-    # Silence of 3 s, in which packets wait: the timer expires though only the overflow before it lost packets.
+    # A delay of 3 s for all packets: the timer expires although only the earlier overflow lost packets.
     fields: dict[str, object] = {
         "framing": "ip",
         "duration": "20 s",
@@ -264,7 +264,7 @@ def test_recording_events_changes_nothing(path: str) -> None:
     assert "events" not in plain.scenario.resolve()["traces"]
 
 
-# HyStart++ slows down first, and a loss comes before it would leave.
+# HyStart++ first slows growth, and a loss occurs before it would leave slow start.
 @pytest.mark.parametrize(("hystart", "exits"), [("linux", 1), ("plus-plus", 0), ("none", 0)])
 def test_hystart_leaves_slow_start_without_a_loss(hystart: str, exits: int) -> None:
     result = by_records("cubic", 0.0, hystart)

@@ -1,4 +1,4 @@
-"""Fairness where flows differ in what they have to send, and where they don't."""
+"""Fairness of flows with equal and with different demands."""
 
 import math
 
@@ -13,7 +13,8 @@ from longpipe.scenario.topology import as_graph
 
 
 def test_max_min_shares_over_several_links() -> None:
-    # Three users of one link get a third of it each; who crosses two links has the lesser share, and leaves the rest.
+    # Three users of one link get a third each; a flow over two links gets the smaller share, and leaves the rest to
+    # others.
     routes = [(0, 1, 2), (1, 2), (2,), (0,)]
     assert max_min_shares([math.inf] * 4, [1, 1, 1], routes) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 2 / 3])
     assert max_min_shares([math.inf] * 3, [10, 4], [(0, 1), (0,), (1,)]) == pytest.approx([2, 8, 2])

@@ -1,4 +1,4 @@
-"""Output files: created by this process alone, and never in place of an input."""
+"""Output files: created by this process only, and never in place of an input."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Folders of reproductions that several processes write at a time."""
+"""Output folders of reproductions that several processes write simultaneously."""
 
 import json
 import signal
@@ -32,7 +32,7 @@ for i in range(rounds):
 
 
 def start(path: Path, who: str, rounds: int = ROUNDS) -> subprocess.Popen[bytes]:
-    """A writer that has begun."""
+    """Starts a writer."""
     begun = path.with_name(f"begun-{uuid.uuid4().hex}")
     writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path), who, str(rounds), str(begun)])
     while not begun.exists():
@@ -47,7 +47,7 @@ def made(path: Path) -> Path:
 
 
 def assert_whole(path: Path) -> set[str]:
-    """The folder holds what its record says and nothing else, all of it of one writer; which."""
+    """Checks that the folder contains exactly the recorded files, all of one writer. Returns that writer."""
     with in_use(path):
         assert is_current(path, Part.REPRODUCTION, "frr-96", 2)
         texts = {name: (path / name).read_text() for name in records(path)[Part.REPRODUCTION]["files"]}
@@ -76,7 +76,7 @@ def test_a_writer_that_is_killed_blocks_nobody_and_leaves_nothing_behind(tmp_pat
         time.sleep(after_s)
         writer.kill()
         assert writer.wait() == -signal.SIGKILL
-        # What it left is whole, or has no record.
+        # The killed writer's files are complete, or without a record.
         if Part.REPRODUCTION in records(tmp_path):
             assert_whole(tmp_path)
         folder = Folder(tmp_path, Part.REPRODUCTION, "frr-96", 2, 10)
@@ -123,7 +123,7 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", script, str(lock), str(tmp_path / "in")])
     while not (tmp_path / "in").exists():
         time.sleep(0.01)
-    # Stopped it still has the lock, killed it has not.
+    # A stopped process still has the lock, a killed one has not.
     holder.send_signal(signal.SIGSTOP)
     assert taken(lock) is None
     holder.kill()

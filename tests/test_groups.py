@@ -1,4 +1,4 @@
-"""Dumbbells whose flows differ, and links whose two directions do."""
+"""Dumbbells with different flows, and links with different directions."""
 
 from typing import Any
 
@@ -110,7 +110,7 @@ def test_a_slow_way_back_holds_acks_up() -> None:
         simulate(scenario(sources=1, return_rate=rate).with_(duration="1 s")).efficiency
         for rate in ("155.52 Mbit/s", "1 Mbit/s")
     )
-    # An ACK of one cell takes 424 us, and lets a segment of 512 bytes go.
+    # An ACK of one cell takes 424 us, and releases a segment of 512 bytes.
     assert slow < 512 * 8 / 424e-6 / 125e6 * 1.01 < fast
 
 

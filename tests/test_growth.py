@@ -1,4 +1,4 @@
-"""Time to build, check and sum up scenarios grows in proportion to the number of their flows, hosts and groups."""
+"""The time to build, check and summarise scenarios grows in proportion to the number of flows, hosts and groups."""
 
 import gc
 import json
@@ -18,7 +18,7 @@ from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.store import Store, StoreError, checksums
 from longpipe.study import Study
 
-# Four times as much takes four times as long; a search for each flow takes sixteen times as long.
+# Four times the size takes four times as long; a search for each flow would take sixteen times as long.
 TIMES = 4
 MOST_RATIO = 9.0
 FEW = 400
@@ -29,7 +29,7 @@ def dumbbell(flows: int) -> dict[str, object]:
 
 
 def groups(flows: int) -> dict[str, object]:
-    """A group for each flow, all of which differ."""
+    """Returns one group for each flow; all groups differ."""
     group = [{"name": f"g{i}", "start": {"kind": "fixed", "at": f"{i} ps"}, "class": 0} for i in range(flows)]
     return {"kind": "dumbbell", "group": group, "trunk_rate": "10 Gbit/s"}
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def ratio(prepare: Callable[[int], T], work: Callable[[T], object]) -> float:
-    """Processor time of work on what `prepare` makes of `TIMES * FEW` over that of `FEW`, each the best of three."""
+    """Returns the CPU time of work prepared for `TIMES * FEW` over that for `FEW`, each the minimum of three."""
 
     def best(n: int) -> float:
         times = []
@@ -93,7 +93,7 @@ def test_summing_up_a_run_takes_time_in_proportion_to_its_flows(network: Written
 
 
 def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -> None:
-    # Each tenth switch has a host, which sends to the next one.
+    # Every tenth switch has a host, which sends to the next one.
     def chain(n: int) -> Scenario:
         hosts = [i for i in range(n) if i % 10 == 0]
         links = [(f"n{i}", f"n{i + 1}", "1 Gbit/s", "1 us") for i in range(n - 1)]
@@ -154,7 +154,7 @@ def test_among_routes_of_equally_many_hops_the_link_written_first_wins() -> None
     resolved = Scenario(framing="ip", network=graph, switch={"buffer": "9 packets"}).resolve()
     names = [node["name"] for node in resolved["nodes"]]
     ways = [[names[resolved["links"][k]["to"]] for k in flow["route"]] for flow in resolved["flows"]]
-    # From a through t, the first of s's links; to c over t, which the search takes before u; from c over u.
+    # From a via t, the first of s's links; to c via t, which the search visits before u; from c via u.
     assert ways == [["s", "t", "v", "b"], ["s", "t", "c"], ["u", "v", "b"]]
 
 
@@ -176,7 +176,7 @@ def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch
     frame = study.frame()
     read = len(queries)
     assert len(frame) == 120
-    # Two for the summaries, and those that read the study itself.
+    # Two queries for the summaries, and those that read the study itself.
     assert read <= 2 + 4
     for row, result in zip(frame.to_dict("records"), study.results(), strict=True):
         assert row["all"] == sum(result.throughputs_bps)

@@ -1,4 +1,4 @@
-"""Connections that open with SYN, answer and ACK over the path (`tcp.handshake`)."""
+"""Connections that are established by SYN, SYN-ACK and ACK over the path (`tcp.handshake`)."""
 
 from pathlib import Path
 from typing import Final

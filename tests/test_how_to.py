@@ -1,4 +1,4 @@
-"""How-to guides that change the code are true: followed on a copy, the copy builds and passes its tests."""
+"""How-to guides that change the code are correct: applied to a copy, the copy builds and passes its tests."""
 
 import os
 import re
@@ -12,9 +12,9 @@ import pytest
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
-# Where the Rust tests are built, as by `make test`.
+# Build folder of the Rust tests, as used by `make test`.
 TESTS: Final = ROOT / "target" / "ci"
-# Apart from it, as cargo would take what is built of the code itself for the copy's; kept, so that it is built once.
+# A separate folder, because Cargo would confuse it with the build of the original; kept, so that it is built once.
 BUILT: Final = ROOT / "target" / "how-to" / "built"
 COPY: Final = ROOT / "target" / "how-to" / "copy"
 STEP: Final = re.compile(
@@ -24,7 +24,7 @@ STEP: Final = re.compile(
 
 
 def follow(page: str, folder: Path) -> int:
-    """Makes the changes that a page shows; how many they are."""
+    """Applies the changes that a page shows. Returns their number."""
     steps = list(STEP.finditer(page))
     for step in steps:
         path, how, anchor, text = folder / step["path"], step["how"], step["anchor"], step["text"]
@@ -62,7 +62,7 @@ def copy() -> Path:
 
 
 def carry_over(packages: set[str]) -> None:
-    """Copies what is built of all packages but these, which is the same for the copy."""
+    """Copies the build of all packages except these, which is the same for the copy."""
     for known in (TESTS / ".fingerprint").glob("*"):
         name, _, number = known.name.rpartition("-")
         target = BUILT / "ci" / ".fingerprint" / known.name
@@ -77,7 +77,7 @@ def carry_over(packages: set[str]) -> None:
 
 
 def cargo(copy: Path, *arguments: str) -> str:
-    # The one test that runs is short.
+    # Only one short test is run.
     plain = ["--config", "profile.ci.package.longpipe-tcp.opt-level=0"]
     command = ["cargo", *arguments, *plain, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Hypatia's runs: what the paper says of round trips and of both controls holds, over one pair of cities."""
+"""Hypatia's runs: the paper's statements about RTTs and both controllers hold for one pair of cities."""
 
 import pandas as pd
 import pytest
@@ -8,13 +8,13 @@ from longpipe.papers.experiments import Experiment
 from longpipe.papers.hypatia_20 import PAPER, claims, experiments, measure
 from longpipe.run import simulate
 
-# Its route jumps at 33 s, and is gone for ten seconds.
+# Its route changes abruptly at 33 s, and does not exist for ten seconds.
 PAIR = "rio-petersburg"
 
 
 @pytest.fixture(scope="module")
 def found() -> list[Experiment]:
-    """All experiments, with a route each half second: a fifth of the work."""
+    """Returns all experiments, with a route every half second, which is a fifth of the work."""
     pytest.importorskip("sgp4")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hypatia_20, "AS_NS3", {**hypatia_20.AS_NS3, "step": "500 ms"})

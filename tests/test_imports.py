@@ -1,4 +1,4 @@
-"""Which modules import which, type checkers' imports included."""
+"""Import rules between modules, including imports for type checkers only."""
 
 import ast
 import re
@@ -35,9 +35,9 @@ def test_no_circle_of_a_crate_is_longer_than_two_files(crate: Path) -> None:
         module: [(public, found) for public, path in uses[module] if (found := _absolute(path, module, modules))]
         for module in modules
     }
-    # What a module passes on is where it came from.
+    # A re-exported name belongs to the module that defines it.
     passed_on = {(module, found[-1]): found for module in known for public, found in known[module] if public}
-    # The root says which crate it is and passes on what others ask for.
+    # The crate's root re-exports names for other crates.
     imported = {
         "::".join(module): {"::".join(_origin(found, modules, passed_on)) for _, found in known[module]}
         for module in modules
@@ -67,7 +67,7 @@ def _imported(path: Path, known: Container[str]) -> set[str]:
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                # The core is a module too, but no file of Python.
+                # The core is a module, but not a Python file.
                 found.add(whole if whole in known or alias.name == "_core" else node.module)
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -80,13 +80,13 @@ def _module(path: Path) -> Module:
 
 
 def _uses(text: str) -> list[tuple[bool, str]]:
-    """Paths that a file uses outside of its tests, and whether it passes them on."""
+    """Returns the paths that a file uses outside of its tests, and whether it re-exports them."""
     text = re.split(r"#\[cfg\(test\)\]\s*(?:pub\(crate\) )?mod tests? \{", re.sub(r"//.*", "", text))[0]
     return [(bool(public), path) for public, tree in USE.findall(text) for path in _paths(tree)]
 
 
 def _paths(tree: str) -> Iterator[str]:
-    """`a::{b, c::{d, e}}` is a::b, a::c::d and a::c::e."""
+    """Expands `a::{b, c::{d, e}}` to a::b, a::c::d and a::c::e."""
     before, brace, rest = tree.partition("{")
     if not brace:
         yield tree.split(" as ")[0].strip()
@@ -103,7 +103,7 @@ def _paths(tree: str) -> Iterator[str]:
 
 
 def _absolute(path: str, module: Module, modules: Container[Module]) -> Module | None:
-    """From the crate's root; none for what is of another crate."""
+    """Returns a path from the crate's root; None for a path of another crate."""
     parts = tuple(part.strip() for part in path.split("::") if part.strip() != "self")
     if path.startswith("self"):
         return module + parts
@@ -116,7 +116,7 @@ def _absolute(path: str, module: Module, modules: Container[Module]) -> Module |
 
 
 def _origin(found: Module, modules: Container[Module], passed_on: Mapping[tuple[Module, str], Module]) -> Module:
-    """The module where a path ends, by way of those that pass it on."""
+    """Returns the module that defines a path, following re-exports."""
     length = next(n for n in range(len(found), -1, -1) if found[:n] in modules)
     module, rest = found[:length], found[length:]
     if rest and (further := passed_on.get((module, rest[0]))) not in {None, found}:

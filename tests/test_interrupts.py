@@ -188,7 +188,7 @@ def test_a_second_ctrl_c_is_status_130_without_a_traceback(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("after_s", [0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
 def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
-    # Until Python itself has started, Ctrl-C is not longpipe's to answer.
+    # Before Python has started, longpipe cannot handle Ctrl-C.
     begun = "from longpipe.interrupts import leave_at_once; leave_at_once(); print('up', end='', flush=True)"
     code = f"{begun}; from longpipe.__main__ import main; main()"
     command = [sys.executable, "-c", code, "run", "no.toml"]
@@ -201,7 +201,7 @@ def test_ctrl_c_at_any_time_of_a_start_is_no_traceback(after_s: float) -> None:
     answer = b"error: no.toml: can't be read, no such file or directory; needs a TOML file\n"
     assert (process.returncode, errors) in {
         (130, b"interrupted\n"),
-        # It had ended by then, or Python was about to, which restores the default handler.
+        # The command had ended, or Python was about to end, which restores the default handler.
         (2, answer),
         (-signal.SIGINT, answer),
     }

@@ -1,4 +1,4 @@
-"""A path's delay from round trips that irtt measured, in the form that its manual shows (irtt-client(1), round_trips)."""
+"""A path's delay from round trips measured by irtt, in the format of its manual (irtt-client(1), round_trips)."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ from longpipe import Scenario, ScenarioError, simulate
 
 
 def request(number: int, sent_ns: int, rtt_ns: int | None, lost: object = None) -> dict[str, Any]:
-    """One of the list, with what is left out when it was lost."""
+    """Returns an entry of the list, without the parts that are missing for a lost packet."""
     client: dict[str, Any] = {"receive": {}, "send": {"wall": 1508180723000000000 + sent_ns, "monotonic": sent_ns}}
     delay = {}
     if rtt_ns is not None:
@@ -21,7 +21,7 @@ def request(number: int, sent_ns: int, rtt_ns: int | None, lost: object = None) 
     return {"seqno": number, "lost": lost, "timestamps": {"client": client}, "delay": delay, "ipdv": {}}
 
 
-# The three round trips of the manual: sent after 2.8, 202.9 and 403.0 ms, the last one lost.
+# The three round trips of the manual: sent at 2.8, 202.9 and 403.0 ms, the last one lost.
 MANUAL = [request(0, 2776704, 134460), request(1, 202856692, 99455), request(2, 402975335, None)]
 
 

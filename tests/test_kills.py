@@ -1,4 +1,4 @@
-"""kill -9 of a campaign at random moments. LONGPIPE_KILLS=1000 for more of them."""
+"""kill -9 of a campaign at random times; LONGPIPE_KILLS=1000 for more."""
 
 import os
 import random
@@ -27,7 +27,7 @@ Rows = dict[tuple[str, str], str]
 
 
 def rows(path: Path) -> Rows:
-    """When each stored run was finished, by scenario and seed."""
+    """Returns the time at which each stored run was finished, by scenario and seed."""
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=60)) as database:
         found = database.execute("select digest, seed, finished_at from runs").fetchall()
     kept = {(digest, seed): finished for digest, seed, finished in found}
@@ -41,7 +41,7 @@ def count(path: Path) -> int:
 
 
 def ends(session: int) -> bool:
-    """Whether all processes of a killed campaign are gone, soon enough."""
+    """Waits briefly for the end of all processes of a killed campaign. Returns whether they have ended."""
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         if not any(of_session(process, session) for process in psutil.process_iter()):
@@ -58,7 +58,7 @@ def of_session(process: psutil.Process, session: int) -> bool:
 
 
 class Lives:
-    """A campaign that is begun again and again."""
+    """A campaign that is restarted repeatedly."""
 
     def __init__(self, path: Path, workers: int) -> None:
         self._path = path
@@ -70,11 +70,11 @@ class Lives:
             text=True,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
         )
-        # Until the first run is stored, as last time.
+        # Initial estimate of the time until the first run is stored.
         self._start_s = 0.0
 
     def one(self, new_runs: int | None) -> int:
-        """Begins it and kills it after some runs, or in its first moments for 0, or lets it end; its exit status."""
+        """Starts the campaign, and kills it after some runs (0: at its start) or lets it end. Returns its exit status."""
         assert self._process.stdin
         assert self._process.stdout
         print(file=self._process.stdin, flush=True)
@@ -122,14 +122,14 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     campaign.run(calm, 0)
     Store(path).close()
     before: Rows = {}
-    # Twice the mean: four in five of the runs are done by the campaigns that are killed.
+    # Twice the mean, so that killed campaigns complete four of five runs.
     most_new = max(1, 2 * campaign.RUNS * 4 // (5 * KILLS))
     lives = Lives(path, workers)
     try:
         for kill in range(KILLS):
             assert lives.one(random.randint(0 if kill else 1, most_new)) in (-signal.SIGKILL, 0)
             after = rows(path)
-            # What was stored is as it was, not run again.
+            # Stored runs are unchanged, not repeated.
             assert {key: after.get(key) for key in before} == before
             before = after
         assert lives.one(None) == 0

@@ -1,4 +1,4 @@
-"""The lab's page says of a scenario what Python says: the same resolved scenario, the same errors."""
+"""The lab's page and Python agree about a scenario: the same resolved scenario, the same errors."""
 
 import json
 import random

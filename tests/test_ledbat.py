@@ -1,4 +1,4 @@
-"""LEDBAT as RFC 6817 promises: a queue of its target, none of the rate that others want."""
+"""LEDBAT keeps a queue of its target, and yields to other traffic, as RFC 6817 requires."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LEDBAT = {"congestion": "ledbat", "initial_window": "2 segments"}
 
 
 def path(rate: str, round_trip_ms: int, **changes: object) -> Scenario:
-    """One flow without an end; the queue has room for some four targets."""
+    """Returns one greedy flow; the queue holds about four targets."""
     network = {
         "kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "access_delay": "0 s", "exit_delay": "0 s",
         "trunk_rate": rate, "trunk_delay": f"{round_trip_ms / 2} ms",
@@ -38,7 +38,7 @@ def test_a_lone_flow_holds_the_queue_at_its_target(rate: str, round_trip_ms: int
     trace = result.traces["delay"]
     settled = (trace["port"] == "switch1->switch2") & (trace["time_s"] > 240)
     queueing_ms = 1e3 * trace["delay_s"][settled]
-    # A queue is of whole packets.
+    # The queue has a whole number of packets.
     packet_ms = 8 * 1500 / (1000 * int(rate.split()[0]))
     assert np.median(queueing_ms) == pytest.approx(target_ms, rel=0.04, abs=packet_ms)
     assert queueing_ms.max() < target_ms + max(0.1 * target_ms, 2 * packet_ms)

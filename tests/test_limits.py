@@ -1,4 +1,4 @@
-"""What limits each flow, and what windows can't fill."""
+"""Limits of each flow, and warnings about windows that are too small."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_a_flow_is_limited_by_what_holds_it_back(changes: dict[str, object], lim
 
 @pytest.mark.parametrize("buffer", ["0.25 BDP", "1 BDP", "4 BDP"])
 def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: str) -> None:
-    # Slow start overflows the buffer once; afterwards the link loses one packet each second.
+    # Slow start overflows the buffer once; afterwards the link loses one packet per second.
     result = simulate(
         geo(
             **{
@@ -126,7 +126,7 @@ def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None
 
 
 def narrow_way_back(**changes: object) -> Scenario:
-    """100 Mbit/s there, 1 Mbit/s for the ACKs, a long queue before it."""
+    """Returns a path of 100 Mbit/s with a return rate of 1 Mbit/s for ACKs, behind a long queue."""
     return geo(
         **{
             "duration": "20 s",
@@ -145,7 +145,7 @@ def narrow_way_back(**changes: object) -> Scenario:
 def test_acks_that_fill_their_way_back_are_what_limits() -> None:
     result = simulate(narrow_way_back())
     (one,) = limits(result)
-    # Each ACK of 52 bytes tells of two segments.
+    # Each ACK of 52 bytes acknowledges two segments.
     by_hand_bps = 1e6 / (8 * 52) * 2 * 8 * 1448
     assert result.throughputs_bps[0] == pytest.approx(by_hand_bps, rel=0.03)
     assert (one.limited_by, one.return_link, one.busy_link) == ("return link", "switch2->switch1", "switch2->switch1")
@@ -155,12 +155,12 @@ def test_acks_that_fill_their_way_back_are_what_limits() -> None:
 
 
 def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
-    # A handshake would take a round trip of the time over which throughput is averaged.
+    # A handshake would take an RTT of the time over which throughput is averaged.
     changes = {"tcp.ack": "immediate", "network.return_rate": "2 Mbit/s", "tcp.initial_rtt": "40 ms"}
     result = simulate(narrow_way_back(**changes))
     (one,) = limits(result)
     window = paths(result.scenario.resolve())[0]
-    # The round trip by hand: nothing else has a queue.
+    # The RTT by hand: there are no other queues.
     queue = at_port(result, "switch2->switch1", "mean_queue_packets")
     round_trip_s = 0.04 + queue * 8 * 52 / 2e6
     by_hand = result.throughputs_bps[0] / 8 * round_trip_s / (window.window_bytes / window.packet_bytes * 1448)
@@ -223,7 +223,7 @@ def test_a_pipe_beyond_all_windows_needs_flows() -> None:
         "tcp.profile": "linux-6",
     }  # fmt: skip
     (line,) = window_warnings(geo(**changes))
-    # 100 Gbit/s for .6 s are 7.5 GB; a window of 1 GiB with headers is 1.1 GB on the wire.
+    # 100 Gbit/s for .6 s are 7.5 GB; a window of 1 GiB is 1.1 GB on the wire with headers.
     assert line.endswith(
         "whatever its buffer; no window is larger than 1 GiB (RFC 7323); needs 7 flows with such windows"
     )

@@ -1,4 +1,4 @@
-"""Links of README.md and docs/: to files that a clone has, or beside words that say what makes them."""
+"""Links in README.md and docs/: to files in a clone, or next to the command that creates the target."""
 
 import re
 import subprocess
@@ -13,12 +13,12 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)|(?:href|src)=\"([^\"]+)\"")
 CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-# What `make docs` writes, from `docs/`.
+# Files that `make docs` creates, relative to `docs/`.
 MADE = ("_static/lab.html", "reference/generated/")
 
 
 def kept() -> set[Path]:
-    """Files of a clone."""
+    """Returns the files of a clone."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip("not a clone")
@@ -49,7 +49,7 @@ def test_every_example_is_in_the_lists() -> None:
 
 
 def test_names_in_the_pages_are_found_as_written() -> None:
-    # `make docs` writes pages of its own, which name modules.
+    # `make docs` creates further pages, which are named after modules.
     written = "\n".join(page.read_text() for page in PAGES if "generated" not in page.parts)
     named = set(re.findall(r"(?<!from longpipe\.)\bpictures\.((?!md\b|py\b)\w+)", written))
     assert {"window_steps", "rtt_points"} <= named

@@ -59,12 +59,12 @@ def test_the_table_of_controls_is_that_of_its_series() -> None:
 
 
 def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
-    # 10 Mbit/s, 100 ms, 100 packets, with another arrangement of the guest: Mbit/s, median SRTT [ms].
+    # 10 Mbit/s, 100 ms, 100 packets, with another configuration of the guest: Mbit/s, median SRTT [ms].
     before = {"reno": (9.564, 172.8), "cubic": (9.564, 189.5), "bbr": (9.26, 107.0), "htcp": (9.563, 140.5)}
     before |= {"illinois": (9.552, 201.4), "veno": (9.564, 186.7), "bic": (9.563, 201.8), "vegas": (9.563, 105.4)}
     rows = table("controls.csv").set_index("control")
     for control, (goodput, srtt) in before.items():
-        # BBR's goodput is that of the phase in which it draws its first cycle.
+        # BBR's goodput depends on its random initial phase.
         assert rows.loc[control, "goodput_mbps"] == pytest.approx(goodput, rel=0.015 if control == "bbr" else 0.003)
         assert rows.loc[control, "median_srtt_ms"] == pytest.approx(srtt, rel=0.01)
 
@@ -78,7 +78,7 @@ def test_a_transfer_sends_again_exactly_what_was_lost(control: str) -> None:
         lost = [int(packet) for packet in str(rows["lost"].fillna("")[number]).split()]
         segments = of["segment"].reset_index(drop=True)
         again = segments[segments.duplicated()]
-        # A probe of the tail may come although nothing was lost that it repairs.
+        # A tail loss probe may be sent although it repairs no loss.
         assert set(segments[lost]) <= set(again), number
         assert len(again) == rows["retransmissions"][number]
         assert set(segments) == set(range(200))
@@ -90,7 +90,7 @@ def test_the_table_of_losses_lost_what_it_says() -> None:
     assert (rows["drops"] == 0).all()
 
 
-# Paths over which Reno is still in recovery when the window that is measured begins.
+# Paths over which Reno is still in recovery when the measured interval starts.
 LONG_RECOVERIES = {13, 27}
 
 
@@ -103,10 +103,11 @@ def test_the_table_of_paths_has_what_is_drawn() -> None:
         assert list(rows["seed"]) == [number, *range(number, number + PHASES * PATHS, PATHS), number]
         for name in ("rate", "round_trip", "buffer", "duration"):
             assert set(rows[name]) == {getattr(case, name)}
-        # No more than the wire carries, but where the end of a long recovery acknowledges what came before the window measured.
+        # At most the capacity, except that the end of a long recovery acknowledges data sent before the measured
+        # interval.
         above = rows["goodput_mbps"] > RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.02
         assert list(rows["control"][above]) == (["reno"] if number in LONG_RECOVERIES else [])
-        # No other losses than those drawn.
+        # There are no other losses than the drawn ones.
         assert set(rows["loss"]) == {loss}
         assert (rows["link_losses"] <= len(case.lose)).all()
 
@@ -183,7 +184,7 @@ def test_cubic_does_as_the_table_has_it() -> None:
     assert found.goodput(20, 30) == pytest.approx(
         (series["bytes_acked"][30.0] - series["bytes_acked"][20.0]) * 0.8, rel=2e-3
     )
-    # Until the first loss to the segment; after it within 2 %, but for the tenths of a second in which it recovers.
+    # Equal to a segment until the first loss; then within 2 %, except for tenths of a second in recovery.
     calm = series.index < series.index[series["retransmits"] > 0][0]
     assert ours["cwnd"][calm].equals(series["cwnd"][calm])
     near = (ours["cwnd"] / series["cwnd"] - 1).abs() <= 0.02
@@ -200,7 +201,7 @@ def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_
     found = run(one("cubic", size=f"{200 * MSS} B", lose=lose, buffer=1000, duration="100 s", capture=True))
     assert found.sent is not None
     assert list(found.sent["byte"] // MSS) == list(wanted["segment"])
-    # Timers fall on ticks of 10 ms.
+    # Timers expire on ticks of 10 ms.
     assert (found.sent["time_s"] - wanted["time_s"]).abs().max() < 0.011
     assert found.link_losses == len(lose)
 
@@ -224,7 +225,7 @@ def test_two_flows_share_a_path_and_a_discipline_marks() -> None:
     late = found.of(1)
     assert late["bytes_acked"][1.9] == 1
     assert (late["bytes_acked"][6.0], found.of(0)["bytes_acked"][6.0]) > (1_000_000, 3_000_000)
-    # ECN is asked for by the connections because the discipline marks.
+    # The connections use ECN because the discipline marks.
     assert found.marks > 0
 
 

@@ -1,10 +1,10 @@
-"""Room behind a token bucket: how many packets of a burst get through, by Linux's code, by Linux itself and by longpipe.
+"""Limits behind a token bucket: packets of a burst that pass, by Linux's code, by Linux itself and by longpipe.
 
 `tbf_dequeue` releases the first packet at once. `pfifo_enqueue`, `codel_qdisc_enqueue`, `pie_qdisc_enqueue`,
-`fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` wait, the one that the bucket peeked at
-included; RED's child counts bytes with Ethernet's headers. So `limit + 1` packets of a burst get through. `fq` has
-taken the packet peeked at off its flow's queue, so that `flow_limit + 2` do. `fq_codel_drop` removes half of the
-longest queue at a time: of a burst of 10 packets it drops 3 twice.
+`fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` wait, including the one that the bucket has
+peeked at; RED's child counts bytes with Ethernet headers. So `limit + 1` packets of a burst pass. `fq` has removed the
+peeked packet from its flow's queue, so that `flow_limit + 2` pass. `fq_codel_drop` removes half of the longest queue at
+a time: of a burst of 10 packets it drops 3 twice.
 """
 
 import pytest

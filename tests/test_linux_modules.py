@@ -1,4 +1,4 @@
-"""The sixteen congestion control modules of Linux 6.1 in longpipe, beside longpipe's own controllers and beside Linux."""
+"""The sixteen congestion control modules of Linux 6.1 in longpipe, compared with longpipe's controllers and with Linux."""
 
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,18 @@ TABLES = Path(__file__).parent / "data" / "linux"
 CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 MODULES = pd.read_csv(TABLES / "modules.csv")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'").set_index("list")["lost"]
-# Controllers of longpipe that follow the code of a module of the same name.
+# Controllers of longpipe that follow the code of a module with the same name.
 NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
-# Modules that Linux's table has; Reno is no module.
+# Modules in Linux's table; Reno is not a module.
 IN_TABLE = [name for name in NAMES if name in CONTROLS.index]
-# What is not as near to Linux's as 15 % of the packets lost, here as with longpipe's own: docs/linux.md says why.
+# Controllers whose losses differ from Linux's by more than 15 %, as do longpipe's own: see docs/linux.md.
 LOST_BEYOND = {"hybla": -0.266}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
 
 
 def case(**fields: Any) -> Scenario:  # noqa: ANN401 - fields of every type
-    """A greedy flow of a minute over 10 Mbit/s, 100 ms and 100 packets, as in Linux's table, unless the fields say else."""
+    """Returns a greedy flow of a minute over 10 Mbit/s, 100 ms and 100 packets, as in Linux's table, with changes."""
     return scenario(LinuxCase(flows=(LinuxFlow(control="cubic"),), **fields))
 
 
@@ -54,7 +54,7 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     assert usage(str(module(name))).missing == {}
     result = simulate(with_module(case(duration="20 s"), name))
     assert result.replaced == ()
-    # tcp_cdg backs off at random as soon as round trips grow.
+    # tcp_cdg backs off at random as soon as RTTs increase.
     assert result.efficiency > (0.7 if name == "cdg" else 0.85)
     assert result.flows["timeouts"].sum() == 0
 
@@ -66,7 +66,7 @@ def lists(name: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("losses", ["queue", "single", "early", "bursts"])
 def test_a_module_and_the_controller_of_its_name_agree_bit_by_bit(name: str, losses: str) -> None:
-    """Two codes for one algorithm in one simulator: windows, sequence numbers and round trips at all instants."""
+    """Two implementations of one algorithm in one simulator: windows, sequence numbers and RTTs are equal at all times."""
     lose = {} if losses == "queue" else {"lose": lists(losses), "rate": "100 Mbit/s", "buffer": 100_000}
     path = case(duration="20 s", **lose)
     assert simulate(with_module(path, name)).state_hash == simulate(with_native(path, name)).state_hash
@@ -77,10 +77,10 @@ def windows(result: Result, times: np.ndarray) -> np.ndarray:
 
 
 def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
-    """longpipe's BBR computes in real numbers, Linux in 2⁻²⁴ segments per µs, rounded down.
+    """longpipe's BBR computes in real numbers, Linux's in 2⁻²⁴ segments per µs, rounded down.
 
-    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4 may
-    give a pair less; and a step may come up to a round trip earlier or later.
+    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4
+    may give a pair less; and a step may come up to an RTT earlier or later.
     """
     path = case(duration="20 s")
     own, module = simulate(with_native(path, "bbr")), simulate(with_module(path, "bbr"))
@@ -111,7 +111,7 @@ def test_bbr_as_a_module_does_what_linux_s_does_whatever_its_phase() -> None:
 
 
 def test_parameters_of_linux_s_modules_do_what_they_are_for() -> None:
-    """tcp_cubic's beta is what a loss leaves in 1024ths, hystart turns off what ends slow start early."""
+    """tcp_cubic's beta is the factor of a reduction in 1024ths, and hystart=0 disables the early end of slow start."""
     path = case(duration="10 s", buffer=400)
     slow, fast = (simulate(with_module(path, "cubic", hystart=on)) for on in (1, 0))
     peaks = [result.traces["cwnd"].query("time_s < 2")["cwnd_bytes"].max() for result in (slow, fast)]
@@ -132,7 +132,7 @@ def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(nam
 
 
 def test_cdg_backs_off_as_often_as_in_linux() -> None:
-    """By the means of eight draws each."""
+    """Means of eight draws each."""
     results = [simulate(with_module(case(), "cdg"), seed) for seed in range(8)]
     linux = rows("cdg")["goodput_mbps"]
     ours = [goodput_mbps(result, 20, 60) for result in results]

@@ -1,4 +1,4 @@
-"""Random paths for every control: their collection, and longpipe beside data/linux/control-paths.csv without the kernel."""
+"""Random paths for every controller: their generation, and longpipe compared with data/linux/control-paths.csv."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from longpipe.validate.linux_paths_judged import TIMES, judged
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
 TABLE = read(FILE)
-# The paths that are judged here; `longpipe validate linux-paths` judges all.
+# Number of paths compared here; `longpipe validate linux-paths` compares all.
 JUDGED = 3
-# On how many of these paths, at least, goodput and round trip, losses and marks, and retransmissions agree with Linux.
+# Minimum number of these paths for which goodput and RTT, losses and marks, and retransmissions agree with Linux.
 AGREE = {
     "reno": (3, 3, 3),
     "cubic": (3, 3, 3),
@@ -45,7 +45,7 @@ def fake(case: LinuxCase) -> LinuxRun:
 def test_all_controls_get_their_first_path_before_any_gets_its_second() -> None:
     starts = missing(read(Path("none.csv")), CONTROLS, 2)
     assert [{number for _, number, _ in start} for start in starts] == [{0}, {0}, {1}, {1}]
-    # DCTCP's receiver is another one, and BBR has six draws.
+    # DCTCP needs another receiver, and BBR has six draws.
     assert [len(start) for start in starts] == [len(CONTROLS) - 2 + DRAWS["bbr"], 1] * 2
 
 
@@ -66,7 +66,7 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
     monkeypatch.setattr(linux_paths, "run_each", interrupted)
     with pytest.raises(KeyboardInterrupt):
         collect(file, ("reno", "cubic", "bbr"), 2, print)
-    # As a kill while a row is written leaves it.
+    # An incomplete row, as left by a kill.
     with file.open("a") as opened:
         opened.write("bbr,0,0,1")
     monkeypatch.setattr(linux_paths, "run_each", whole)

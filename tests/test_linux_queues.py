@@ -1,4 +1,4 @@
-"""Queues that act beside Linux's: data/linux/queues.csv, which the kernel need not be there for."""
+"""Queues with active management compared with Linux's: data/linux/queues.csv, without the kernel."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Random paths that several flows share, over queues that act, beside Linux: data/linux/shared-paths.csv."""
+"""Random paths shared by several flows, with active queue management, compared with data/linux/shared-paths.csv."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ from longpipe.validate.linux_compare import scenario
 from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv")
-# What is not within 3 % of the goodput, .03 of Jain's index, 10 % or 1 ms of the median wait: docs/queues.md says why.
+# Differences beyond 3 % of the goodput, .03 of Jain's index, or 10 % or 1 ms of the median delay: see docs/queues.md.
 BEYOND = {
     11: {"median_wait_ms"},
     15: {"median_wait_ms"},
-    # By chance, with -3.5 %: between -5.0 and -1.2 % over paths that are up to .2 ms longer.
+    # Random, with -3.5 %: from -5.0 to -1.2 % over paths that are up to .2 ms longer.
     17: {"goodput_mbps"},
 }
 # Which flow loses which packet is random, and dominates the results of a few flows.

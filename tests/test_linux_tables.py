@@ -1,4 +1,4 @@
-"""Longpipe's profile of Linux beside what Linux did: the tables in data/linux, which the kernel need not be there for."""
+"""Longpipe's profile of Linux compared with the results of Linux in data/linux, without the kernel."""
 
 from pathlib import Path
 from typing import Any
@@ -19,23 +19,23 @@ CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
-# What is not as near to Linux's as 15 % of the packets lost, 5 % of the first goodput: by how much, as docs/linux.md says.
+# Differences beyond 15 % of the lost packets or 5 % of the initial goodput, with their size: see docs/linux.md.
 LOST_BEYOND = {"hybla": -0.266}
-# Linux that sends as soon as it is connected has 5.407 Mbit/s: longpipe has 1.6 % less.
+# Linux that sends immediately after connecting has 5.407 Mbit/s; longpipe has 1.6 % less.
 FIRST_BEYOND = {"westwood": -0.099}
-# Why is not traced.
+# The cause is not known.
 DISTANCES_BEYOND = {("every-1000", "reno"): -0.00704}
-# Paths without losses on the link: the largest difference of a round trip, and of their mean: 36 of CUBIC and Reno together.
+# Paths without random losses: maximum relative difference of an RTT, and of their mean: 36 paths of CUBIC and Reno.
 LOSSLESS_LONGER, LOSSLESS_MEAN = 0.02, 0.003
-# Of 40 random paths by three controls what is not within 3 % of Linux's goodput and 5 % of its round trip; why: docs/linux.md.
+# Of 40 random paths with three controllers, those beyond 3 % of Linux's goodput or 5 % of its RTT: see docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {},
     "bbr": {5: {"goodput"}, 13: {"round trip"}, 19: {"goodput"}, 33: {"goodput"}},
     "reno": {},
 }
-# Linux connects a second before it sends, and looks for the round trip as much sooner.
+# Linux connects one second before it sends, and looks up the RTT that much earlier.
 CONNECTS_S = 1.0
-# Linux's receiver's window until it grows, and the list in which what it does depends on that.
+# Initial window of Linux's receiver, and the cases that depend on it.
 FIRST_WINDOW = "65160 B"
 ELSEWHERE = {8}
 
@@ -84,7 +84,7 @@ def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: 
 
 
 def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
-    """CUBIC fills it, to a round trip of 1.09 s; BBR leaves it all but empty, at 43 ms (Linux's commit 0f8782ea1497)."""
+    """CUBIC fills it, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
     for control, published in (("cubic", 1090), ("bbr", 43)):
         result = run(control, round_trip="40 ms", buffer=1000)
         assert median_srtt_ms(result, 20, 60) == pytest.approx(published, rel=0.11 if control == "bbr" else 0.02)
@@ -106,7 +106,7 @@ def test_windows_over_time_are_linux_s_where_losses_are(losses: str, control: Li
     [("every-1000", "cubic"), ("every-1000", "reno"), ("every-10000", "cubic"), ("every-10000", "reno")],
 )
 def test_losses_at_a_distance_leave_linux_s_goodput(losses: str, control: LinuxControl) -> None:
-    """Each loss moves the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""
+    """Each loss shifts the next one; a long queue delays the ACKs of a recovery, for which the timer waits."""
     (linux,) = LOSSES.query("list == @losses and control == @control").itertuples()
     result = run(control, lose=lost(linux.lost), rate="100 Mbit/s", buffer=100_000, duration="40 s")
     more = goodput_mbps(result, 40 / 3, 40) / float(str(linux.goodput_mbps)) - 1
@@ -130,7 +130,7 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
 
 @pytest.mark.parametrize("control", ["cubic", "bbr", "reno"])
 def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(control: LinuxControl) -> None:
-    """By the mean of Linux's draws, one but for BBR, and of as many of longpipe's."""
+    """Compares the means of Linux's draws (one, except for BBR) and of as many draws of longpipe."""
     paths = pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path")
     beyond: dict[int, set[str]] = {}
     lossless: list[float] = []

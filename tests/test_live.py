@@ -1,4 +1,4 @@
-"""Real programs through the path. What depends on how busy the machine is, is not asked: decisions, ends and cleanup are."""
+"""Real programs over a path. Tests check decisions, ends and cleanup, not properties that depend on the machine's load."""
 
 import json
 import re
@@ -236,7 +236,7 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
     content = capture.read_bytes()
     assert content.count(b"lost at switch1->switch2, overflow") == lost
     assert content.count(b" on the path") == found["entered"]
-    # The lengths of all blocks lead to the end of the file.
+    # The block lengths lead to the end of the file.
     place, packets = 0, 0
     while place < len(content):
         kind, length = struct.unpack_from("<II", content, place)
@@ -263,7 +263,7 @@ def test_measures_say_what_they_found_and_what_is_asked() -> None:
 @pytest.mark.usefixtures("namespaces")
 def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
     found = compare(available()[0], duration="2 s", rate="10 Mbit/s", buffer="40 packets")
-    # A busy machine may hold it back, but not by more than this; nothing makes it faster than the line.
+    # A busy machine may delay it, but at most this much; nothing makes it faster than the link.
     assert 0.5 < found.goodput_bps.kernel / found.goodput_bps.longpipe < 1.1
     assert found.certificate.delivered > 1000
     with pytest.raises(ScenarioError, match="--control: 'cubicc'"):

@@ -1,4 +1,4 @@
-"""Processors that stay awake while packets are carried: what is asked of the kernel, until when, and what is said."""
+"""Processors are kept awake while packets are carried: the request to the kernel, its end, and the output."""
 
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def _heeded() -> bool:
 
 
 def _held() -> set[Path]:
-    """The files that this process has open."""
+    """Returns the files that this process has open."""
     return {one.resolve() for one in Path("/proc/self/fd").iterdir()}
 
 

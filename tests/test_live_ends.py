@@ -1,4 +1,4 @@
-"""How live runs end: by a signal, or before they begin. Nothing is left of any."""
+"""Ends of live runs: by a signal, or before they start. Nothing remains."""
 
 import json
 import re
@@ -18,14 +18,14 @@ from longpipe.live.left import held, namespaces_below
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("device", ["any", "packet"])
 def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
-    # What the command leaves to itself ends as well.
+    # Background processes of the command end as well.
     command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"
     started = [sys.executable, "-m", "longpipe", "live", idle, "--quiet", "--device", device, "--", "sh", "-c", command]
     with subprocess.Popen(started, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         spaces = namespaces_below(process.pid)
-        # Of each end at least one of the network and one of processes.
+        # At each end at least one network and one process namespace.
         assert len(spaces) >= 4
         process.send_signal(number)
         status = process.wait(60)
@@ -37,7 +37,7 @@ def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signal
 
 
 def test_without_permission_three_ways_out_are_named(idle: str) -> None:
-    # Within a user namespace that may have no further ones.
+    # In a user namespace that cannot create further ones.
     if (reason := refused()) is not None:
         pytest.skip(reason)
     code = (

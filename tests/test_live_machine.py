@@ -1,4 +1,4 @@
-"""What the machine does by itself is told apart from what longpipe does: its host's time, and a thread that carries nothing."""
+"""Delays caused by the machine are distinguished from longpipe's: stolen time, and a thread without packets."""
 
 import os
 import re
@@ -18,7 +18,7 @@ def test_the_hosts_time_is_that_of_proc_stat(tmp_path: Path) -> None:
     assert stolen_s(file) == 3.0
     assert taken_since(1.5, file) == 1.5
     assert taken_since(None, file) is None
-    # As kernels before 2.6.11 have it.
+    # Format of kernels before 2.6.11.
     file.write_text("cpu  1 2 3 4 5 6 7\n")
     assert stolen_s(file) is None
     assert stolen_s(tmp_path / "nowhere") is None

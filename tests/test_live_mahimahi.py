@@ -12,7 +12,7 @@ MAHIMAHI = "mm-delay 20 mm-link {up} {down} --uplink-queue=droptail --uplink-que
 
 
 def schedules(tmp_path: Path) -> str:
-    """A command line over two schedules: 12 Mbit/s up, and twice that down."""
+    """Returns a command line with two schedules: 12 Mbit/s up, and twice that down."""
     up, down = tmp_path / "up", tmp_path / "down"
     up.write_text("1\n2\n")
     down.write_text("1\n1\n2\n2\n")
@@ -48,7 +48,7 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
     assert (codel["least_backlog_bytes"], pie["update_ps"]) == (1504, 30 * 10**9)
     alone = chain([*words[:-4], "--uplink-queue=fq-codel"]).scenario().resolve()["links"]
     assert (alone[6]["policy"]["kind"], alone[6]["buffer"]) == ("fq-codel", None)
-    # Without an own queue the downlink is infinite, whatever the uplink has.
+    # Without its own queue the downlink's is unlimited, whatever the uplink has.
     assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
 
 

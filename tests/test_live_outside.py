@@ -1,4 +1,4 @@
-"""A path that leads to the outside by pasta: to this machine, at the address of its gateway."""
+"""A path to the outside through pasta: to this machine, at the address of its gateway."""
 
 import os
 import shutil
@@ -28,14 +28,14 @@ print(open("/etc/resolv.conf").read())
 
 
 def gateway() -> str | None:
-    """The address that the default route leads to."""
+    """Returns the address of the default gateway."""
     rows = [line.split() for line in Path("/proc/net/route").read_text().splitlines()[1:]]
     found = [row[2] for row in rows if row[1] == "00000000"]
     return socket.inet_ntoa(struct.pack("<I", int(found[0], 16))) if found else None
 
 
 def runs(process: int) -> bool:
-    """Whether it runs; one that has ended may be there until it is waited for."""
+    """Returns whether a process is running; a zombie does not count."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def runs(process: int) -> bool:
 
 @pytest.fixture
 def outside(namespaces: None) -> Iterator[tuple[str, int]]:
-    """Where this machine answers to those who come by pasta."""
+    """Starts a server on this machine for connections through pasta. Returns its address."""
     if shutil.which("pasta") is None:
         pytest.skip("pasta is not installed")
     if not os.access("/dev/net/tun", os.W_OK) or (address := gateway()) is None:
@@ -72,7 +72,7 @@ def test_programs_reach_the_outside_through_the_path(idle: str, tmp_path: Path, 
     assert done.returncode == 0, done.stderr
     said, took, *names = done.stdout.split()
     assert said == "here:x"
-    # A round trip to connect, and one to be answered.
+    # One RTT to connect, and one for the answer.
     assert float(took) >= 0.040
     assert names == ["nameserver", "10.255.255.253"]
 

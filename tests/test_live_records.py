@@ -1,4 +1,4 @@
-"""Records of live runs that are damaged, or that pause for longer than a run can: each is one line."""
+"""Records of live runs that are damaged, or that pause for too long: each error is one line."""
 
 import json
 import random
@@ -34,7 +34,7 @@ def record(file: Path, entries: bytes, *, alone: bool = True) -> Path:
 
 
 def with_head(file: Path, change: dict[str, Any]) -> Path:
-    """A record whose head has these fields changed, or is without those that are None."""
+    """Returns a record with these header fields changed, or removed if None."""
     content = file.read_bytes()
     start = content.index(b"\n") + 1
     (length,) = struct.unpack_from("<Q", content, start)
@@ -55,7 +55,7 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        # 58 days and 19 hours, which took hours to simulate.
+        # 58 days and 19 hours, which would take hours to simulate.
         (
             arrival(5_081_277_178_699_218_000),
             "entry 0: 5081277 s after the one before; a record pauses for a day at most",
@@ -76,7 +76,7 @@ def test_entries_that_no_run_writes_are_named(tmp_path: Path, entries: bytes, pr
 
 
 def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
-    # A greedy flow sends beside for a simulated day.
+    # A greedy flow is active for a simulated day.
     scenario = Scenario.from_toml(IDLE).with_(traffic="greedy")
     file = tmp_path / "a.live"
     begin(file, plan(scenario, ("source1", "sink1")), seed=1, alone=False)
@@ -140,7 +140,7 @@ def test_a_record_with_flipped_bits_is_replayed_or_named(tmp_path: Path) -> None
     problems = []
     for _ in range(300):
         content = bytearray(whole)
-        # Heads are long: entries are hit as often.
+        # Headers are long, so that entries are damaged as often.
         least = drawn.choice([0, len(content) - 64])
         content[drawn.randrange(least, len(content))] ^= 1 << drawn.randrange(8)
         file.write_bytes(content)

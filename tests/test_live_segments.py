@@ -1,4 +1,4 @@
-"""What the kernel leaves to be done, segments and checksums, is done as it asks: the kernel at the other end takes all of it."""
+"""Segmentation and checksum offload: the kernel at the other end accepts all packets."""
 
 import hashlib
 import platform
@@ -94,7 +94,7 @@ def test_tcp_comes_whole_and_with_right_checksums(idle: str, tmp_path: Path, ver
     )  # fmt: skip
     data = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(50000))
     assert found["stdout"].split() == [hashlib.sha256(data).hexdigest(), "0"]
-    # 1.6 MB in packets that fit, none of them twice by far.
+    # 1.6 MB in packets of allowed length, few of them twice.
     assert 1_600_000 / 1448 < found["entered"] < 4 * 1_600_000 / 1448
     assert (found["unfit"], found["overrun"], found["refused"]) == (0, 0, 0)
 
@@ -125,7 +125,8 @@ def test_datagrams_that_leave_together_come_as_a_program_wants_them(
         "--at", "a", f"{python(tmp_path, 'numbered', NUMBERED)} {version}",
         "--at", "b", f"{python(tmp_path, 'count', COUNT)} {version} {takes_many:d}",
     )  # fmt: skip
-    # All in order and whole; more at once for whom can take them, if this kernel takes them so (Linux since 6.2).
+    # All arrive in order and complete; several at once for programs that accept that, if the kernel supports it (since
+    # 6.2).
     whole, together = found["stdout"].split()
     assert whole == "True"
     assert together == str(takes_many) or not _TOGETHER

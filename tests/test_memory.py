@@ -1,4 +1,4 @@
-"""What runs may take of a machine's memory, and what becomes of one that would take more."""
+"""Memory limits of runs, and runs that exceed them."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ from longpipe.study import Study, StudyError
 from test_cli import run
 
 SMALL = Scenario(name="small", duration="20 ms")
-# A window of 64 MiB in cells, each in a queue that has no limit.
+# A window of 64 MiB in cells, each in an unlimited queue.
 LARGE = SMALL.with_(
     name="large",
     duration="1 s",

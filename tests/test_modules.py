@@ -1,4 +1,4 @@
-"""Congestion controllers from files: modules of Linux in data/modules, which are longpipe's own text."""
+"""Congestion controllers from files: the modules in data/modules, which longpipe's authors wrote."""
 
 import os
 import pickle
@@ -28,7 +28,7 @@ LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 MODULES = Path(__file__).parent / "data" / "modules"
 AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
 
-# 10 Mbit/s, 100 ms, 100 packets: a loss after 1.2 s.
+# 10 Mbit/s, 100 ms, 100 packets: the first loss is after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
 framing = "ip"
@@ -48,7 +48,7 @@ def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, 
 
 
 def cuts(result: Result, flow: str = "flow1") -> list[float]:
-    """What each fast retransmit leaves of the window, by the threshold that it sets."""
+    """Returns the factor by which each fast retransmit reduces the window, from the threshold that it sets."""
     trace = result.traces["cwnd"].query("flow == @flow")
     threshold, window = trace["ssthresh_bytes"].to_numpy(), trace["cwnd_bytes"].to_numpy()
     falls = np.flatnonzero(threshold[1:] < window[:-1] * 0.95) + 1
@@ -65,7 +65,7 @@ def of_core(scenario: Scenario) -> dict[str, Any]:
 
 
 def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() -> None:
-    """tcp_aimd.c by default: tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` has in Rust."""
+    """Defaults of tcp_aimd.c: tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` implements in Rust."""
     for path in (PATH, PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})):
         native = simulate(path.with_(**{"tcp.congestion": "linux-reno"}))
         assert simulate(with_module(AIMD, path)).state_hash == native.state_hash
@@ -74,7 +74,7 @@ def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() 
 @pytest.mark.parametrize("beta", [512, 717, 900])
 def test_a_parameter_sets_what_a_loss_leaves(beta: int) -> None:
     found = cuts(simulate(with_module(AIMD, beta=beta)))
-    # Whole segments of a window of some 180.
+    # Whole segments, of a window of about 180.
     assert found
     assert found == pytest.approx([beta / 1024] * len(found), abs=0.01)
 
@@ -123,7 +123,7 @@ def test_cong_control_of_linux_6_10_gets_four_arguments_and_sets_the_rate() -> N
     assert build([AIMD]).linux == "6.1"
     with pytest.raises(ScenarioError, match=r"tcp_rate\.c:\d+: does not compile: .*incompatible pointer"):
         build([RATE], "6.1")
-    # A gain of 1 leaves the queue empty, at all of the line; 5/4 fills it.
+    # A gain of 1 keeps the queue empty at the full rate; 5/4 fills it.
     gentle, eager = (simulate(with_module(RATE, gain=gain).with_(**{"traces.rtt": True})) for gain in (256, 320))
     queue = [np.median(result.traces["rtt"].query("time_s > 3")["srtt_s"]) - 0.0918 for result in (gentle, eager)]
     assert queue[0] < 0.004 < 0.05 < queue[1]
@@ -149,7 +149,7 @@ def test_a_module_is_known_by_its_source_parameters_and_clock_not_by_its_place(t
     copied.write_text(copied.read_text().replace("beta __read_mostly = 512", "beta __read_mostly = 513"))
     changed = with_module(copied)
     assert changed.digest() != first.digest()
-    # A scenario that is written down says which source it is of.
+    # A written scenario refers to its source by digest.
     with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the file as it was, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(AIMD), str(copied)))
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
@@ -273,7 +273,7 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
     assert refusal(other).startswith(f"{other}: no congestion controller; needs an object that")
     other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))
     assert refusal(other) == (f"{other}: interface version 9; needs 1: build it again by `longpipe cc build`")
-    # One that says of itself what it is not.
+    # An object with a wrong description of itself.
     other.write_bytes(build([AIMD]).content[:8000])
     assert "needs" in refusal(other)
     source.write_text(AIMD.read_text().replace("tcp_slow_start(tp, acked)", "tcp_sprint(tp, acked)"))
@@ -303,7 +303,7 @@ C_EXAMPLE, RUST_EXAMPLE = MODULES / "control.c", MODULES / "control.rs"
 
 
 def compiled(file: Path, target: Path) -> Path:
-    """Builds an example as docs/modules.md says."""
+    """Builds an example as docs/modules.md describes."""
     command: list[object] = ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I", INCLUDE, file, "-o", target]
     if file == RUST_EXAMPLE:
         if shutil.which("rustc") is None:
@@ -317,7 +317,7 @@ def test_a_controller_in_c_and_the_same_one_in_rust_give_the_same_bits(tmp_path:
     objects_ = [compiled(file, tmp_path / f"{file.suffix[1:]}.so") for file in (C_EXAMPLE, RUST_EXAMPLE)]
     in_c, in_rust = (simulate(with_module(one, beta=0.8, gain=2)) for one in objects_)
     assert in_c.state_hash == in_rust.state_hash
-    # By the bytes that are acknowledged, not in whole segments: 80 % of any window.
+    # Counts acknowledged bytes, not whole segments: 80 % of any window.
     assert cuts(in_c)[0] == pytest.approx(0.8)
     assert {one: facts(one.read_bytes()).parameters for one in objects_} == {
         one: {"beta": "real", "gain": "integer"} for one in objects_

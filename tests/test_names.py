@@ -21,7 +21,7 @@ RESOLVED = {"staggered": "fixed", "voice": "on-off"}
 
 
 def names(annotation: object) -> set[str]:
-    """Values of a Literal, or kinds of a union of models."""
+    """Returns the values of a Literal, or the kinds of a union of models."""
     arguments = get_args(annotation)
     if all(isinstance(argument, str) for argument in arguments):
         return set(arguments)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not available(), reason="ns-2 is not installed (
 
 FLAVORS = get_args(Flavor)
 
-# One to six losses in a window, at its start, middle and end; next to each other and apart; losses of what is resent.
+# One to six losses in a window: at its start, middle and end, adjacent and apart, and losses of retransmissions.
 DROPS: list[tuple[int, ...]] = [
     (), (0,), (1,), (7,), (14,), (30,), (60,), (1, 2), (5, 6), (14, 28), (14, 30), (20, 21), (29, 30), (14, 26, 28),
     (20, 21, 22), (15, 22, 29), (14, 20, 26, 28), (20, 21, 22, 23), (15, 19, 23, 27), (31, 34, 37, 40, 43),
@@ -42,8 +42,8 @@ def test_ns2_sends_the_same_segments_in_the_same_order(tcp: str, drop: tuple[int
     assert comparison.largest_lag_s <= (2e-4 if tcp == "sack" else 2e-6), f"{comparison.timeouts} timeouts"
 
 
-# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops, the last two of which Tahoe takes for
-# losses again and again without its guard; test_ns2_suite.py has its own traces of these.
+# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops. Without its guard Tahoe repeatedly
+# takes the last two for further losses; test_ns2_suite.py has ns-2's own traces of these.
 SUITE: dict[str, Any] = {"rate": "800 kbit/s", "round_trip": "200 ms", "window": 28, "queue": 8, "mss": "960 B"}
 SUITE_DROPS = [(14,), (14, 28), (14, 26, 28), (14, 24, 26, 28), (11, 12, 13, 14, 16), (11, 12, 13, 14, 16, 17, 18, 19)]
 
@@ -75,7 +75,8 @@ def test_tahoe_is_guarded_by_default_as_in_ns2_and_needs_it_not_to_fall_behind()
 @pytest.mark.parametrize("tcp", FLAVORS)
 @pytest.mark.parametrize("seed", range(12))
 def test_ns2_agrees_on_drops_chosen_at_random(tcp: str, seed: int) -> None:
-    # A guard, for without one ns-2 lets the window fall below two segments; a fine clock, against races of timers.
+    # With a guard, because ns-2 otherwise lets the window fall below two segments; with a fine clock, against races of
+    # timers.
     random = Random(seed)
     first, span = random.randrange(120), random.choice([8, 20, 60, 150])
     drop = tuple(random.randrange(first, first + span) for _ in range(random.randint(1, 6)))
@@ -109,7 +110,7 @@ def test_ns2_overflows_at_the_same_packets(tcp: str, queue: int) -> None:
     assert drops(tcp=tcp, queue=queue, hoe=False, pipe="outstanding", tick="1 ms").same_order
 
 
-# Where ns-2 follows a rule of its own, a case, and what makes both do the same.
+# Rules in which ns-2 differs: a case, and the option with which both agree.
 RULES: list[tuple[Rule, dict[str, Any], dict[str, Any]]] = [
     (Rule.SMALL_WINDOW, {"tcp": "reno", "drop": (30, 45, 61)}, {"guard": True}),
     (
@@ -244,7 +245,7 @@ def test_the_command_refuses_bad_input() -> None:
     assert "did you mean 'reno'?" in shown.stderr
 
 
-# ns-2's lacks limited transmit, which a window of three segments needs.
+# ns-2's version lacks limited transmit, which a window of three segments needs.
 @pytest.mark.parametrize("drop", [drop for drop in DROPS if min(drop, default=1) != 1], ids=str)
 def test_fack_sends_the_first_lost_segment_again_when_ns2s_fack_does(drop: tuple[int, ...]) -> None:
     case = DropCase(tcp="sack", drop=drop)

@@ -1,6 +1,6 @@
-"""A bottleneck whose delay moves, against ns-2 with `$link set delay_` at the same instants: the same segments in order.
+"""A bottleneck with varying delay, compared with ns-2's `$link set delay_`: equal segments in order.
 
-ns-2 reads the delay when a packet's transmission begins, and keeps no order between packets on the wire.
+ns-2 reads the delay when a packet's transmission starts, and does not keep packets on the wire in order.
 """
 
 from typing import Final
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not ns2.available(), reason="ns-2 is not install
 
 Moves = list[tuple[float, float]]
 
-# One way, in seconds, from an instant on; at odd instants, so that nothing else happens then. A packet takes 2.9 ms on the
-# line: the first falls so slowly that none overtakes another.
+# One-way delays in seconds, each from a time on; at odd times, so that nothing else happens then. The transmission of a
+# packet takes 2.9 ms: the first series falls so slowly that no packet overtakes another.
 SLOW: Final[Moves] = [
     (0.0, 0.05),
     (0.7310011, 0.081),
@@ -33,14 +33,14 @@ DROPS: Final = [(), (30, 31), (45, 60, 61, 120)]
 
 
 def both(tcp: Flavor, drop: tuple[int, ...], moves: Moves) -> tuple[pd.DataFrame, pd.DataFrame, float]:
-    """When longpipe and ns-2 send each segment, and how many packets overtook others in longpipe."""
+    """Returns the send times of each segment in longpipe and ns-2, and the number of overtakings in longpipe."""
     case = DropCase(tcp=tcp, drop=drop, segments=1500, window=100)
     ours, overtakings = sent(case.scenario(), moves, SIZE.parse(case.mss))
     return ours, ns2.run([*case.arguments(), 0, of_ns2(moves)]).sent, overtakings
 
 
 def sent(scenario: Scenario, moves: Moves, mss: int) -> tuple[pd.DataFrame, float]:
-    """When longpipe sends each segment of a scenario's one flow over a trunk that moves, and how many packets overtook others."""
+    """Returns the send times of a flow's segments over a time-varying trunk, and the number of overtakings."""
     knots = [[f"{at} s", f"{delay} s"] for at, delay in moves]
     path = {"delay": knots, "between": "hold", "at": "start", "order": "free"}
     result = simulate(scenario.with_(**{"network.path": path}))
@@ -56,7 +56,7 @@ def of_ns2(moves: Moves) -> str:
 
 
 def largest_lag_s(ours: pd.DataFrame, theirs: pd.DataFrame) -> float:
-    """Largest difference of instants [s] between the same segments in the same order."""
+    """Returns the maximum difference of send times [s], for equal segments in the same order."""
     assert ours["segment"].tolist() == theirs["segment"].tolist()
     return float(np.abs(ours["s"].to_numpy() - theirs["s"].to_numpy()).max())
 
@@ -80,11 +80,12 @@ def test_so_do_they_where_packets_overtake_others(tcp: Flavor, drop: tuple[int, 
 
 @pytest.mark.parametrize("rate", RATES)
 def test_vegas_sends_the_same_segments_and_over_the_drift_at_the_same_instants(rate: str) -> None:
-    # ns-2 rounds what it takes to stand in queues to whole segments before it asks for more than 1 or 3, or less than 1.
+    # ns-2 rounds the queued data to whole segments before it compares them with 1 and 3.
     rounded = {"tcp.vegas.alpha": 0.5, "tcp.vegas.beta": 3.5, "tcp.vegas.gamma": 1.5}
     ours, _ = sent(vegas_path(rate, duration="150 s", **rounded), SLOW, MSS)
     theirs = ns2_sent(rate, of_ns2(SLOW))
-    # ns-2 adds equal parts of a segment over a round trip of linear growth: from then on the windows differ by fractions.
+    # ns-2 adds equal fractions of a segment over an RTT of linear growth, so that from then on the windows differ by
+    # fractions.
     drift = int((ours["s"] < SLOW[-1][0] - 0.01).sum())
     assert largest_lag_s(ours[:drift], theirs[:drift]) < 1e-6
     assert largest_lag_s(ours, theirs) < 0.5

@@ -28,7 +28,7 @@ def theirs(name: str) -> pd.DataFrame:
 
 
 def ours(name: str, *, guard: bool) -> pd.DataFrame:
-    """The suite's net4: 800 kbit/s, 100 ms one way, eight packets at the router; RTO of 1 s at least, 6 s at first."""
+    """Returns the suite's net4: 800 kbit/s, 100 ms one way, eight packets; RTO of at least 1 s, initially 6 s."""
     scenario = Scenario(
         framing="ip",
         duration="5.5 s",
@@ -56,7 +56,7 @@ def ours(name: str, *, guard: bool) -> pd.DataFrame:
 
 
 def beside(name: str, *, guard: bool) -> pd.DataFrame:
-    """Both by order of sending, from segment 1 on, when their clocks begin: in ns-2 a SYN of 40 bytes stands for 0."""
+    """Returns both in order of sending, from segment 1 on: in ns-2 a SYN of 40 bytes is segment 0."""
     both = {"ours": ours(name, guard=guard), "theirs": theirs(name)}
     columns = []
     for side, sent in both.items():

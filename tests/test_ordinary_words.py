@@ -1,4 +1,4 @@
-"""Ordinary words of `longpipe fields WORD`: each names a field, or says that there is none."""
+"""Everyday words in `longpipe fields WORD`: each names a field, or says that there is none."""
 
 import re
 from fnmatch import fnmatchcase

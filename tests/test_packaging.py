@@ -1,4 +1,4 @@
-"""What a source distribution, a citation and the workflow have."""
+"""Contents of a source distribution, the citation file and the workflow."""
 
 import re
 import subprocess
@@ -39,7 +39,7 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
 def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_that_are_there() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
     jobs = workflow["jobs"]
-    # YAML takes a bare "on" for true.
+    # YAML reads a bare "on" as true.
     assert {"push", "pull_request"} <= workflow[True].keys()
     assert jobs["wheels"]["strategy"]["matrix"]["system"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
     steps = [step for job in jobs.values() for step in job["steps"]]

@@ -1,4 +1,4 @@
-"""Scripts of packetdrill's language, written for longpipe: what leaves, when, and what is said of what can't be read."""
+"""Scripts in packetdrill's language, written for longpipe: transmissions, their times, and errors."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ OPENING = """\
 
 
 def outcome(tmp_path: Path, *lines: str, opening: str = OPENING) -> str:
-    """What becomes of a script that begins so, in a line."""
+    """Returns the outcome of a script with this beginning, in a line."""
     script = tmp_path / "script.pkt"
     script.write_text(opening + "\n".join(lines) + "\n", encoding="utf-8")
     return str(run_script(script, script.name))

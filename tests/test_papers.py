@@ -96,7 +96,7 @@ def test_every_paper_is_known_by_its_id_and_package() -> None:
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A place with longpipe and one paper more: its folder, and its line in the registry."""
+    """Returns a copy of longpipe with an additional paper: its folder, and its line in the registry."""
     home = tmp_path_factory.mktemp("toy")
     shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe", ignore=shutil.ignore_patterns("__pycache__"))
     papers = home / "longpipe" / "papers"
@@ -176,7 +176,7 @@ def test_a_table_that_is_not_there_is_refused(paper: str, table: int, message: s
 def test_every_published_table_has_a_caption(paper: str) -> None:
     found = PAPERS[paper]
     assert isinstance(found, ReplicatedPaper)
-    # A table of variants has a column for each level of either.
+    # A table of variants has a column for each level of both factors.
     assert found.series != found.columns
     if found.data is not None:
         assert len(found.published()) == len(published_data(paper, found.data))

@@ -65,7 +65,7 @@ FLOWS = ("flow1", "flow2")
 
 
 def told(flow: str, until_s: float) -> float:
-    """Bytes that ACKs and SACK blocks have told of by an instant, one by one."""
+    """Returns the bytes that ACKs and SACK blocks have reported by a time, one by one."""
     events = sequence_events(run(), flow, (0.0, until_s))
     known = np.zeros(2_000_000, dtype=bool)
     known[: int(events.acknowledged["ack_bytes"].max())] = True
@@ -79,7 +79,7 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
     for flow in FLOWS:
         by_then = series[flow].cumsum() * 0.02 / 8
         for number in (20, 45, 70):
-            # Half a round trip, of 48 ms and more, lies between the receiver and the sender.
+            # The delay from the receiver to the sender is half an RTT of at least 48 ms.
             assert by_then.iloc[number - 1] <= told(flow, 0.02 * (number + 3)) + 2 * 512
             assert by_then.iloc[number] >= told(flow, 0.02 * (number + 1))
 
@@ -87,14 +87,14 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rfc6675", "rack"])
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery: str) -> None:
-    # Without SACK, too: what ACKs tell jumps where a gap is filled, what arrives does not.
+    # Also without SACK: acknowledged bytes jump when a gap is filled, received bytes do not.
     buffer = "1000 cells" if framing == "aal5" else "30 packets"
     changes = {"framing": framing, "switch.buffer": buffer, "tcp.recovery": recovery, "traces.arrivals": True}
     result = simulate(SCENARIO.with_(**changes, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}}))
     assert result.flows["retransmitted_segments"].sum() > 0
     carried = capacity_bps(result, FLOWS)
     assert carried is not None
-    # One segment may end just within an interval that carried all but its last bit before.
+    # One segment may end just within an interval although all but its last bit were sent before.
     assert throughput_series(result, FLOWS, 0.02).sum(axis=1).max() <= carried + 8 * 512 / 0.02
     assert throughput_series(result, FLOWS, 0.2).sum(axis=1).max() <= carried + 8 * 512 / 0.2
 
@@ -146,7 +146,7 @@ def test_a_comparison_of_throughputs_says_what_each_point_averages_over() -> Non
 def test_throughput_adds_up_to_what_was_delivered() -> None:
     series = throughput_series(run(), ["flow1", "flow2"], 0.1)
     arrived = series.to_numpy().sum(axis=0) * 0.1 / 8
-    # What came behind a gap that is open at the end is not delivered.
+    # Data behind a gap that is open at the end are not delivered.
     missing = arrived - run().flows["delivered_bytes"]
     assert (missing >= 0).all()
     assert (missing <= 100_000).all()
@@ -162,7 +162,7 @@ def test_the_queue_by_flow_adds_up_to_the_queue(framing: str) -> None:
     unit = "cells" if framing == "aal5" else "packets"
     seen = result.traces["queue"]
     seen = seen[seen["port"] == PORT]
-    # X at the last arrival before a sample, that arrival included or not, less what left since.
+    # X at the last arrival before a sample, with or without that arrival, minus the departures since.
     latest = np.searchsorted(seen["time_s"].to_numpy(), held.index.to_numpy(), side="right") - 1
     before = seen[f"queue_{unit}"].to_numpy()[latest.clip(0)]
     total = held.sum(axis=1).to_numpy()
@@ -180,7 +180,7 @@ def test_windows_and_timers_end_as_the_traces_do() -> None:
     assert steps["time_s"].iloc[-1] == 2.0
     assert np.isnan(steps["ssthresh_bytes"].iloc[0])
     points = rtt_points(run(), "flow1")
-    # Round trips are at least the propagation time; the tick is 100 ms, and so is the smallest SRTT.
+    # RTTs are at least the propagation time; the tick, and so the minimum SRTT, is 100 ms.
     assert points["rtt_s"].min() > 0.04
     assert (points["rto_s"] >= 0.2).all()
     assert points["srtt_s"].dropna().between(0.05, 0.5).all()
@@ -196,7 +196,7 @@ def test_a_time_shown_begins_with_what_held_before() -> None:
     assert steps["cwnd_bytes"].iloc[0] == before["cwnd_bytes"].iloc[-1]
 
 
-# Those of packets alone are drawn by tests/test_queueing_delay.py.
+# Pictures for packets only are drawn by tests/test_queueing_delay.py.
 EITHER = [Kind.WINDOW, Kind.SEQUENCE, Kind.QUEUE, Kind.THROUGHPUT, Kind.RATES, Kind.RTT, Kind.SHARES]
 
 
@@ -247,7 +247,7 @@ def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
     found = phases(of_bbr(), "flow1")
     lasts = found["end_s"] - found["begin_s"]
     assert found["phase"].tolist()[:2] == ["startup", "drain"]
-    # Each ten seconds 200 ms and a round trip, once the path is empty, with four segments.
+    # Every ten seconds 200 ms and an RTT, once the path is empty, with four segments.
     pauses = found[found["phase"] == "probe-rtt"]
     assert len(pauses) >= 2
     assert pauses["begin_s"].diff().dropna().between(10.0, 10.6).all()
@@ -256,10 +256,10 @@ def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
     for begin_s, end_s in zip(pauses["begin_s"], pauses["end_s"], strict=True):
         within_it = window[window["time_s"].between(begin_s, end_s)]
         assert within_it["cwnd_bytes"].min() == 4 * 1448
-    # Eight phases of a round trip each: more, less, and six of what it measured.
+    # Eight phases of an RTT each: a higher gain, a lower one, and six with a gain of 1.
     more = found[found["phase"] == "probe-up"]
     cycles = more["begin_s"].diff()[1:]
-    # Without the pauses between two of them.
+    # Without ProbeRTT phases in between.
     cycles = cycles[cycles < 1.0]
     round_trip_s = 2 * 0.02 + 0.002
     assert len(cycles) > 40
@@ -272,7 +272,7 @@ def test_rates_of_bbr_have_its_gains() -> None:
     steps = control_steps(of_bbr(), "flow1", (5.0, 9.0))
     gains = steps["pacing_bps"] / steps["bandwidth_bps"]
     for stage, gain in (("probe-up", 1.25), ("probe-down", 0.75), ("cruise", 1.0)):
-        # Linux sends a hundredth less, so that queues drain.
+        # Linux paces 1 % below the estimate, so that queues drain.
         assert gains[steps["stage"] == stage].median() == pytest.approx(0.99 * gain, rel=0.01)
     carried = capacity_bps(of_bbr(), ["flow1"])
     assert steps["bandwidth_bps"].median() == pytest.approx(carried, rel=0.02)

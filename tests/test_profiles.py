@@ -146,7 +146,7 @@ def test_an_unknown_profile_is_refused_with_those_there_are() -> None:
 
 
 def opens(scenario: Scenario) -> list[bool]:
-    """Returns for each flow whether it opens with a handshake."""
+    """Returns for each flow whether it uses a handshake."""
     return [bool(flow["tcp"].get("handshake")) for flow in scenario.resolve()["flows"]]
 
 
@@ -155,7 +155,7 @@ def test_linux_opens_with_a_handshake_unless_the_round_trip_is_known() -> None:
     linux = Scenario.model_validate({**one, "tcp": {"profile": "linux-6"}})
     assert opens(linux) == [True]
     assert opens(linux.with_(**{"tcp.handshake": False})) == [False]
-    # With a known round trip, in a file or set later, nothing is left for a handshake to measure.
+    # With a known RTT, in a file or set later, a handshake has nothing to measure.
     known = linux.with_(**{"tcp.initial_rtt": "100 ms"})
     assert opens(known) == [False]
     assert known == Scenario.model_validate({**one, "tcp": {"profile": "linux-6", "initial_rtt": "100 ms"}})
@@ -181,7 +181,7 @@ def test_a_flow_of_its_own_replaces_the_scenarios_handshake_or_round_trip(
 
 
 def test_a_whole_first_window_lost_waits_for_the_measured_timeout_not_for_a_second() -> None:
-    # Incast: the SYNs of 64 senders fit 64 KB, their first windows do not. All of 16.4 MB takes .14 s of the trunk.
+    # Incast: the SYNs of 64 senders fit in 64 KB, their initial windows do not. 16.4 MB take .14 s on the trunk.
     delays = dict.fromkeys(("access_delay", "exit_delay", "trunk_delay"), "10 us")
     timer = {"kind": "fine", "granularity": "1 ms", "min_rto": "1 ms", "max_rto": "120 s", "timestamps": True}
     incast = Scenario.model_validate(

@@ -7,7 +7,7 @@ from longpipe.study import Progress
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that tests advance."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

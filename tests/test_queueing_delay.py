@@ -1,4 +1,4 @@
-"""What packets waited at ports, and what ports lost or marked: counted, drawn, asked for."""
+"""Queueing delays, and packets that ports lost or marked: counters, pictures, measures."""
 
 from contextlib import closing
 from functools import cache
@@ -58,8 +58,8 @@ def test_delays_are_those_of_the_packets_that_left(queue: str) -> None:
         quantile = port[f"queueing_delay_{name}_s"]
         assert quantile in waits
         assert (waits <= quantile).mean() >= share > (waits < quantile).mean()
-    # Little's law: what is held on average is what waits and what is being sent; of those that a served queue dropped, or
-    # still held at the end, which waited too, the trace has none.
+    # Little's law: the mean occupancy is that of waiting packets and of the packet in transmission. The trace lacks
+    # packets that a queue discipline dropped or that were still queued at the end, which also waited.
     held = (points["delay_s"] + points["bytes"] * 8 / 10e6).sum() / 10
     assert 0.97 * port["mean_queue_packets"] < held < 1.0001 * port["mean_queue_packets"]
     assert ports["source1->switch1"]["queueing_delay_mean_s"] is None
@@ -73,7 +73,7 @@ def test_drops_are_those_that_ports_counted(queue: str) -> None:
     counted = {cause: result.ports[f"packets_lost_{column}"].sum() for cause, column in columns.items()}
     seen = drops["cause"].value_counts()
     assert {cause: int(seen[cause]) for cause in counted} == counted
-    # Earlier releases' names for them.
+    # Names that earlier releases used for them.
     seen = drops["reason"].value_counts()
     assert {cause: int(seen.get(column, 0)) for cause, column in columns.items()} == counted
     assert drop_counts(result, TRUNK).to_numpy().sum() == (drops["port"] == TRUNK).sum() > 0

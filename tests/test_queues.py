@@ -1,4 +1,4 @@
-"""Queues that act: what can't be asked of them, and what they do as seen from outside."""
+"""Active queue management: invalid requests, and behavior as seen from outside."""
 
 import math
 from pathlib import Path
@@ -12,7 +12,7 @@ from pcap import needs_tshark, tshark
 MBIT: Final = 10
 PACKET_BITS: Final = 8 * 1500
 TRUNK: Final = "switch1->switch2"
-# A long pipe over routers, whose buffer has room for more than half a second.
+# A long path over routers, whose buffer holds more than half a second.
 LINK: Final = Scenario(name="link", duration="30 s").with_(
     **{
         "framing": "ip",
@@ -190,7 +190,7 @@ def test_web_users_wait_less_beside_downloads_where_flows_have_queues_of_their_o
 
 
 def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[float, float]:  # noqa: ANN401 - fields
-    """The share that a lone flow of DCTCP has marked in half a minute, and the mean queue; nothing is lost."""
+    """Returns the marked fraction of a single DCTCP flow in half a minute, and the mean queue; nothing is lost."""
     one = LINK.with_(
         **{
             "duration": "30 s",
@@ -217,7 +217,7 @@ def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[
 
 
 def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
-    """alpha = sqrt(2 / (C RTT + K)), of one flow that answers each packet (Alizadeh et al. 2010 section 3.3)."""
+    """alpha = sqrt(2 / (C RTT + K)), for one flow with immediate ACKs (Alizadeh et al. 2010 section 3.3)."""
     for rate, round_trip, threshold in ((100e6, 0.01, 65), (1e9, 0.002, 40)):
         theory = math.sqrt(2 / (rate * round_trip / PACKET_BITS + threshold))
         share, queue = marked(rate, round_trip, threshold)
@@ -237,12 +237,12 @@ def test_the_share_that_dctcp_has_marked_is_that_of_theory() -> None:
 def test_the_share_is_that_of_a_window_that_rests_while_marks_return(
     rate: float, round_trip: float, threshold: int, ack: str
 ) -> None:
-    """The theory's cycle and a round trip more, in which marked ACKs open nothing (RFC 3168 section 6.1.2).
+    """The theory's cycle plus an RTT, in which marked ACKs do not open the window (RFC 3168 section 6.1.2).
 
-    Where marks are rarer, beyond windows of 246 segments, a gain of 1/16 forgets from one to the next what they were.
+    If marks are rarer, with windows above 246 segments, a gain of 1/16 forgets one mark before the next.
     """
     window = rate * round_trip / PACKET_BITS + threshold
-    # Of ACKs for two segments each, half a segment in a round trip.
+    # An ACK per two segments gives half a segment per RTT.
     growth = 0.5 if ack == "delayed" else 1.0
 
     def share(alpha: float) -> float:
@@ -292,7 +292,7 @@ def test_a_capture_has_the_marks_and_their_answers(policy: str, tmp_path: Path) 
     marked, reduced = data["ip.dsfield.ecn"] == "3", data["tcp.flags.cwr"].isin(["1", "True"])
     told = packets["tcp.flags.ece"].isin(["1", "True"]) & (packets["tcp.len"].astype(int) == 0)
     assert trunk(result)["packets_marked"] > 0
-    # What the end of the run keeps on the way is in no capture.
+    # Packets in flight at the end of the run are in no capture.
     assert abs(int(marked.sum()) - trunk(result)["packets_marked"]) <= 1
     assert abs(int(reduced.sum()) - int(result.flows["mark_reductions"].sum())) <= 1
     assert int(told.sum()) >= int(reduced.sum()) - 1

@@ -28,7 +28,7 @@ GROUP = {"kind": "dumbbell", "group": [{"name": "a"}, {"name": "b", "traffic": B
         ("traffic.cycle: 8 ms", {**DAYS, "traffic": {"kind": "web", "cycle": "8 ms"}}),
         ("traffic.frame: 8639 us", {**DAYS, "traffic": VIDEO}),
         ("tcp.timer.max_rto: 8639 us", {**DAYS, "tcp": {"timer": TIMER}}),
-        # It doubles six times at most.
+        # The timer backs off at most six times.
         ("tcp.timer.initial_rto: 134 us", {**DAYS, "tcp": {"timer": {
             **TIMER, "min_rto": "134 us", "initial_rto": "134 us", "max_rto": "60 s"}}}),
         ("traces.vc_queue_interval: 8 ms", {**DAYS, "traces": {"vc_queue": True, "vc_queue_interval": "8 ms"}}),

@@ -38,7 +38,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Short runs of frr-96 with two seeds, its sensitivity, and the whole of lbd-01."""
+    """Returns short runs of frr-96 with two seeds, its sensitivity, and all of lbd-01."""
     directory = tmp_path_factory.mktemp("results")
     for name in ("frr-96", "lbd-01"):
         (directory / name).mkdir()
@@ -56,7 +56,7 @@ def text(results: Path) -> str:
 
 @pytest.fixture(scope="module")
 def tree(text: str) -> Element:
-    """The page, parsed by a parser that forgives nothing."""
+    """Parses the page with a strict parser."""
     found = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False).parse(text)
     assert isinstance(found, Element)
     return found
@@ -68,7 +68,7 @@ def words(element: Element | None) -> str:
 
 
 def table(tree: Element, name: str) -> list[list[str]]:
-    """The cells of a table's body."""
+    """Returns the cells of a table's body."""
     (figure,) = tree.findall(f".//figure[@id='{name}']")
     return [[words(cell) for cell in row] for row in figure.findall(".//tbody/tr")]
 
@@ -103,7 +103,7 @@ def test_every_figure_is_there_in_words_too(tree: Element, results: Path) -> Non
         title, description = (by_name[name] for name in svg.attrib["aria-labelledby"].split())
         assert title
         assert description.startswith(title)
-        # A drawing of a network has no axes.
+        # A picture of a network has no axes.
         assert "network" in picture.attrib["id"] or re.search("Across: .*Up: ", description)
     assert all(span.attrib.get("aria-label") for span in tree.iter() if span.attrib.get("class") == "span")
 
@@ -208,7 +208,7 @@ def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None
         inline(path.read_text(), path.stem, palette)
     assert {"#0072b2", "#d55e00"} < palette.colours
     for colour in palette.colours - {"#ffffff"}:
-        # What is faint on white, as a grid, may be faint in the dark.
+        # Elements that are faint on white, such as a grid, may be faint in dark mode.
         assert contrast(in_the_dark(colour), DARK_CARD) >= min(3.0, contrast(colour, "#ffffff")), colour
     assert in_the_dark("#ffffff") == DARK_CARD
     assert contrast(in_the_dark("#000000"), DARK_CARD) > 12
@@ -243,7 +243,7 @@ def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_pa
     folder = tmp_path / "frr-96"
     shutil.copytree(results / "frr-96", folder)
     assert is_current(folder, Part.REPRODUCTION, "frr-96", 2)
-    # The paper's own number of seeds is another one.
+    # The paper's own number of seeds differs.
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", None)
     assert not is_current(folder, Part.REPRODUCTION, "gr-97", 2)
     record = json.loads((folder / "provenance.json").read_text())
@@ -317,7 +317,7 @@ def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
     assert finding.span.interval is not None
     assert finding.span.compared is not None
     low, high = finding.span.interval
-    # From 0 to 1, with 15 % of room on both sides.
+    # From 0 to 1, with a margin of 15 % on both sides.
     assert finding.span.accepted == pytest.approx((0.15 / 1.3, 1.0))
     assert (low, finding.span.mean, high) == pytest.approx((0.4 / 1.3, 0.65 / 1.3, 0.9 / 1.3))
     assert finding.span.compared == pytest.approx(1.15 / 1.3)
@@ -342,7 +342,7 @@ def test_a_download_holds_its_bytes() -> None:
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
-    """A replicated factorial, finished but for one run that failed."""
+    """Returns a replicated factorial, finished except for one failed run."""
     base = Scenario(name="lan", duration="20 ms").with_(**{"switch.ties": "random", "network.sources": 2})
     factors = [
         Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
@@ -377,7 +377,7 @@ def test_the_page_of_a_study_has_its_design_results_analysis_failures_and_data(s
         assert float(line[3].partition(" ")[0]) == pytest.approx(group["efficiency"].mean(), abs=6e-4)
     assert table(tree, "failed-runs") == [["4", "reno", "EPD", "3", "out of luck"]]
     components = [line[0] for line in table(tree, "analysis-efficiency-variation")]
-    # A missing run leaves the main effects.
+    # With a missing run, main effects remain.
     assert components[3:6] == ["tcp", "policy", "seed"]
     assert tree.find(".//figure[@id='analysis-efficiency-figure-main_effects']") is not None
     digests = {scenario.digest() for scenario in study.scenarios()}

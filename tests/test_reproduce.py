@@ -28,7 +28,7 @@ LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory in which all short runs with two seeds are stored."""
+    """Returns a directory in which all short runs with two seeds are stored."""
     directory = tmp_path_factory.mktemp("frr-96")
     (directory / "out").mkdir()
     with closing(Store(directory / "runs.db")) as store:

@@ -42,14 +42,14 @@ def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
 
 @pytest.mark.parametrize(("framing", "wire"), [("ip", 1500), ("aal5", 32 * 53)])
 def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -> None:
-    # More than the pipe holds, less than pipe and buffer.
+    # A window above the capacity of the path, and below that of path and buffer.
     changes = {"framing": framing, "network.sources": 1, "switch.buffer": "1 BDP", "tcp.receiver_window": "700 KB"}
     one = Scenario.example("fiber").with_(**changes)
     alone = simulate(one)
     assert alone.attainable_bps == pytest.approx(1e8 * 1448 / wire)
     ports = alone.part("ports")
     busy = dict(zip(ports["port"], ports["utilization"], strict=True))["switch1->switch2"]
-    # No loss: all that it carries is data.
+    # Without losses, all payload on the trunk is goodput.
     assert busy > 0.9
     assert alone.efficiency == pytest.approx(busy, abs=0.001)
 
@@ -66,7 +66,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
         return simulate(Scenario.model_validate(fields)).attainable_bps
 
     assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
-    # Flows in the other direction take nothing of it, and datagrams fill it as far as they were sent.
+    # Flows in the other direction do not reduce it, and datagrams use it as far as they were sent.
     groups[1]["direction"] = "back"
     groups.append({"name": "ping", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp": {"mss": "9180 B"}})
     datagrams = 1e6 * 1000 / 1028
@@ -74,7 +74,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
 
 
 def test_efficiency_counts_what_vbr_got_and_there_is_none_of_a_trunk_that_carried_nothing() -> None:
-    # VBR has a cell for each slot, and gets each.
+    # VBR has a cell for each slot, and gets each slot.
     vbr = simulate(Scenario(duration="1 s").with_(**{"network.vbr": {"duty": 1}, "switch.scheduler": "priority"}))
     trunk = list(vbr.part("ports")["port"]).index("switch1->switch2")
     left = 155.52e6 - 424 * vbr.part("ports")["cells_out"][trunk]

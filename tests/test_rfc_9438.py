@@ -1,4 +1,4 @@
-"""RFC 9438, Tables 1 to 3: mean windows where a share of the segments is lost, of whole connections."""
+"""RFC 9438, Tables 1 to 3: mean windows at a given loss rate, of complete connections."""
 
 import json
 from contextlib import closing
@@ -17,7 +17,7 @@ from longpipe.report.results import Results
 from longpipe.store import Store
 from longpipe.study import Runner
 
-# Round trip [ms], control, and the mean windows [segments] at a loss in 1000, 10 000 and 100 000, as the RFC prints them.
+# RTT [ms], controller, and the RFC's mean windows [segment] at a loss rate of 1/1000, 1/10 000 and 1/100 000.
 TABLES = [
     (100, "reno", (38, 120, 379)),
     (100, "highspeed", (38, 263, 1795)),
@@ -62,7 +62,7 @@ def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole document with the losses that take a moment alone: those of a segment in 100 000 or more."""
+    """Returns the whole document with the short runs only: loss rates of at least 1/100 000."""
     directory = tmp_path_factory.mktemp("rfc-9438")
     (directory / "out").mkdir()
     with pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:

@@ -25,7 +25,7 @@ GARBAGE: list[Any] = [
 def assert_conserved(result: Result) -> None:
     ports, flows = result.ports, result.flows
     unit = "packets" if result.scenario.framing == "ip" else "cells"
-    # What bit errors spoil has left.
+    # Packets with bit errors have left the port.
     lost = ports.filter(like=f"{unit}_lost_").drop(columns=f"{unit}_lost_errors", errors="ignore").sum(axis=1)
     assert (ports[f"{unit}_in"] == ports[f"{unit}_out"] + lost + ports[f"{unit}_held"]).all()
     if unit == "packets":
@@ -38,7 +38,7 @@ def assert_conserved(result: Result) -> None:
     assert (flows["delivered_bytes"] <= flows["highest_sequence_bytes"]).all()
     assert (flows["highest_sequence_bytes"] <= flows["sent_bytes"] - flows["retransmitted_bytes"]).all()
     assert (flows["retransmitted_segments"] <= flows["sent_segments"]).all()
-    # nan in a graph.
+    # NaN for a graph.
     assert not result.efficiency > 1
     assert not result.efficiency < 0
     delays = vbr[["min_delay_s", "mean_delay_s", "max_delay_s"]]
@@ -83,7 +83,7 @@ def valid_or_problems(table: dict[str, Any]) -> Scenario | tuple[str, ...]:
 
 
 def with_leaf(table: dict[str, Any], position: int, value: object) -> dict[str, Any]:
-    """A copy whose leaf (or table, or list) at this position is replaced."""
+    """Returns a copy in which the leaf, table or list at this position is replaced."""
     table = copy.deepcopy(table)
     places: list[tuple[Any, Any]] = []
 

@@ -28,7 +28,7 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 
 
 def line(*names: str) -> Graph:
-    """Nodes in a row, switches by their names' first letter, and one flow from end to end."""
+    """Returns nodes in a row, switches if their names start with s, and one flow from end to end."""
     nodes = tuple(Node(name=name, kind="switch" if name.startswith("s") else "host") for name in names)
     links = tuple(Link(between=ends, rate="1 Mbit/s", delay="1 ms") for ends in pairwise(names))
     return Graph(nodes=nodes, links=links, flows=(Flow(name="f", from_=names[0], to=names[-1]),))

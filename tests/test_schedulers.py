@@ -1,4 +1,4 @@
-"""Ports that choose between queues, through a whole run: shares, classes, low latency, and the way back."""
+"""Ports with several queues in complete runs: shares, classes, low latency, and the return path."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
-        # By RACK-TLP it would have a third (docs/queues.md).
+        # With RACK-TLP it would have a third (docs/queues.md).
         {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
     ]
     probes = [
@@ -48,7 +48,7 @@ def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue(
     ]
     result = simulate(scenario([*groups, *probes], "dualpi2"), 1)
     classic, low, _ = result.throughputs_bps
-    # RFC 9332 section 1.1 asks for about the same rate: within a factor of two.
+    # RFC 9332 section 1.1 requires about equal rates: within a factor of two.
     assert 0.5 < low / classic < 2
     assert classic + low > 0.9 * 40e6
     # A datagram is no packet of low latency: it waits in the classic queue, for its 15 ms or so.
@@ -63,15 +63,16 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
         {"name": "greedy", "traffic": {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1472 B"}},
     ]
     result = simulate(scenario(groups, "drr"), 1)
-    # A quarter of 40 Mbit/s each, as payload of 1448 and 1472 in 1500 bytes.
+    # A quarter of 40 Mbit/s each, with payloads of 1448 and 1472 in 1500 bytes.
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
     # Linux's fq gives equal shares, too; it queues up to 100 packets of the unresponsive flow.
     result = simulate(scenario(groups, "fq"), 1)
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
-    # After a change of the hash a flow has its old queue beside its new one, and packets overtake each other: TCP retransmits some
-    # 60 segments per change and lowers its windows. The flow that ignores drops has its quarter and what they leave of the rate.
+    # After a change of the hash a flow has packets in its old and its new queue, which overtake each other: TCP
+    # retransmits about 60 segments per change and reduces its windows. The unresponsive flow has its quarter and the
+    # remaining capacity.
     result = simulate(scenario(groups, {"kind": "sfq", "perturb": "1 s"}), 1)
     sent = float(result.flows["sent_segments"][:3].sum()) * 1500 * 8 / 60
     assert sent + result.throughputs_bps[3] * 1500 / 1472 == pytest.approx(40e6, rel=0.01)
@@ -81,7 +82,7 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
 
 def test_the_first_class_goes_first() -> None:
     groups: list[dict[str, Any]] = [{"name": "call", "traffic": "voice"}, {"name": "bulk", "count": 2, "class": 1}]
-    # A packet of 1500 bytes in service, .3 ms; before it nine quanta of 1514 bytes, 2.73 ms.
+    # A packet of 1500 bytes in transmission, .3 ms, after nine quanta of 1514 bytes, 2.73 ms.
     policies: tuple[tuple[object, float], ...] = (
         ("strict-priority", 0.0104),
         ({"kind": "weighted-priority", "weights": [1, 9]}, 0.0131),

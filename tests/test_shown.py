@@ -1,4 +1,4 @@
-"""How objects show themselves, in a terminal, a notebook and `help()`."""
+"""Representation of objects in a terminal, a notebook and `help()`."""
 
 import inspect
 import json

@@ -11,12 +11,12 @@ PAGES = [
     *(ROOT / "docs/how-to").glob("*.md"),
 ]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-# What is written as the site is built, whose links are checked then.
+# Pages written when the site is built, whose links are checked then.
 GENERATED = ROOT / "docs/reference/generated"
 
 
 def _names(page: Path) -> set[str]:
-    """What headings are called in addresses."""
+    """Returns the anchors of headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""The script of docs/how-to/slurm-through-dask.md, with a Slurm whose jobs are processes of this machine."""
+"""The script of docs/how-to/slurm-through-dask.md, with a fake Slurm whose jobs are processes of this machine."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from longpipe.store import Store
 from longpipe.study import Study
 
 ROOT = Path(__file__).parent.parent
-# What Slurm says; the job has a session of its own, named by its number, and its script is gone once it is submitted.
+# Output of Slurm; the job has its own session, named by its number, and its script is deleted after submission.
 SBATCH = """#!/bin/bash
 cp "$1" "$1.job"
 setsid bash "$1.job" >> jobs.log 2>&1 &
@@ -22,7 +22,7 @@ echo "Submitted batch job $!"
 SCANCEL = """#!/bin/bash
 for job in "$@"; do kill -- -"$job"; done
 """
-# Of the script: what a test has no time and no cores for.
+# Changes to the script for which a test has no time and no cores.
 SHORTER = {
     '.toml")': '.toml").with_(duration="20 ms")',
     "replications=20": "replications=2",

@@ -16,7 +16,7 @@ HEAVY = {"pandas", "scipy", "statsmodels", "matplotlib", "pyarrow", "sqlalchemy"
 
 
 def loaded(code: str) -> set[str]:
-    """Libraries in memory after this code."""
+    """Returns the libraries in memory after this code."""
     told = f"import sys\n{code}\nprint('loaded', *{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     return set(done.stdout.rpartition("loaded ")[2].split())

@@ -1,4 +1,4 @@
-"""Every statement of the five founding documents is judged by claims that exist, or has a reason why it cannot be."""
+"""Every statement of the five founding documents is judged by existing claims, or has a reason why it cannot be."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_statements_are_numbered_and_judged(paper: str) -> None:
     for one in found:
         assert one.place
         assert one.text
-        # A statement without claims says why.
+        # A statement without claims gives a reason.
         assert one.claims or one.reason.startswith("Not testable: "), one.id
 
 

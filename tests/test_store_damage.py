@@ -1,4 +1,4 @@
-"""Damaged bytes of a store: what is read is what was written, or one line says that it is damaged."""
+"""Damaged bytes of a store: data are read as written, or one line reports the damage."""
 
 import random
 import re
@@ -18,13 +18,13 @@ from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 from longpipe.study import Study
 from test_store_engines import downgrade
 
-# `make fuzz` has 3000 of another seed.
+# `make fuzz` tests 3000 with another seed.
 FLIPS = 100
 BASE = flips.BASE
 
 
 def read(path: Path | str) -> list[str]:
-    """The errors of all ways to read a store that can be opened; raises where it can't."""
+    """Returns the errors of all ways to read a store that can be opened; raises if it cannot."""
     return [text for text in flips.read(path).values() if text.startswith("error: ")]
 
 
@@ -73,7 +73,7 @@ DAMAGES: dict[str, tuple[str, str]] = {
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def change(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path | str, Callable[[str], None]]:
-    """A store, and what executes SQL in it."""
+    """Returns a store, and a function that executes SQL in it."""
     where: Path | str = tmp_path / "runs.db" if request.param == "sqlite" else request.getfixturevalue("database")
     flips.make(where)
     url = (
@@ -189,7 +189,7 @@ def test_a_store_that_was_not_closed_is_checked_by_sqlite_itself(tmp_path: Path)
     content[(root - 1) * size + 3] = 9
     path.write_bytes(content)
     assert not flips.read(path, ("all runs",))["all runs"].startswith("error: ")
-    # A log that a killed process leaves: the bytes are no frames, so that SQLite ignores them.
+    # A log that a killed process leaves: the bytes are not frames, so that SQLite ignores them.
     path.with_name("runs.db-wal").write_bytes(bytes(64))
     with pytest.raises(ScenarioError, match=r"damaged: "):
         Store(path)

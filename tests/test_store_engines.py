@@ -1,4 +1,4 @@
-"""Stored runs belong to an engine's number: what builds before it had one stored, and what becomes of another number."""
+"""Stored runs belong to an engine number: earlier builds without one, and stores of other numbers."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from longpipe.study import Study
 from test_store_versions import longpipe, mounted
 
 DATA = Path(__file__).parent / "data"
-# tests/data/store-2.sql: what 0aff3d4 stored, the second of these, and then dfa47b9, the first.
+# tests/data/store-2.sql has runs of two builds, 0aff3d4 (the second of these) and then dfa47b9 (the first).
 *_, SOUND, HASTY = earlier_names(_core.__engine__)
 SHORT = Scenario(name="short", duration="20 ms")
 LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
@@ -58,7 +58,7 @@ def of_version_2(path: Path, changes: str = "") -> Path:
 
 
 def downgrade(version: int) -> list[str]:
-    """SQL that makes the tables of a new store those of version 2 to 8, which had no checksums."""
+    """Returns SQL that turns the tables of a new store into those of versions 2 to 8, which had no checksums."""
     dropped = [
         f"alter table {table.name} drop column {column}"
         for table in schema.METADATA.sorted_tables
@@ -69,7 +69,7 @@ def downgrade(version: int) -> list[str]:
 
 
 def copied(path: Path, url: str) -> str:
-    """The store on PostgreSQL."""
+    """Returns a copy of the store on PostgreSQL."""
     there = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     here = sa.create_engine(f"sqlite:///{path}")
     with here.connect() as read, there.begin() as write:
@@ -83,7 +83,7 @@ def copied(path: Path, url: str) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Where:
-    """Makes a store of version 2, changed by some SQL, and says where it is."""
+    """Creates a store of version 2, changed by some SQL. Returns its path."""
 
     def made(changes: str = "") -> str | Path:
         path = of_version_2(tmp_path / "runs.db", changes)
@@ -109,7 +109,7 @@ def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_
     for _ in range(2):
         with closing(Store(place)) as store:
             assert finished(store) == CURRENT
-            # One was done by both builds: that of the sound one counts. That of VBR is not of this engine.
+            # One run was done by both builds; that of the correct one counts. The run with VBR is not of this engine.
             assert engines(store) == {_core.__engine__: len(CURRENT), SOUND: 1, HASTY: len(TO_DO)}
 
 
@@ -274,7 +274,7 @@ def test_engine_6_holds_but_for_what_engine_7_changed(
         store.save(scenario, 1, pack(simulate(scenario, 1)))
     with closing(sqlite3.connect(tmp_path / "runs.db")) as database, database:
         database.execute(f"update runs set engine = '{engine}'")
-        # Engine 2 was that of version 4, and so on.
+        # Engine 2 had version 4, and so on.
         for statement in downgrade(int(engine) + 2):
             database.execute(statement)
     with closing(Store(tmp_path / "runs.db")) as store:
@@ -299,7 +299,7 @@ def test_an_export_says_which_runs_an_upgrade_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("size", ["100 B", "512 B", "2000 B", "100 kB"])
 def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: str) -> None:
-    """Engine 6 did not count short segments, on which the most that cells can carry depends."""
+    """Engine 6 did not count short segments, on which the attainable efficiency of cells depends."""
     scenario = SHORT.with_(traffic={"kind": "transfer", "size": size}, **{"tcp.recovery": "sack"})
     result = simulate(scenario, 1)
     assert math.isfinite(result.efficiency)

@@ -1,4 +1,4 @@
-"""Two processes on one store: no run is done twice, none is lost, and what a dead one claimed is taken over."""
+"""Two processes on one store: no run is repeated, none is lost, and claims of a dead process are taken over."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from longpipe.store.owners import LEASE_S, Owner, is_dead, machine
 SCENARIO = Scenario(name="shared", duration="500 ms")
 SEEDS = range(40)
 
-# Tells what it runs, a line each, and waits for a line before it begins.
+# Prints a line for each run, and waits for a line before it starts.
 CAMPAIGN = f"""
 import sys
 from longpipe import Scenario, simulate
@@ -71,7 +71,7 @@ def begin(where: str, directory: Path, count: int) -> list[subprocess.Popen[str]
 
 
 def rest(process: subprocess.Popen[str]) -> list[int]:
-    """The seeds that a process has told it runs, once it has ended."""
+    """Returns the seeds that a process reported, once it has ended."""
     said, _ = process.communicate(timeout=200)
     return [int(line) for line in said.split()]
 
@@ -105,7 +105,7 @@ def test_what_a_killed_process_had_is_taken_over_at_once(where: str, tmp_path: P
     others = rest(left)
     assert left.returncode == 0
     assert time.monotonic() - began < LEASE_S
-    # Only the run that it was in the middle of is done again.
+    # Only the run in progress is repeated.
     assert sorted({*told, *others}) == list(SEEDS)
     assert set(told) & set(others) <= {told[-1]}
     check_all_runs(where)
@@ -134,10 +134,10 @@ def test_who_is_dead() -> None:
     this = Owner()
     now = time.time()
     elsewhere = Owner(machine="elsewhere")
-    # Of another machine all that is known is its last sign of life.
+    # For a process of another machine only its last heartbeat is known.
     assert not is_dead(elsewhere, now - LEASE_S + 1, now)
     assert is_dead(elsewhere, now - LEASE_S - 1, now)
-    # A process of this machine may be slow; one that has ended is dead at once, one that wasn't reaped as well.
+    # A process of this machine may be slow; an ended one is dead at once, also a zombie.
     parent = Owner(pid=os.getppid(), began=_began(os.getppid()))
     assert not is_dead(parent, now - 10 * LEASE_S, now)
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
@@ -145,11 +145,11 @@ def test_who_is_dead() -> None:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert is_dead(ended, now, now)
     assert is_dead(ended, now, now)
-    # A later process with the number of an earlier one: by the sign of life.
+    # A later process with the number of an earlier one: decided by the heartbeat.
     later = Owner(machine=machine(), pid=os.getppid(), began=this.began - 1e6)
     assert not is_dead(later, now - 1, now)
     assert is_dead(later, now - 10 * LEASE_S, now)
-    # Leases of this process whose campaign is over.
+    # Leases of this process whose campaign has ended.
     assert is_dead(this, now, now)
 
 

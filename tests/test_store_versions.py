@@ -1,4 +1,4 @@
-"""Stores of earlier and later versions, that can't be written, or that run out of space."""
+"""Stores of earlier and later versions, read-only stores, and stores without space."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from longpipe import Scenario, ScenarioError, _core, simulate
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 
 DATA = Path(__file__).parent / "data"
-# What tests/data/store-1.sql holds: the digest is that of today as long as scenarios resolve alike.
+# Contents of tests/data/store-1.sql: the digest is today's as long as scenarios resolve equally.
 BUILD = "0.1.0-5f0e6b1d2c3a4958"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
 SHORT = Scenario(name="short", duration="20 ms")
@@ -34,7 +34,7 @@ def of_version_1(path: Path) -> Path:
 
 
 def found(store: Store) -> dict[str, str]:
-    """State hash of each run, by seed."""
+    """Returns the state hash of each run, by seed."""
     query = sa.select(schema.RUNS.c.seed, schema.SUMMARIES.c.summary).join(schema.SUMMARIES)
     with store.reading() as connection:
         return {seed: json.loads(zlib.decompress(summary))["state_hash"] for seed, summary in connection.execute(query)}
@@ -55,7 +55,7 @@ def test_a_store_of_version_1_opens_with_its_runs(tmp_path: Path, *, readonly: b
 
 def test_a_postgresql_store_of_version_1_opens_with_its_runs(database: str) -> None:
     text = (DATA / "store-1.sql").read_text().replace("DATETIME", "TIMESTAMP").replace("BEGIN TRANSACTION", "BEGIN")
-    # The dump of SQLite names the referring table first.
+    # SQLite's dump lists the referring table first.
     runs, scenarios = text.index("CREATE TABLE runs"), text.index("CREATE TABLE scenarios")
     ordered = text[:runs] + text[scenarios:].removesuffix("COMMIT;\n") + text[runs:scenarios] + "COMMIT;"
     with psycopg.connect(database, autocommit=True) as connection:
@@ -114,7 +114,7 @@ def test_nothing_to_read_is_one_line(tmp_path: Path, database: str) -> None:
 
 @contextmanager
 def mounted(path: Path, *options: str) -> Iterator[Path]:
-    """A file system of its own in memory; skips where that is not allowed."""
+    """Mounts a file system in memory; skips the test if that is not allowed."""
     path.mkdir(exist_ok=True)
     if os.geteuid() != 0 or sys.platform != "linux":
         pytest.skip("needs root, to mount a file system")

@@ -15,7 +15,7 @@ from longpipe.store import Store
 from longpipe.study import Progress, StudyError, complete_study
 
 SHORT = Scenario(name="short", duration="20 ms")
-# Long enough that a kill meets it half way.
+# Long enough to be killed in the middle.
 LONG = SHORT.with_(name="long", duration="5 s")
 SEEDS = range(1, 41)
 
@@ -30,7 +30,7 @@ complete_study([(long, seed) for seed in range({SEEDS.start}, {SEEDS.stop})], St
 
 
 def stored(path: Path) -> dict[str, str]:
-    """When each seed was finished."""
+    """Returns the time at which each seed was finished."""
     if not path.exists():
         return {}
     with closing(sqlite3.connect(path, timeout=60)) as database:
@@ -41,9 +41,9 @@ def stored(path: Path) -> dict[str, str]:
 
 
 def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
-    """Starts a study, sends it a signal once three of its runs are stored, and gives exit status and stderr.
+    """Starts a study, and signals it once three runs are stored. Returns exit status and stderr.
 
-    If it does not end, stderr says where each of its threads is.
+    If it does not end, stderr shows the position of each thread.
     """
     command = [sys.executable, "-X", "faulthandler", "-c", STUDY, str(path)]
     study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -1,4 +1,4 @@
-"""What may become of a study's design."""
+"""Changes of a study's design."""
 
 import pytest
 

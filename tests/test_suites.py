@@ -1,4 +1,4 @@
-"""Suites: their numbers are those of their documents, and one command runs and reports them."""
+"""Suites have the numbers of their documents, and one command runs and reports them."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from longpipe.suites.rfc_7928 import LEVELS
 from longpipe.suites.suite import SuitePart
 from longpipe.units import RATE, SIZE, TIME
 
-# Parts of a thousand flows take seconds to check.
+# Parts with a thousand flows take seconds to check.
 MANY = {"4.4.1", "4.4.2", "4.4.3", "4.4.4", "5.1", "6.3"}
 
 
@@ -47,7 +47,7 @@ def graph(part_of: SuitePart, level: str | None = None, factor: str = "load") ->
 
 
 def round_trip_ms(network: dict[str, Any], flow: dict[str, Any], routers: tuple[str, ...]) -> float:
-    """Of a flow over a chain of routers, twice all delays."""
+    """Returns the RTT of a flow over a chain of routers, twice the sum of the delays [ms]."""
     delays = {frozenset(link["between"]): TIME.parse(link["delay"]) / 1e9 for link in network["links"]}
     [first] = [router for router in routers if frozenset((flow["from"], router)) in delays]
     [last] = [router for router in routers if frozenset((flow["to"], router)) in delays]
@@ -82,7 +82,7 @@ def test_all_sources_of_the_parking_lot_have_60_ms() -> None:
 @pytest.mark.parametrize(("load", "share"), [("60 %", 0.6), ("85 %", 0.85), ("110 %", 1.1)])
 def test_clients_ask_for_the_load_of_the_access_link(load: str, share: float) -> None:
     flows = graph(part("tcpeval", "4.4.2"), load)["flows"]
-    # Table 1 of ATM Forum/98-0876: shares of classes whose files are .5, 5, 50 KB and so on in the mean.
+    # Table 1 of ATM Forum/98-0876: shares of classes with mean file sizes of .5, 5, 50 KB and so on.
     mean_kb = sum(of * 0.5 * 10**k for k, of in enumerate((0.2, 0.28, 0.4, 0.112, 0.008)))
     offered_bps = len(flows) * 5 * mean_kb * 1024 * 8 / 10
     assert offered_bps == pytest.approx(share * 100e6, rel=0.01)
@@ -133,7 +133,7 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
         "p95 [ms]",
         "loss [%]",
     ]
-    # Datagrams at ten times the rate: nine of ten are lost, once the buffer is full.
+    # Datagrams at ten times the rate: nine of ten are lost once the buffer is full.
     runs = pd.read_csv(tmp_path / "part-5.3-alone.csv")
     tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
     assert 0.8 < tail < 0.95

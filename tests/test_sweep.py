@@ -1,4 +1,4 @@
-"""Studies drawn over their factors."""
+"""Pictures of studies over their factors."""
 
 import subprocess
 import sys

@@ -20,7 +20,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (RATE, "2 kbps", 2_000),
         (TIME, "48 msec", 48 * 10**9),
         (TIME, "48 sec", 48 * 10**12),
-        # As tc(8), ns-3's DataRate and iperf have them.
+        # Notations of tc(8), ns-3's DataRate and iperf.
         (RATE, "100mbit", 100_000_000),
         (RATE, "1Gbps", 10**9),
         (RATE, "10M", 10_000_000),
@@ -28,7 +28,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, TICKS, TIME, Dimension
         (RATE, "2.5gbit", 2_500_000_000),
         (RATE, "10Kib/s", 10_240),
         (RATE, "1 mibit", 1_048_576),
-        # A capital B is bytes.
+        # A capital B means bytes.
         (RATE, "10 MB/s", 80_000_000),
         (RATE, "10 MBps", 80_000_000),
         (RATE, "1 KiB/s", 8_192),

@@ -1,4 +1,4 @@
-"""Vegas against ns-2's, and against what it is for: one to three segments in the queue."""
+"""Vegas compared with ns-2's, and with its goal: one to three segments in the queue."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ RATES = ("1600 kbit/s", "3200 kbit/s", "6400 kbit/s")
 
 
 def path(rate: str, **changes: object) -> Scenario:
-    """One file over a bottleneck of some rate and 100 ms; all other links are a thousand times faster."""
+    """Returns one file over a bottleneck with a delay of 100 ms; all other links are a thousand times faster."""
     fast = f"{1000 * int(rate.split()[0])} kbit/s"
     return Scenario().with_(
         **{
@@ -34,7 +34,7 @@ def path(rate: str, **changes: object) -> Scenario:
 
 
 def ns2_sent(rate: str, moves: str = "") -> pd.DataFrame:
-    """When ns-2's Agent/TCP/Vegas sends each segment; `moves`: instants and delays of the bottleneck."""
+    """Returns the send times of ns-2's Agent/TCP/Vegas; `moves` are times and delays of the bottleneck."""
     if not ns2.available():
         pytest.skip("needs ns-2")
     bits = 1000 * int(rate.split()[0])
@@ -59,7 +59,7 @@ def test_a_lone_flow_settles_with_alpha_to_beta_segments_in_the_queue(rate: str)
     settled = windows["cwnd_bytes"][windows["time_s"] > 40].to_numpy() / MSS
     pipe = 1000 * int(rate.split()[0]) * 0.1 / 8 / PACKET_BYTES
     last = windows["cwnd_bytes"].iloc[-1] / MSS
-    # The data and ACK in transmission and their queue: two more than the pipe, and a segment of either bound.
+    # Data and ACK in transmission, and their queue: two more than the pipe, and a segment around each bound.
     assert pipe + 1 <= last <= pipe + 5
     assert settled.size == 0 or np.ptp(settled) <= 2
     assert result.flows["retransmitted_segments"].iloc[0] == 0

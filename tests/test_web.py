@@ -40,7 +40,7 @@ def test_a_light_load_is_delivered_whole(result: Result) -> None:
     files = result.files[result.files["requested_s"] < 8]
     assert len(files) > 30
     assert files["completed_s"].notna().all()
-    # A request and its file take at least one round trip of 30 us.
+    # A request and its file take at least one RTT of 30 us.
     assert (files["completed_s"] - files["requested_s"]).min() > 30e-6
     assert (result.flows["delivered_bytes"] <= result.web["scheduled_bytes"]).all()
     assert result.fairness > 0.9

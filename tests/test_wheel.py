@@ -11,7 +11,7 @@ import pytest
 from longpipe.store import engine_version
 
 ROOT = Path(__file__).parent.parent
-# Rust compiles for a minute, and pip installs as long.
+# Compiling the Rust code takes a minute, and so does pip's installation.
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.skipif(shutil.which("make") is None, reason="make is missing")]
 
 
@@ -36,10 +36,10 @@ def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_pa
     venv.create(tmp_path / "venv")
     bin_ = tmp_path / "venv" / "bin"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(bin_ / "python")]
-    # Most of what is installed is never loaded, and takes half of the time to compile.
+    # Most installed files are never loaded, and compiling them takes half of the time.
     options = ["--quiet", "--no-compile", "--constraint", str(ROOT / "constraints.txt")]
     subprocess.run([*pip, "install", *options, str(wheel)], check=True)
-    # Nothing of this environment's, no Rust, no sources.
+    # Nothing of this environment, no Rust, no sources.
     bare = {"PATH": str(bin_), "HOME": str(tmp_path), "NO_COLOR": "1", "COLUMNS": "100"}
     assert shutil.which("cargo", path=bare["PATH"]) is None
 

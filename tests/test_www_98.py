@@ -26,7 +26,7 @@ PUBLISHED = {
 
 
 class Given:
-    """A study that has measured the published numbers, but for a little noise."""
+    """A study whose measurements equal the published numbers, with a little noise."""
 
     def __init__(self, spread: float) -> None:
         self.noise, self.spread = np.random.default_rng(1), spread

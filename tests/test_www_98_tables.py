@@ -1,4 +1,4 @@
-"""The analysis of variation must give Tables 5, 6, 8, 9, 11, 12 of ATM Forum/98-0876 from its Tables 4, 7, 10."""
+"""The analysis of variation reproduces Tables 5, 6, 8, 9, 11 and 12 of ATM Forum/98-0876 from Tables 4, 7 and 10."""
 
 from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
@@ -12,7 +12,7 @@ from longpipe.analysis.anova import Anova, anova
 FACTORS = ["tcp", "buffer_bdp", "policy"]
 NETWORKS = ["wan", "meo", "geo"]
 METRICS = ["efficiency", "fairness"]
-# Where the printed last digit is one off: ours, theirs. Most of the WAN's fairness was cut, not rounded.
+# Values whose last printed digit is off by one: ours, theirs. Most WAN fairness values were truncated, not rounded.
 LAST_DIGIT = {
     ("wan", "fairness"): {
         "individual values sum_of_squares": ("18.6267", "18.6266"),
@@ -39,7 +39,7 @@ LAST_DIGIT = {
         "reno low": ("-0.0378", "-0.0377"),
     },
 }
-# Rounding of binary fractions, which must not decide exact halves.
+# Tolerance for rounding of binary fractions, which must not decide exact halves.
 NOISE = 1e-12
 
 
@@ -55,7 +55,7 @@ def analysis(network: str, metric: str) -> Anova:
 
 
 def numbers(network: str, metric: str) -> Iterator[tuple[str, float, str]]:
-    """Name, computed value and printed text of every number of two published tables."""
+    """Returns name, computed value and printed text of every number of two published tables."""
     found = analysis(network, metric)
     variation, effects = found.variation.set_index("component"), found.effects(0.9).set_index(["component", "level"])
     rows = table("variation.csv")

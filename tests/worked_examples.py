@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def two_level(factors: str, responses: list[float], replications: int = 1) -> pd.DataFrame:
-    """Standard order: the first factor changes fastest; replications of a point follow each other."""
+    """Returns points in standard order: the first factor changes fastest; replications of a point are consecutive."""
     points = [dict(zip(factors, reversed(levels), strict=True)) for levels in product((-1, 1), repeat=len(factors))]
     rows = [point for point in points for _ in range(replications)]
     return pd.DataFrame(rows).assign(y=[float(y) for y in responses])
@@ -63,7 +63,7 @@ BATTERY = pd.DataFrame(
         for life in lives
     ]
 )
-# The same with four values lost: R's d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
+# The data with four values removed: R's d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
 BATTERY_UNBALANCED = BATTERY.drop(index=[0, 1, 16, 35])
 
 # Montgomery, table 3.1: etch rate by power [W].
