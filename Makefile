@@ -142,15 +142,16 @@ bench-growth: setup
 
 # Random scenarios through both engines: make soak CASES=100000 [FROM=N] [LINKS=move] [CHECKED=1]. Those over any graph are
 # numbered from FROM on; what fails is counted by kind, and a few of each kind go into results/soak. LINKS=move has links that
-# move, LINKS=reroute routes that change, too. CHECKED=1 finds overflows.
+# move, LINKS=reroute routes that change, too. CHECKED=1 finds overflows. Then 1000 kills of a campaign.
 CASES ?= 20000
 FROM ?= 0
 FILES ?= 10000
 CHECKS := --target-dir target/checked --config profile.ci.overflow-checks=true --config profile.ci.debug-assertions=true
-soak:
+soak: $(VENV)/.built
 	cargo run --package longpipe-network --profile ci $(if $(CHECKED),$(CHECKS)) --example soak -- \
 		--cases $(CASES) --from $(FROM) $(if $(LINKS),--links $(LINKS)) --out results/soak
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
+	LONGPIPE_KILLS=1000 $(BIN)/python -m pytest tests/test_kills.py
 
 # Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/. Then single damaged
 # bytes of a store, each read of which is right or says so.

@@ -15,7 +15,7 @@ from longpipe.papers import IDS, PAPERS
 from longpipe.papers.paper import published_data
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.store import Store
-from longpipe.study import Runner
+from reproduced import PAPER as SHORT
 
 TOY = {
     "__init__.py": '''
@@ -141,14 +141,15 @@ def test_messages_name_the_paper_that_was_added(home: Path) -> None:
     )
 
 
-def test_one_table_is_that_of_the_whole_paper() -> None:
+def test_one_table_is_that_of_the_whole_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
     store = Store()
     found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=2)
     assert list(found.tables) == ["Table 2"]
     table = found.tables["Table 2"]
     assert set(table["metric"]) == {"fairness"}
     assert table["published"].notna().all()
-    whole = PAPERS["frr-96"].reproduce(1, Runner(store, workers=2)).tables
+    whole = papers.reproduce("frr-96", seeds=1, store=store, workers=2).tables
     assert list(whole) == ["Table 1", "Table 2", "Table 3", "Table 4"]
     pd.testing.assert_frame_equal(table, whole["Table 2"])
 

@@ -19,7 +19,7 @@ from longpipe.study import Study
 from test_store_engines import downgrade
 
 # `make fuzz` tests 3000 with another seed.
-FLIPS = 100
+FLIPS = 40
 BASE = flips.BASE
 
 
