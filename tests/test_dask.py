@@ -1,6 +1,8 @@
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -40,6 +42,15 @@ def test_a_cluster_gives_the_runs_of_this_process_and_names_what_failed(two_work
     by_address = outcomes(two_workers.address, [(SHORT, seed) for seed in range(-1, 60)])
     assert by_address.pop(-1) == Failure("seed: -1; needs a whole number from 0 to 18446744073709551615")
     assert by_address == expected(SHORT, range(60))
+
+
+def test_the_example_for_scripts_runs_as_one(tmp_path: Path) -> None:
+    script = Path(__file__).parent.parent / "docs" / "how-to" / "dask_study.py"
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "12 of 12 runs"
+    means = {line.rpartition(" ")[0].strip(): float(line.rpartition(" ")[2]) for line in lines[2:5]}
+    assert means["500 cells"] < means["1000 cells"] < means["2000 cells"]
 
 
 def test_a_reproduction_on_a_cluster_has_the_bits_of_one_here(two_workers: Cluster) -> None:

@@ -16,7 +16,7 @@ def message(build: Callable[[], object]) -> str:
     return str(error.value)
 
 
-NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs packets, bytes or BDP, as in '1 BDP'"
+NO_CELLS = "IP routers have no cells, needs packets, bytes, BDP or a time, as in '1 BDP'"
 
 
 @pytest.mark.parametrize(
@@ -36,16 +36,15 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
         # Units.
         (
             "switch.buffer",
-            "10 ms",
-            "switch.buffer: '10 ms' is not a buffer size but a time: it is rate times time, 1 s at 10 Mbit/s is "
-            "'1.25 MB'; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
-            "GB, GiB, as in '1000 cells', or 'unlimited'",
+            "10 Mbit/s",
+            "switch.buffer: '10 Mbit/s' is not a buffer size; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
+            "GB, GiB, ps, ns, us, ms, s, min, h, as in '1000 cells', or 'unlimited'",
         ),
         (
             "switch.buffer",
             1000,
             "switch.buffer: 1000 has no unit; accepts cells, packets, BDP, B, KB, KiB, MB, MiB, "
-            "GB, GiB, as in '1000 cells', or 'unlimited'",
+            "GB, GiB, ps, ns, us, ms, s, min, h, as in '1000 cells', or 'unlimited'",
         ),
         ("tcp.mss", 512, "tcp.mss: 512 has no unit; accepts B, KB, KiB, MB, MiB, GB, GiB, as in '64 KiB'"),
         (
@@ -82,11 +81,20 @@ NO_CELLS = "IP routers have no cells (the default is an ATM switch's), needs pac
             "switch.buffer: 1 BDP (11 cells); needs at least one full packet (12 cells at MSS 512)",
         ),
         # Units of the other framing.
-        ("switch.buffer", "30 KB", "switch.buffer: 30 KB; ATM switches count cells, needs cells, packets or BDP"),
         (
-            "framing",
-            "ip",
-            f"switch.buffer: 1000 cells; {NO_CELLS}",
+            "switch.buffer",
+            "30 KB",
+            "switch.buffer: 30 KB; ATM switches count cells, needs cells, packets, BDP or a time",
+        ),
+        (
+            "switch.buffer",
+            "1001 s",
+            "switch.buffer: 1001 s; needs at least one full packet and at most 1000 s, or 'unlimited'",
+        ),
+        (
+            "switch.buffer",
+            "20 us",
+            "switch.buffer: 20 us (7 cells); needs at least one full packet (12 cells at MSS 512)",
         ),
         ("framing", "atm", "framing: 'atm'; it is 'aal5' here; accepts aal5, ip"),
         # Segments and windows.
@@ -207,6 +215,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
         ("switch.buffer", "551 B", "switch.buffer: 551 B; needs at least one full packet (552 B at MSS 512)"),
         ("switch.buffer", "0.5 packets", "switch.buffer: 0.5 packets (0 packets); needs at least one packet"),
         ("switch.buffer", "0.5 BDP", "switch.buffer: 0.5 BDP (0 packets); needs at least one packet"),
+        ("switch.buffer", "20 us", "switch.buffer: 20 us (0 packets); needs at least one packet"),
         ("switch.buffer", "0.1 B", "switch.buffer: 0.1 B; needs a whole number of bytes"),
         (
             "switch.buffer",

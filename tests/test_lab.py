@@ -43,7 +43,11 @@ KNOBS: dict[str, tuple[object, ...]] = {
         {"kind": "packets", "indices": [9, 3, 3]},
     ),
     "framing": ("aal5", "ip"),
-    "switch.buffer": ("0.25 BDP", "2 BDP", "1000 cells", "64 packets", "64 KB", "unlimited", "1 cell"),
+    "switch.buffer": ("0.25 BDP", "2 BDP", "1000 cells", "64 packets", "64 KB", "unlimited", "1 cell", "20 ms", "1 us"),
+    "network.group": (
+        [{"name": "near", "count": 2}, {"name": "far", "access_delay": "40 ms", "exit_delay": "1 ms"}],
+        [{"name": "far", "count": 3, "exit_delay": "90 ms", "direction": "back"}],
+    ),
     "switch.policy": (
         "tail-drop",
         "epd",
@@ -131,6 +135,9 @@ WRONG: list[dict[str, Any]] = [
     {"switch": {"policy": {"kind": "epd", "threshold": 2}}},
     {"switch": {"buffer": "3 cells"}},
     {"switch": {"buffer": "1.5 cells"}},
+    {"switch": {"buffer": "1001 s"}},
+    {"framing": "ip", "switch": {"buffer": "1 us"}},
+    {"framing": "ip", "switch": {"buffer": "30 cells"}},
     {"framing": "ip", "switch": {"policy": "epd", "ties": "rotating"}},
     {"network": {"sources": 5}},
     {"network": {"kind": "dumbbell", "sources": 2.5}},

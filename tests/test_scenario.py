@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 
 from longpipe import Design, Factor
+from longpipe.analysis.cautions import cautions
+from longpipe.analysis.paths import paths
 from longpipe.cli.init import commented_toml
 from longpipe.scenario import (
     CommonPhase,
@@ -142,6 +144,8 @@ def test_with_reaches_into_lists() -> None:
         ("20 packets", 240),
         # 155.52 Mbit/s times 30 us is 4665.6 bits, 11.004 cells.
         ("2 BDP", 22),
+        ("60 us", 22),
+        ("0.1 s", 36679),
         ("unlimited", None),
         ("inf", None),
     ],
@@ -160,6 +164,10 @@ def test_buffer_is_counted_in_cells(buffer: str, cells: int | None) -> None:
         ("552 bytes", "bytes", 552),
         # 155.52 Mbit/s times 30 us is 4665.6 bits, 1.0565 packets of 552 bytes.
         ("2.5 BDP", "packets", 2),
+        # 75 us are 2.5 times 30 us.
+        ("75 us", "packets", 2),
+        # 155.52 Mbit/s times 100 ms is 15 552 000 bits, 3521.7 packets of 552 bytes.
+        ("100 ms", "packets", 3521),
     ],
 )
 def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, limit: int) -> None:
@@ -167,6 +175,80 @@ def test_an_ip_buffer_is_counted_in_packets_or_bytes(buffer: str, unit: str, lim
     trunk = next(link for link in scenario.resolve()["links"] if link["from"] == 5 and link["to"] == 6)
     assert trunk["buffer"] == {"unit": unit, "limit": limit}
     assert Scenario.from_toml(scenario.to_toml()).digest() == scenario.digest()
+
+
+@pytest.mark.parametrize("framing", ["ip", "aal5"])
+def test_a_buffer_in_time_is_the_bdp_of_this_round_trip_at_the_rate_of_each_port(framing: str) -> None:
+    base = Scenario().with_(framing=framing, **{"network.return_rate": "1 Mbit/s", "network.trunk_delay": "49.99 ms"})
+    in_time, in_bdp = (base.with_(**{"switch.buffer": buffer}) for buffer in ("100 ms", "1 BDP"))
+    assert in_time.digest() == in_bdp.digest()
+    assert Scenario.from_toml(in_time.to_toml()).digest() == in_time.digest()
+
+
+def test_routers_without_a_given_buffer_have_one_bdp() -> None:
+    by_default = Scenario(framing="ip", network={"kind": "dumbbell", "trunk_delay": "50 ms"})
+    assert by_default.switch.buffer == "1 BDP"
+    assert by_default.digest() == by_default.with_(**{"switch.buffer": "1 BDP"}).digest()
+    assert "buffer" not in by_default.switch.model_fields_set
+    # Each framing has its own default, and a file that is written has the values.
+    assert by_default.with_(framing="aal5").switch.buffer == "1000 cells"
+    assert Scenario().with_(framing="ip", **{"network.trunk_delay": "50 ms"}).digest() == by_default.digest()
+    assert Scenario.from_toml(by_default.to_toml()).has_buffer
+    lines = [line for line in cautions(by_default) if line.startswith("switch.buffer")]
+    # 155.52 Mbit/s times 100.02 ms is 15 555 110 bits, 3522.4 packets of 552 bytes.
+    assert lines == ["switch.buffer: not given, routers have 1 BDP (3522 packets); set it to choose"]
+    chosen = (by_default.with_(**{"switch.buffer": "2 BDP"}), Scenario())
+    assert not any(line.startswith("switch.buffer") for one in chosen for line in cautions(one))
+
+
+def test_groups_of_a_dumbbell_have_delays_of_their_own() -> None:
+    groups = [
+        {"name": "near", "count": 2, "tcp": {"congestion": "vegas"}},
+        {"name": "far", "access_delay": "40 ms", "exit_delay": "1 ms", "traffic": "web"},
+    ]
+    scenario = Scenario().with_(**{"network.group": groups, "network.trunk_delay": "9 ms"})
+    resolved = scenario.resolve()
+    names = [node["name"] for node in resolved["nodes"]]
+    delays = {(names[link["from"]], names[link["to"]]): link["delay_ps"] // 10**6 for link in resolved["links"]}
+    assert {ends: us for ends, us in delays.items() if us != 5} == {
+        ("switch1", "switch2"): 9000,
+        ("switch2", "switch1"): 9000,
+        ("source3", "switch1"): 40_000,
+        ("switch1", "source3"): 40_000,
+        ("switch2", "sink3"): 1000,
+        ("sink3", "switch2"): 1000,
+    }
+    # A BDP is that of the longest round trip, 2 (40 + 9 + 1) ms.
+    assert path_round_trips(scenario) == [18_020, 18_020, 100_000]
+    written = Scenario.from_toml(scenario.to_toml())
+    assert written.digest() == scenario.digest()
+    assert written.with_(**{"network.group.0.access_delay": "5 us"}).digest() == scenario.digest()
+
+
+def path_round_trips(scenario: Scenario) -> list[int]:
+    return [path.propagation_ps // 10**6 for path in paths(scenario.resolved)]
+
+
+@pytest.mark.parametrize(
+    ("part", "kind", "field", "value"),
+    [
+        ("switch.policy", "codel", "ecn", True),
+        ("switch.scheduler", "guaranteed-rate", "share", 0.5),
+        ("network.trunk_loss", "bernoulli", "probability", 0.01),
+        ("tcp.timer", "fine", "min_rto", "1 s"),
+        ("tcp.ack", "delayed", "timeout", "50 ms"),
+        ("tcp.congestion", "vegas", "beta", 7),
+        ("traffic", "transfer", "size", "1 MB"),
+        ("start", "random", "over", "1 s"),
+    ],
+)
+def test_a_kind_and_then_its_field_are_changed_in_either_order(part: str, kind: str, field: str, value: object) -> None:
+    base = Scenario()
+    if part == "switch.policy":
+        base = base.with_(framing="ip", **{"switch.buffer": "20 packets"})
+    changes = {part: kind, f"{part}.{field}": value}
+    found = [base.with_(**dict(order)) for order in (changes.items(), reversed(changes.items()))]
+    assert found[0] == found[1] == base.with_(**{part: {"kind": kind, field: value}})
 
 
 def test_host_ports_are_unlimited_tail_drop_and_switch_ports_follow_the_switch_both_ways() -> None:

@@ -238,21 +238,16 @@ TICKS: Final = Dimension(
     singular={"ticks": "tick"},
 )
 
-# The size of a packet or a BDP depends on the rest of the scenario: use only `split` and `canonical`.
+# The size of a packet, a BDP or a time depends on the rest of the scenario: use only `split` and `canonical`.
 BUFFER: Final = Dimension(
     name="buffer size",
     base="cells",
     suffix="",
-    units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1), **SIZE.units},
+    units={"cells": Fraction(1), "packets": Fraction(1), "BDP": Fraction(1), **SIZE.units, **TIME.units},
     example="1000 cells",
-    aliases=SIZE.aliases,
+    aliases={**SIZE.aliases, **TIME.aliases},
     multiples=SIZE.multiples,
     unlimited=True,
     singular={"cells": "cell", "packets": "packet"},
-    other={
-        **SIZE.other,
-        **dict.fromkeys(
-            (*TIME.units, *TIME.aliases), " but a time: it is rate times time, 1 s at 10 Mbit/s is '1.25 MB'"
-        ),
-    },
+    other=SIZE.other,
 )

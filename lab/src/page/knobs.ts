@@ -120,7 +120,7 @@ export function written(value: unknown): string {
 }
 
 /** What is of use of a buffer, by the unit in which it is written. */
-const BUFFER_SPANS: Record<string, [number, number]> = { BDP: [0.05, 4], cells: [100, 200_000], packets: [4, 5000] };
+const BUFFER_SPANS: Record<string, [number, number]> = { BDP: [0.05, 4], cells: [100, 200_000], packets: [4, 5000], ms: [1, 2000] };
 /** Units that a slider's value is not written in, unless it was before. */
 const RARE_UNITS = ["min", "h", "KiB", "MiB", "GiB", "kbit/s", "ps", "ns"];
 

@@ -4,7 +4,7 @@ import type { JsonTable } from "./core";
 import { ScenarioError } from "./errors";
 import { NUMBERS } from "./model";
 import { Rational } from "./rational";
-import { BUFFER, SIZE, UNLIMITED } from "./units";
+import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 
 /** A full segment's length in what buffers count. */
 export interface Packet {
@@ -24,14 +24,20 @@ export function packetOf(tcp: Part): Packet {
     return { mss, cells, bytes };
 }
 
-/** Unit and limit of a buffer, null if it has no limit; a BDP of bits is cells, or packets of the largest length. */
-export function bufferOf(
-    field: string,
-    text: string,
-    framing: string,
-    bdpBits: Rational,
-    largest: Packet,
-): JsonTable | null {
+/** Rate of a port and RTT of a BDP, by which a buffer in BDP or in time is measured. */
+export interface Pipe {
+    rateBps: bigint;
+    roundTripPs: bigint;
+}
+
+/** A number of BDP, or of a unit of time, in bits at the port's rate. */
+function bitsOf(pipe: Pipe, number: Rational, unit: string): Rational {
+    const time = number.times(TIME.scale(unit) ?? Rational.of(pipe.roundTripPs));
+    return time.times(Rational.of(pipe.rateBps, 10n ** 12n));
+}
+
+/** Unit and limit of a buffer, null if it has no limit; a BDP or a time is cells, or packets of full size. */
+export function bufferOf(field: string, text: string, framing: string, pipe: Pipe, largest: Packet): JsonTable | null {
     if (text === UNLIMITED) return null;
     const wrong = (problem: string): never => {
         throw new ScenarioError([`${field}: ${problem}`]);
@@ -39,10 +45,11 @@ export function bufferOf(
     const [number, unit] = BUFFER.split(text);
     const bytes = SIZE.scale(unit);
     if (framing === "aal5") {
-        if (bytes !== undefined) wrong(`${text}; ATM switches count cells, needs cells, packets or BDP`);
-        const bdp = bdpBits.over(Rational.of(BigInt(NUMBERS.cell_bits)));
-        const scale = unit === "cells" ? Rational.of(1n) : unit === "packets" ? Rational.of(largest.cells) : bdp;
-        const cells = number.times(scale).floor();
+        if (bytes !== undefined) wrong(`${text}; ATM switches count cells, needs cells, packets, BDP or a time`);
+        const cellBits = Rational.of(BigInt(NUMBERS.cell_bits));
+        const each = { cells: 1n, packets: largest.cells }[unit];
+        const counted = each === undefined ? bitsOf(pipe, number, unit).over(cellBits) : number.times(Rational.of(each));
+        const cells = counted.floor();
         if (cells < largest.cells) {
             const shown = unit === "cells" ? text : `${text} (${cells} cells)`;
             wrong(`${shown}; needs at least one full packet (${largest.cells} cells at MSS ${largest.mss})`);
@@ -52,7 +59,7 @@ export function bufferOf(
         }
         return { unit: "cells", limit: cells };
     }
-    if (unit === "cells") wrong(`${text}; IP routers have no cells (the default is an ATM switch's), needs packets, bytes or BDP, as in '1 BDP'`);
+    if (unit === "cells") wrong(`${text}; IP routers have no cells, needs packets, bytes, BDP or a time, as in '1 BDP'`);
     if (bytes !== undefined) {
         const limit = number.times(bytes).floor();
         if (limit < largest.bytes) {
@@ -60,8 +67,8 @@ export function bufferOf(
         }
         return { unit: "bytes", limit };
     }
-    const each = unit === "packets" ? Rational.of(1n) : bdpBits.over(Rational.of(8n * largest.bytes));
-    const packets = number.times(each).floor();
+    const bits = unit === "packets" ? null : bitsOf(pipe, number, unit);
+    const packets = (bits === null ? number : bits.over(Rational.of(8n * largest.bytes))).floor();
     if (packets < 1n) wrong(`${text} (${packets} packets); needs at least one packet`);
     return { unit: "packets", limit: packets };
 }

@@ -2,7 +2,7 @@
 import { accepts, repr, reprFloat, shown } from "./errors";
 import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
 import { Rational } from "./rational";
-import { BUFFER, SIZE, UNLIMITED, ValueProblem, dimension } from "./units";
+import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
 /** A checked part: what it is, its fields, and which of them were written. */
 export interface Part {
@@ -138,10 +138,10 @@ function buffer(given: unknown): Value {
     if (written === UNLIMITED || written === "inf") return UNLIMITED;
     const [number, unit] = BUFFER.split(written);
     const bytes = SIZE.scale(unit);
-    const most =
-        bytes === undefined
-            ? Rational.of(BigInt(NUMBERS.most_cells))
-            : Rational.of(BigInt(NUMBERS.most_buffer_bytes)).over(bytes);
+    const time = TIME.scale(unit);
+    let most = Rational.of(BigInt(NUMBERS.most_cells));
+    if (bytes !== undefined) most = Rational.of(BigInt(NUMBERS.most_buffer_bytes)).over(bytes);
+    else if (time !== undefined) most = Rational.of(BigInt(NUMBERS.most_buffer_ps)).over(time);
     if (number.top < 0n || number.compare(most) > 0) {
         const room = `at least one full packet and at most ${most.floor()} ${unit}, or '${UNLIMITED}'`;
         throw new ValueProblem(`${written}; needs ${room}`);

@@ -37,8 +37,6 @@ function dumbbell(network: Part): Graph {
     const node = (name: string): Part => made("Node", { name, kind: "host" });
     const link = (a: string, b: string, rate: Value, delay: Value): Part =>
         made("Link", { between: [a, b], rate, delay });
-    const first = link("source1", "switch1", get("access_rate"), get("access_delay"));
-    const last = link("switch2", "sink1", get("access_rate"), get("exit_delay"));
     const trunk = changed(link("switch1", "switch2", get("trunk_rate"), get("trunk_delay")), {
         loss: get("trunk_loss"),
         return_loss: get("return_loss"),
@@ -48,10 +46,12 @@ function dumbbell(network: Part): Graph {
         return_policy: get("return_policy"),
     });
     const flow = made("Flow", { name: "flow1", from: "source1", to: "sink1" });
-    const flows = ownOf(network, numbers.length).map(([name, own, back], i) => {
+    const own = ownOf(network, numbers.length);
+    const delays = hostDelays(network, numbers.length);
+    const flows = own.map(([name, fields, back], i) => {
         const way = [`source${i + 1}`, "switch1", "switch2", `sink${i + 1}`];
         if (back) way.reverse();
-        return changed(flow, { ...own, name, from: way[0] as string, to: way[3] as string, route: way });
+        return changed(flow, { ...fields, name, from: way[0] as string, to: way[3] as string, route: way });
     });
     const nodes = [
         ...numbers.map((i) => changed(host, { name: `source${i}` })),
@@ -59,9 +59,9 @@ function dumbbell(network: Part): Graph {
         ...numbers.map((i) => changed(host, { name: `sink${i}` })),
     ];
     const links = [
-        ...numbers.map((i) => changed(first, { between: [`source${i}`, "switch1"] })),
+        ...delays.map(([delay], i) => link(`source${i + 1}`, "switch1", get("access_rate"), delay)),
         trunk,
-        ...numbers.map((i) => changed(last, { between: ["switch2", `sink${i}`] })),
+        ...delays.map(([, delay], i) => link("switch2", `sink${i + 1}`, get("access_rate"), delay)),
     ];
     const source = get("vbr") as Part | null;
     if (source === null) return { nodes, links, flows, vbr: [] };
@@ -74,6 +74,17 @@ function dumbbell(network: Part): Graph {
         values: { ...source.values, name: "vbr", from: "vbr-source", to: "vbr-sink", route: null },
     };
     return { nodes, links, flows, vbr: [vbr] };
+}
+
+/** Delays of the links of each flow's source and sink, by which groups may differ. */
+function hostDelays(network: Part, sources: number): [Value, Value][] {
+    const usual: [Value, Value] = [valueOf(network, "access_delay"), valueOf(network, "exit_delay")];
+    const groups = valueOf(network, "group") as Part[] | null;
+    if (groups === null) return Array.from({ length: sources }, () => usual);
+    return groups.flatMap((group) => {
+        const delays: [Value, Value] = [valueOf(group, "access_delay") ?? usual[0], valueOf(group, "exit_delay") ?? usual[1]];
+        return Array.from({ length: Number(valueOf(group, "count")) }, () => delays);
+    });
 }
 
 /** Name of each flow of a dumbbell, what it has of its own, and whether it is sent back. */

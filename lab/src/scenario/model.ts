@@ -79,12 +79,14 @@ interface Description {
         datagram_header_bytes: number;
         most_cells: number;
         most_buffer_bytes: number;
+        most_buffer_ps: string;
         most_window_scale: number;
         longest_path_ps: string;
         longest_rto: string;
         smallest_window_bytes: number;
         window_times_path: number;
     };
+    buffer_of_routers: string;
     first_kinds: string[];
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
     homes: { field: string; what: string; names: string[] }[];

@@ -5,7 +5,7 @@ import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, c
 import { type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
-import { NUMBERS } from "./model";
+import { DESCRIPTION, NUMBERS } from "./model";
 import { Rational } from "./rational";
 import { Topology, between } from "./topology";
 import { RATE, SIZE, TIME } from "./units";
@@ -21,12 +21,21 @@ export interface Resolved {
 export function resolve(fields: Record<string, unknown>): Resolved {
     checkStands(fields["network"]);
     const problems: string[] = [];
-    const scenario = checkPart("Scenario", fields, "", (field, problem) => {
+    let scenario = checkPart("Scenario", fields, "", (field, problem) => {
         problems.push(...problem.split("\n").map((line) => (field === "" ? line : `${field}: ${line}`)));
     });
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
+    scenario = withBuffer(scenario);
     const topology = new Topology(asGraph(valueOf(scenario, "network") as Part));
     return { scenario, topology, core: coreOf(scenario, topology) };
+}
+
+/** The scenario with the default buffer of IP routers if it gives none. */
+function withBuffer(scenario: Part): Part {
+    const switches = valueOf(scenario, "switch") as Part;
+    if (valueOf(scenario, "framing") !== "ip" || switches.written.has("buffer")) return scenario;
+    const filled = { ...switches, values: { ...switches.values, buffer: DESCRIPTION.buffer_of_routers } };
+    return { ...scenario, values: { ...scenario.values, switch: filled } };
 }
 
 function coreOf(scenario: Part, topology: Topology): JsonTable {
@@ -133,8 +142,8 @@ function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number
     // A BDP of a dumbbell is the trunk's at all of its ports.
     const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
     const of = (field: string, text: string, at: string): JsonTable | null => {
-        const bits = Rational.of(RATE.parse(at) * topology.longestRoundTripPs, 10n ** 12n);
-        return bufferOf(field, text, String(valueOf(scenario, "framing")), bits, packet);
+        const pipe = { rateBps: RATE.parse(at), roundTripPs: topology.longestRoundTripPs };
+        return bufferOf(field, text, String(valueOf(scenario, "framing")), pipe, packet);
     };
     const [own, back] = [valueOf(link, "buffer"), valueOf(link, "return_buffer")];
     const [field, text] =

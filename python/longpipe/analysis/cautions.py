@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import Resolved, port_name, window_warnings
+from longpipe.scenario.topology import as_graph
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -31,12 +32,25 @@ _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is
 def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
-    They concern implausible values of files, links and buffers that windows cannot fill, and paths that end before the
-    run.
+    They concern buffers that are not given, implausible values of files, links and buffers that windows cannot fill,
+    and paths that end before the run.
     """
     resolved = scenario.resolved
-    ways = [*_ended_series(resolved), *_other_ways_back(scenario)]
+    ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
     return [*doubts_of_files(scenario), *window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
+
+
+def _default_buffer(scenario: Scenario) -> Iterator[str]:
+    """Yields a line if IP routers have the default buffer at ports that the scenario gives none."""
+    if scenario.framing == "aal5" or scenario.has_buffer:
+        return
+    kinds = [node["kind"] for node in scenario.resolved["nodes"]]
+    own = [link.buffer is not None for link in as_graph(scenario.network).links]
+    ports = [link for k, link in enumerate(scenario.resolved["links"][: 2 * len(own)]) if not own[k // 2]]
+    sizes = {link["buffer"]["limit"] for link in ports if kinds[link["from"]] == "switch"}
+    if sizes:
+        packets = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
+        yield f"switch.buffer: not given, routers have {scenario.switch.buffer} ({packets} packets); set it to choose"
 
 
 def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:

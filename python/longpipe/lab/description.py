@@ -12,7 +12,8 @@ from longpipe.analysis.limits import MEANINGS
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
-from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_CELLS, MOST_WINDOW_SCALE
+from longpipe.scenario import BUFFER_OF_ROUTERS
+from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.profiles import PROFILES
@@ -38,12 +39,14 @@ def description(folder: Path | None = None) -> dict[str, Any]:
             "datagram_header_bytes": HEADERS,
             "most_cells": MOST_CELLS,
             "most_buffer_bytes": MOST_BUFFER_BYTES,
+            "most_buffer_ps": str(MOST_BUFFER_PS),
             "most_window_scale": MOST_WINDOW_SCALE,
             "longest_path_ps": str(LONGEST_PATH_PS),
             "longest_rto": LONGEST_RTO,
             "smallest_window_bytes": SMALLEST,
             "window_times_path": TIMES_PATH,
         },
+        "buffer_of_routers": BUFFER_OF_ROUTERS,
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
         "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],

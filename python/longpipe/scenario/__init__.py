@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -189,6 +190,8 @@ learn("tcp.recovery", "a loss recovery", kinds(Recovery))
 learn("tcp.congestion", "a congestion control", kinds(Congestion))
 learn("switch.policy", "a buffer policy", kinds(Policy))
 
+# Buffer of IP routers for which a scenario gives none.
+BUFFER_OF_ROUTERS: Final = "1 BDP"
 # A run consists of a scenario and a seed.
 LARGEST_SEED: Final = 2**64 - 1
 
@@ -223,6 +226,11 @@ class Scenario(Model):
     def _fields_agree(self) -> Self:
         if self.framing == "aal5" and self.traces.delay:
             raise ScenarioError('traces.delay: true; needs framing = "ip": ports of cells keep no record of packets')
+        if self.framing == "ip" and not self.has_buffer:
+            # The field stays unset, so that another framing gets its own default.
+            switch = self.switch.model_copy(update={"buffer": BUFFER_OF_ROUTERS})
+            switch.model_fields_set.discard("buffer")
+            self.__dict__["switch"] = switch
         KEPT.put(self)
         return self
 
@@ -240,7 +248,7 @@ class Scenario(Model):
         except ScenarioError:
             if not changes:
                 raise
-            for path, value in changes.items():
+            for path, value in _wholes_first(changes):
                 _set(fields, path, value)
             return cls(**fields)
         return found.with_(**changes) if changes else found
@@ -252,6 +260,11 @@ class Scenario(Model):
         `longpipe init --example NAME` writes it as a file. Raises ScenarioError for another name.
         """
         return cls.from_toml(example(name)).with_(name=name)
+
+    @property
+    def has_buffer(self) -> bool:
+        """Returns whether `switch.buffer` was written, not a default: 1000 cells, or 1 BDP with framing ip."""
+        return "buffer" in self.switch.model_fields_set
 
     def to_toml(self) -> str:
         """Returns TOML text of this scenario, with all defaults written out."""
@@ -267,8 +280,13 @@ class Scenario(Model):
         The bare name of the present kind, as `{"switch.policy": "red"}`, keeps its parameters.
         """
         fields = self._fields()
-        for path, value in changes.items():
+        if "network.group" in changes and "network.sources" not in changes:
+            # Groups have their own number of flows.
+            fields["network"].pop("sources", None)
+        for path, value in _wholes_first(changes):
             _set(fields, path, value)
+        if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
+            del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
             # A given RTT replaces the handshake of a profile, as in a file.
             replace_handshake(fields["tcp"])
@@ -299,12 +317,31 @@ class Scenario(Model):
 KEPT: Final = Kept(resolve)
 
 
+def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
+    """Returns the changes in an order in which none replaces a part after a field of this part has changed."""
+    return sorted(changes.items(), key=lambda change: change[0].count("."))
+
+
+@cache
+def _chosen_by_kind() -> frozenset[str]:
+    """Returns the names of fields whose parts have kinds, and may be written as the name of a kind."""
+    # Import only here, because few scenarios need it.
+    from longpipe.scenario.reference import kind_of, parts, places
+
+    return frozenset(
+        field.serialization_alias or name
+        for model in places()
+        for name, field in model.model_fields.items()
+        if any(kind_of(part) for part in parts(field.annotation))
+    )
+
+
 def _set(fields: dict[str, Any], path: str, value: object) -> None:
     *parents, last = path.split(".")
     table: Any = fields
     for depth, name in enumerate(parents):
         try:
-            if name in ("recovery", "congestion") and isinstance(table.get(name), str):
+            if isinstance(table, dict) and isinstance(table.get(name), str) and name in _chosen_by_kind():
                 table[name] = {"kind": table[name]}
             table = table[int(name)] if isinstance(table, list | tuple) else table.setdefault(name, {})
         except (ValueError, IndexError):

@@ -203,7 +203,11 @@ def _check_buffer(value: object) -> str:
     if text in (UNLIMITED, "inf"):
         return UNLIMITED
     number, unit = BUFFER.split(text)
-    most = MOST_BUFFER_BYTES / SIZE.units[unit] if unit in SIZE.units else MOST_CELLS
+    most = Fraction(MOST_CELLS)
+    if unit in SIZE.units:
+        most = MOST_BUFFER_BYTES / SIZE.units[unit]
+    elif unit in TIME.units:
+        most = MOST_BUFFER_PS / TIME.units[unit]
     if not 0 <= number <= most:
         raise ValueError(f"{text}; needs at least one full packet and at most {int(most)} {unit}, or {UNLIMITED!r}")
     counted = "bytes" if unit in SIZE.units else unit
@@ -214,6 +218,7 @@ def _check_buffer(value: object) -> str:
 
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12
+MOST_BUFFER_PS: Final = TIME.parse("1000 s")
 AS_NEEDED: Final = "as needed"
 AUTO: Final = "auto"
 MOST_WINDOW_SCALE: Final = 14
@@ -264,7 +269,8 @@ Ticks = Annotated[str, _quantity(TICKS, "1 tick", "1000000 ticks")]
 Buffer = Annotated[
     str,
     Checked(
-        _check_buffer, accepts=f"one full packet to {MOST_CELLS} cells or packets, in bytes or BDP too, or {UNLIMITED}"
+        _check_buffer,
+        accepts=f"one full packet to {MOST_CELLS} cells or packets, in bytes, BDP or time too, or {UNLIMITED}",
     ),
 ]
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import MOST_CELLS
 from longpipe.scenario.tcp import Tcp
-from longpipe.units import BUFFER, SIZE, UNLIMITED
+from longpipe.units import BUFFER, SIZE, TIME, UNLIMITED
 
 Framing = Literal["aal5", "ip"]
 BufferUnit = Literal["cells", "packets", "bytes"]
@@ -32,8 +32,21 @@ class Packet:
         return cls(mss, packet_cells(mss, timestamps), packet_bytes(mss, timestamps))
 
 
-def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest: Packet) -> dict[str, Any] | None:
-    """Returns unit and limit of a buffer, None if unlimited. A BDP becomes cells, or packets of the largest length.
+@dataclass(frozen=True)
+class Pipe:
+    """Rate of a port and RTT of a BDP, by which a buffer in BDP or in time is measured."""
+
+    rate_bps: int
+    round_trip_ps: int
+
+    def bits(self, number: Fraction, unit: str) -> Fraction:
+        """Returns a number of BDP, or of a unit of time, in bits at the port's rate."""
+        time_ps = number * (self.round_trip_ps if unit == "BDP" else TIME.units[unit])
+        return self.rate_bps * time_ps / 10**12
+
+
+def buffer(field: str, text: str, framing: Framing, pipe: Pipe, largest: Packet) -> dict[str, Any] | None:
+    """Returns unit and limit of a buffer, None if unlimited. A BDP or a time becomes cells, or packets of full size.
 
     Raises ScenarioError if the buffer is smaller than the largest packet, or its unit does not fit the framing.
     """
@@ -41,17 +54,17 @@ def buffer(field: str, text: str, framing: Framing, bdp_bits: Fraction, largest:
         return None
     number, unit = BUFFER.split(text)
     if framing == "aal5":
-        return _cells(field, text, number, unit, bdp_bits, largest)
+        return _cells(field, text, number, unit, pipe, largest)
     if unit == "cells":
-        needs = "needs packets, bytes or BDP, as in '1 BDP'"
-        raise ScenarioError(f"{field}: {text}; IP routers have no cells (the default is an ATM switch's), {needs}")
+        needs = "needs packets, bytes, BDP or a time, as in '1 BDP'"
+        raise ScenarioError(f"{field}: {text}; IP routers have no cells, {needs}")
     if unit in SIZE.units:
         limit = int(number * SIZE.units[unit])
         if limit < largest.bytes:
             least = f"({largest.bytes} B at MSS {largest.mss_bytes})"
             raise ScenarioError(f"{field}: {text}; needs at least one full packet {least}")
         return {"unit": "bytes", "limit": limit}
-    packets = math.floor(number * (1 if unit == "packets" else bdp_bits / (8 * largest.bytes)))
+    packets = math.floor(number if unit == "packets" else pipe.bits(number, unit) / (8 * largest.bytes))
     if packets < 1:
         raise ScenarioError(f"{field}: {text} ({packets} packets); needs at least one packet")
     return {"unit": "packets", "limit": packets}
@@ -62,11 +75,11 @@ def bytes_of(buffer: Mapping[str, Any], packet_bytes: int) -> int:
     return int(buffer["limit"]) * {"cells": CELL_BYTES, "packets": packet_bytes, "bytes": 1}[buffer["unit"]]
 
 
-def _cells(field: str, text: str, number: Fraction, unit: str, bdp_bits: Fraction, largest: Packet) -> dict[str, Any]:
+def _cells(field: str, text: str, number: Fraction, unit: str, pipe: Pipe, largest: Packet) -> dict[str, Any]:
     if unit in SIZE.units:
-        raise ScenarioError(f"{field}: {text}; ATM switches count cells, needs cells, packets or BDP")
-    scale = {"cells": Fraction(1), "packets": Fraction(largest.cells), "BDP": bdp_bits / CELL_BITS}
-    cells = math.floor(number * scale[unit])
+        raise ScenarioError(f"{field}: {text}; ATM switches count cells, needs cells, packets, BDP or a time")
+    counted = {"cells": 1, "packets": largest.cells}.get(unit)
+    cells = math.floor(number * counted if counted else pipe.bits(number, unit) / CELL_BITS)
     if cells < largest.cells:
         shown = text if unit == "cells" else f"{text} ({cells} cells)"
         least = f"({largest.cells} cells at MSS {largest.mss_bytes})"

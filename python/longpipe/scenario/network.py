@@ -33,6 +33,12 @@ class Group(Model):
         serialization_alias="class",
         description="Priority class of its packets at ports with classes, in both directions; 0 is the first",
     )
+    access_delay: Delay | None = Field(
+        default=None, description="Propagation source to switch1 [time]; network.access_delay if absent"
+    )
+    exit_delay: Delay | None = Field(
+        default=None, description="Propagation switch2 to sink [time]; network.exit_delay if absent"
+    )
     direction: Literal["forth", "back"] = Field(
         default="forth", description="Direction of the data: from source to sink (forth) or from sink to source (back)"
     )
@@ -72,7 +78,7 @@ class Dumbbell(Model):
     )
     return_buffer: Buffer | None = Field(
         default=None,
-        description="Buffer of switch2 to switch1 [cells, packets, bytes or BDP]; switch.buffer if absent",
+        description="Buffer of switch2 to switch1 [cells, packets, bytes, BDP or time]; switch.buffer if absent",
     )
     return_policy: Part[Policy | None] = part(
         default=None, description="Policy of switch2 to switch1; switch.policy if absent"
@@ -84,7 +90,7 @@ class Dumbbell(Model):
         default=None, description="Queue discipline of the hosts' interfaces; tail drop if absent"
     )
     host_buffer: Buffer | None = Field(
-        default=None, description="Buffer of the hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
+        default=None, description="Buffer of the hosts' interfaces [packets, bytes, BDP or time]; unlimited if absent"
     )
     trunk_loss: Part[Loss] = part(
         default=NoLoss.unchecked(), description="Injected losses of the trunk, switch1 to switch2"
@@ -160,10 +166,12 @@ class Link(Model):
     return_delay: Delay | None = Field(
         default=None, description="Delay from the second node to the first [time]; equal to delay if absent"
     )
-    buffer: Buffer | None = Field(default=None, description="Buffer of its switch ports [cells, packets, bytes or BDP]")
+    buffer: Buffer | None = Field(
+        default=None, description="Buffer of its switch ports [cells, packets, bytes, BDP or time]"
+    )
     return_buffer: Buffer | None = Field(
         default=None,
-        description="Buffer of the second node's port [cells, packets, bytes or BDP]; equal to buffer if absent ",
+        description="Buffer of the second node's port [cells, packets, bytes, BDP or time]; equal to buffer if absent ",
     )
     policy: Part[Policy | None] = part(default=None, description="Queue discipline of its switch ports")
     return_policy: Part[Policy | None] = part(
@@ -173,7 +181,7 @@ class Link(Model):
         default=None, description="Queue discipline of its hosts' interfaces; tail drop if absent"
     )
     host_buffer: Buffer | None = Field(
-        default=None, description="Buffer of its hosts' interfaces [packets, bytes or BDP]; unlimited if absent"
+        default=None, description="Buffer of its hosts' interfaces [packets, bytes, BDP or time]; unlimited if absent"
     )
     loss: Part[Loss] = part(
         default=NoLoss.unchecked(), description="Injected losses, from the first node to the second"

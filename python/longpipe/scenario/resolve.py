@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO, Model
-from longpipe.scenario.buffers import Framing, Packet, buffer
+from longpipe.scenario.buffers import Framing, Packet, Pipe, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
@@ -213,9 +213,9 @@ class _Buffers:
 
     def _made_of(self, i: int, name: str, text: str, rate: str) -> dict[str, Any] | None:
         if (text, rate) not in self._made:
-            bdp_bits = Fraction(RATE.parse(rate) * self._topology.longest_round_trip_ps, 10**12)
+            pipe = Pipe(RATE.parse(rate), self._topology.longest_round_trip_ps)
             field, framing = self._field(i, name), self._scenario.framing
-            self._made[text, rate] = buffer(field, text, framing, bdp_bits, self._largest)
+            self._made[text, rate] = buffer(field, text, framing, pipe, self._largest)
         return self._made[text, rate]
 
     def _field(self, i: int, name: str) -> str:

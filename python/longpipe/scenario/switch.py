@@ -110,7 +110,7 @@ class Switch(Model):
     buffer: Buffer = Field(
         default="1000 cells",
         description="Size of the buffer for UBR cells or IP packets, including the one in service [cells, packets, "
-        "bytes or BDP], or 'unlimited'; ATM Forum/96-1761 table 1",
+        "bytes, BDP or time], or 'unlimited'; ATM Forum/96-1761 table 1 (1 BDP with framing ip)",
     )
     policy: Part[Policy] = part(
         default=TailDrop.unchecked(),

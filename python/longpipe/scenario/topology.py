@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
@@ -18,9 +18,6 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return network
     numbers = range(1, network.sources + 1)
 
-    def link(a: str, b: str, rate: str, delay: str) -> Link:
-        return Link.unchecked(between=(a, b), rate=rate, delay=delay)
-
     # Copies of a checked model, because there may be ten thousand.
     pep = network.pep
     switches = [
@@ -29,30 +26,31 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
     ]
     host = Node.unchecked(name="source1", kind="host", send_jitter=network.send_jitter)
     hosts = {role: [host.model_copy(update={"name": f"{role}{i}"}) for i in numbers] for role in ("source", "sink")}
-    at_hosts = {"host_policy": network.host_policy, "host_buffer": network.host_buffer}
-    first = link("source1", "switch1", network.access_rate, network.access_delay).model_copy(update=at_hosts)
-    entry = [first.model_copy(update={"between": (f"source{i}", "switch1")}) for i in numbers]
-    trunk = link("switch1", "switch2", network.trunk_rate, network.trunk_delay).model_copy(
-        update={
-            "loss": network.trunk_loss,
-            "return_loss": network.return_loss,
-            "return_rate": network.return_rate,
-            "return_delay": network.return_delay,
-            "return_buffer": network.return_buffer,
-            "return_policy": network.return_policy,
-            "path": network.path,
-            "return_path": network.return_path,
-        }
+    own = _own(network)
+    entry, leave = [], []
+    for i, (first, last) in zip(numbers, _host_links(network), strict=True):
+        entry.append(first.model_copy(update={"between": (f"source{i}", "switch1")}))
+        leave.append(last.model_copy(update={"between": ("switch2", f"sink{i}")}))
+    trunk = Link.unchecked(
+        between=("switch1", "switch2"),
+        rate=network.trunk_rate,
+        delay=network.trunk_delay,
+        loss=network.trunk_loss,
+        return_loss=network.return_loss,
+        return_rate=network.return_rate,
+        return_delay=network.return_delay,
+        return_buffer=network.return_buffer,
+        return_policy=network.return_policy,
+        path=network.path,
+        return_path=network.return_path,
     )
-    last = link("switch2", "sink1", network.access_rate, network.exit_delay).model_copy(update=at_hosts)
-    leave = [last.model_copy(update={"between": ("switch2", f"sink{i}")}) for i in numbers]
     flow = Flow.unchecked(name="flow1", from_="source1", to="sink1")
     flows = []
-    for i, (name, own), back in zip(numbers, _own(network), network.sent_back, strict=True):
+    for i, (name, fields), back in zip(numbers, own, network.sent_back, strict=True):
         way = (f"source{i}", "switch1", "switch2", f"sink{i}")
         way = way[::-1] if back else way
         ends = {"name": name, "from_": way[0], "to": way[-1], "route": way}
-        flows.append(flow.model_copy(update=own | ends))
+        flows.append(flow.model_copy(update=fields | ends))
     nodes = [*hosts["source"], *switches, *hosts["sink"]]
     links = [*entry, trunk, *leave]
     vbr: list[VbrFlow] = []
@@ -66,6 +64,20 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         )
         vbr.append(VbrFlow.unchecked(name="vbr", from_="vbr-source", to="vbr-sink", **source.model_dump()))
     return Graph.unchecked(nodes=tuple(nodes), links=tuple(links), flows=tuple(flows), vbr=tuple(vbr))
+
+
+def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
+    """Yields the links of each flow's source and sink, by which groups may differ in delay."""
+    at_hosts = {
+        "rate": network.access_rate, "host_policy": network.host_policy, "host_buffer": network.host_buffer,
+    }  # fmt: skip
+    for group in network.group or (None,):
+        delays = network.access_delay, network.exit_delay
+        if group is not None:
+            delays = group.access_delay or delays[0], group.exit_delay or delays[1]
+        first = Link.unchecked(between=("source1", "switch1"), delay=delays[0], **at_hosts)
+        last = Link.unchecked(between=("switch2", "sink1"), delay=delays[1], **at_hosts)
+        yield from repeat((first, last), network.sources if group is None else group.count)
 
 
 def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
