@@ -1,34 +1,71 @@
-"""Import rules between modules, including imports for type checkers only."""
+"""Rules on which part of the Rust core may depend on which."""
 
-import ast
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-import numpy as np
 import pytest
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
-import longpipe
-
-PACKAGE = Path(longpipe.__file__).parent
-CRATES = sorted(manifest.parent for manifest in Path(__file__).parents[1].glob("crates/*/Cargo.toml"))
-USE = re.compile(r"^\s*(pub(?:\([a-z ]+\))? )?use ([^;]+);", re.MULTILINE)
+ROOT: Final = Path(__file__).parents[1]
+DOCS: Final = ROOT / "docs"
+CRATES: Final = {manifest.parent.name: manifest.parent for manifest in sorted(ROOT.glob("crates/*/Cargo.toml"))}
+USE: Final = re.compile(r"^\s*(pub(?:\([a-z ]+\))? )?use ([^;]+);", re.MULTILINE)
+TYPE: Final = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum|union) (\w+)", re.MULTILINE)
+# An inherent impl block: no ` for `.
+IMPL: Final = re.compile(r"^impl(?:<[^{]*?>)? (\w+)(?:<[^{]*>)? (?:where [^{]*)?\{", re.MULTILINE)
 
 Module: TypeAlias = tuple[str, ...]
 
 
-def test_no_circle_of_imports_is_longer_than_two_modules() -> None:
-    modules = {_name(path): path for path in PACKAGE.rglob("*.py")}
-    imported = {name: _imported(path, modules) & modules.keys() for name, path in modules.items()}
-    assert _longer_than_two(imported) == []
+def test_folders_of_the_network_crate_use_only_what_the_architecture_page_lists() -> None:
+    table = _dependencies((DOCS / "architecture.md").read_text(encoding="utf-8"))
+    found = _used(CRATES["network"])
+    assert len(found) > 100
+    unlisted = [
+        f"{'/'.join(module)} uses {'/'.join(used)}"
+        for module, used in sorted(found)
+        if not any("/".join(used).startswith(entry) for entry in table[module[0]])
+    ]
+    assert unlisted == []
+    # The page lists nothing that no file uses.
+    needless = [
+        f"{folder} may use {entry}"
+        for folder, entries in table.items()
+        for entry in entries
+        if not any(module[0] == folder and "/".join(used).startswith(entry) for module, used in found)
+    ]
+    assert needless == []
 
 
-@pytest.mark.parametrize("crate", CRATES, ids=lambda crate: crate.name)
-def test_no_circle_of_a_crate_is_longer_than_two_files(crate: Path) -> None:
+@pytest.mark.parametrize("crate", CRATES.values(), ids=CRATES)
+def test_a_type_has_its_impl_blocks_in_its_own_folder(crate: Path) -> None:
+    """Inherent methods need no `use`, so that code in another folder would depend on both without an import."""
+    defined: dict[str, set[Path]] = defaultdict(set)
+    for path in (crate / "src").rglob("*.rs"):
+        for name in TYPE.findall(_text(path)):
+            defined[name] |= {path.parent, path.with_suffix("")}
+    elsewhere = [
+        f"{path.relative_to(crate)}: impl {name}"
+        for path in sorted((crate / "src").rglob("*.rs"))
+        for name in IMPL.findall(_text(path))
+        if name in defined and not any(path.is_relative_to(folder) for folder in defined[name])
+    ]
+    assert defined
+    assert elsewhere == []
+
+
+def _dependencies(page: str) -> dict[str, list[str]]:
+    """Returns the last column of the table of folders, by the names in the first one."""
+    _, _, section = page.partition("## Folders of `crates/network`")
+    rows = [line.split("|")[1:-1] for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    name = re.compile(r"`([^`]+?)(?:/|\.rs)?`")
+    return {name.findall(row[0])[0]: name.findall(row[2]) for row in rows}
+
+
+def _used(crate: Path) -> set[tuple[Module, Module]]:
+    """Returns pairs of modules of different folders, the first of which uses the second."""
     modules = {_module(path.relative_to(crate / "src")): path for path in (crate / "src").rglob("*.rs")}
     uses = {module: _uses(path.read_text(encoding="utf-8")) for module, path in modules.items()}
     known = {
@@ -37,41 +74,9 @@ def test_no_circle_of_a_crate_is_longer_than_two_files(crate: Path) -> None:
     }
     # A re-exported name belongs to the module that defines it.
     passed_on = {(module, found[-1]): found for module in known for public, found in known[module] if public}
+    pairs = {(module, _origin(found, modules, passed_on)) for module in modules for _, found in known[module]}
     # The crate's root re-exports names for other crates.
-    imported = {
-        "::".join(module): {"::".join(_origin(found, modules, passed_on)) for _, found in known[module]}
-        for module in modules
-        if module
-    }
-    assert len(imported) >= len(modules) - 1
-    assert _longer_than_two(imported) == []
-
-
-def _longer_than_two(imported: Mapping[str, set[str]]) -> list[list[str]]:
-    place = {name: i for i, name in enumerate(imported)}
-    pairs = [(place[name], place[found]) for name in imported for found in imported[name] if found in place]
-    rows, columns = np.array(sorted(set(pairs)), dtype=int).reshape(-1, 2).T
-    graph = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(place), len(place)))
-    _, circles = connected_components(graph, connection="strong")
-    sizes = Counter(circles.tolist())
-    return [[n for n in place if circles[place[n]] == circle] for circle in sizes if sizes[circle] > 2]
-
-
-def _name(path: Path) -> str:
-    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _imported(path: Path, known: Container[str]) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                # The core is a module, but not a Python file.
-                found.add(whole if whole in known or alias.name == "_core" else node.module)
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-    return found
+    return {(module, used) for module, used in pairs if module and used and module[0] != used[0]}
 
 
 def _module(path: Path) -> Module:
@@ -79,9 +84,18 @@ def _module(path: Path) -> Module:
     return parts[:-1] if parts[-1] in {"lib", "main", "mod"} else parts
 
 
+def _text(path: Path) -> str:
+    """Returns a file without comments and tests."""
+    return _without_tests(path.read_text(encoding="utf-8"))
+
+
+def _without_tests(text: str) -> str:
+    return re.split(r"#\[cfg\(test\)\]\s*(?:pub\(crate\) )?mod tests? \{", re.sub(r"//.*", "", text))[0]
+
+
 def _uses(text: str) -> list[tuple[bool, str]]:
     """Returns the paths that a file uses outside of its tests, and whether it re-exports them."""
-    text = re.split(r"#\[cfg\(test\)\]\s*(?:pub\(crate\) )?mod tests? \{", re.sub(r"//.*", "", text))[0]
+    text = _without_tests(text)
     return [(bool(public), path) for public, tree in USE.findall(text) for path in _paths(tree)]
 
 

@@ -9,13 +9,13 @@
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
 pub mod atm;
+mod certainty;
 mod clock;
 pub mod defect;
 pub mod drops;
 pub mod hosts;
 mod impairments;
 pub mod ip;
-mod lookahead;
 mod medium;
 mod motion;
 pub mod observe;

@@ -7,6 +7,8 @@
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
+use crate::certainty::early::EarlyHosts;
+use crate::certainty::promises::Promises;
 use crate::hosts::connection::Connection;
 use crate::hosts::foreign::{self, ForeignPacket, Outcome};
 use crate::hosts::hosts;
@@ -15,8 +17,6 @@ use crate::ip::port::fifo::Router;
 use crate::ip::reference::Reference;
 use crate::ip::wire::{Waiting, Wire};
 use crate::ip::Ip;
-use crate::lookahead::ahead::Ahead;
-use crate::lookahead::promises::Promises;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
@@ -65,21 +65,21 @@ impl<P: Probe> Simulation<P> {
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
         let promises = Promises::new(scenario, &topology);
-        let ahead = Ahead::new(scenario, &topology, &promises, probe.is_idle());
-        let certain = (&promises, &ahead);
+        let early = EarlyHosts::new(scenario, &topology, &promises, probe.is_idle());
+        let certain = (&promises, &early);
         Ok(Simulation(match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
                 let watched = (!probe.is_idle(), probe.wants_cells());
                 let atm = Atm::new(scenario, &topology, certain, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
-                let mut run = Run::new(hosts(scenario, &topology, ahead, at, probe), atm);
+                let mut run = Run::new(hosts(scenario, &topology, early, at, probe), atm);
                 vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
                 Engines::Cells(Box::new(run))
             }
             (Framing::Ip, Engine::Trains) => {
                 let ip = Ip::new(scenario, &topology, certain, seed);
                 let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
-                Engines::Packets(Box::new(Run::new(hosts(scenario, &topology, ahead, at, probe), ip)))
+                Engines::Packets(Box::new(Run::new(hosts(scenario, &topology, early, at, probe), ip)))
             }
             #[cfg(not(feature = "reference"))]
             (Framing::Ip, Engine::Reference) => {
@@ -93,7 +93,7 @@ impl<P: Probe> Simulation<P> {
             (Framing::Ip, Engine::Reference) => {
                 let reference = Reference::new(scenario, &topology, seed);
                 let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
-                let run = Run::new(hosts(scenario, &topology, ahead, at, probe), reference);
+                let run = Run::new(hosts(scenario, &topology, early, at, probe), reference);
                 Engines::PacketsInTheOpen(Box::new(run))
             }
         }))

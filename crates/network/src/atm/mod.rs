@@ -12,15 +12,16 @@ pub(crate) mod plan;
 pub mod port;
 mod report;
 mod settled;
+mod shortcut;
 pub mod slots;
 pub(crate) mod sweeps;
 pub mod vbr;
 
+use crate::certainty::acks;
+use crate::certainty::early::EarlyHosts;
+use crate::certainty::promises::Promises;
 use crate::hosts::Hosts;
 use crate::impairments::bit_errors::FrameErrors;
-use crate::lookahead::acks;
-use crate::lookahead::ahead::Ahead;
-use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
@@ -71,7 +72,7 @@ impl Atm {
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
-        (promises, ahead): (&Promises, &Ahead),
+        (promises, early): (&Promises, &EarlyHosts),
         seed: u64,
         watched: (bool, bool),
     ) -> Atm {
@@ -79,7 +80,7 @@ impl Atm {
         let (mut links, sweeps) = plan.links();
         let trains = |link: &&FedWire| matches!(link.feed, Feed::Trains(_));
         if links.iter().filter(trains).count() <= lanes::LANES {
-            let leads = acks::leads(scenario, topology, promises, ahead);
+            let leads = acks::leads(scenario, topology, promises, early);
             for (link, lead) in links.iter_mut().zip(leads) {
                 if let Feed::Nic(nic) = &mut link.feed {
                     nic.lead = lead;

@@ -1,5 +1,6 @@
 //! Hosts: end points, their timers, and the requests of their applications.
 
+pub mod ahead;
 mod asking;
 pub mod connection;
 pub mod datagrams;
@@ -13,11 +14,12 @@ pub mod requests;
 mod timers;
 pub mod web;
 
+use crate::certainty::early::EarlyHosts;
 use crate::clock::Clock;
-use crate::lookahead::ahead::Ahead;
 use crate::observe::probe::Probe;
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::Scenario;
+use ahead::Ahead;
 use connection::{connections, Connection};
 use foreign::Outcome;
 use jitter::Jitter;
@@ -43,7 +45,7 @@ pub(crate) struct Hosts<P: Probe> {
 pub(crate) fn hosts<P: Probe>(
     scenario: &Scenario,
     topology: &Topology,
-    ahead: Ahead,
+    early: EarlyHosts,
     (seed, entries, interval): (u64, &[Entry], Span),
     probe: P,
 ) -> Hosts<P> {
@@ -53,7 +55,7 @@ pub(crate) fn hosts<P: Probe>(
         flows: connections(scenario, seed, entries),
         jitter: jitter::of_hosts(scenario, seed),
         origins: topology.origins.clone(),
-        ahead,
+        ahead: Ahead::new(early),
         probe,
         outcomes: Vec::new(),
     };

@@ -13,13 +13,14 @@ mod queued;
 pub(crate) mod reference;
 pub mod report;
 pub(crate) mod routes;
+mod shortcut;
 pub mod wire;
 
+use crate::certainty::acks;
+use crate::certainty::early::EarlyHosts;
+use crate::certainty::promises::Promises;
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
-use crate::lookahead::acks;
-use crate::lookahead::ahead::Ahead;
-use crate::lookahead::promises::Promises;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
@@ -49,8 +50,8 @@ pub(crate) struct Ip {
 
 impl Ip {
     /// Creates idle routers and wires of a scenario.
-    pub fn new(scenario: &Scenario, topology: &Topology, (promises, ahead): (&Promises, &Ahead), seed: u64) -> Ip {
-        let leads = acks::leads(scenario, topology, promises, ahead);
+    pub fn new(scenario: &Scenario, topology: &Topology, (promises, early): (&Promises, &EarlyHosts), seed: u64) -> Ip {
+        let leads = acks::leads(scenario, topology, promises, early);
         Ip {
             wires: wire::wires(scenario, topology, &leads, seed),
             lanes: Lanes::default(),

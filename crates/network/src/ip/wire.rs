@@ -1,5 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
+use crate::certainty::queueless::queueless;
 use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -17,7 +18,6 @@ use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options, Packet};
 use crate::policies::acting::Acting;
 use crate::policies::Policy;
-use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Span, Time};

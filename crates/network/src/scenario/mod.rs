@@ -12,7 +12,6 @@ mod onward;
 mod policy;
 pub(crate) mod promise;
 mod queue;
-pub(crate) mod queueless;
 pub(crate) mod refusal;
 pub mod rerouting;
 mod routes;

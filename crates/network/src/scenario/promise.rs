@@ -1,4 +1,4 @@
-//! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
+//! Guarantees of the parts of a scenario, used by `certainty` only. A part without guarantees is simulated event by event.
 
 use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};

@@ -1,8 +1,8 @@
 //! Guarantees about a scenario's links and circuits, derived from those of its parts.
 
+use super::queueless::queueless;
 use crate::packets::{Circuit, Flow};
 use crate::scenario::promise::{EndPromise, HostPromise, LinkPromise};
-use crate::scenario::queueless::queueless;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, Scenario};
 

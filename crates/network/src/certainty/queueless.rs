@@ -1,8 +1,8 @@
 //! Ports at which no packet ever waits, because their line is faster than the only line that feeds them.
 
-use super::topology::Topology;
-use super::{BufferUnit, FlowConfig, NodeKind, Scenario};
 use crate::packets::Circuit;
+use crate::scenario::topology::Topology;
+use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, NodeKind, Scenario};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
@@ -36,7 +36,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
             before = Some(link);
         }
     }
-    let queueless = |(index, link): (usize, &super::LinkConfig)| {
+    let queueless = |(index, link): (usize, &LinkConfig)| {
         let (least, most) = lengths[index];
         let input = inputs[index].map(|input| &links[input]).filter(|_| known[index])?;
         let room = link.buffer.is_none_or(|buffer| match buffer.unit {

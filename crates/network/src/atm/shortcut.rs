@@ -1,9 +1,9 @@
 //! Frames without an event of their own: ACKs whose order at their port is known, and the effects of ACKs without options.
 
-use crate::atm::by_frames::train_port;
-use crate::atm::interface::Frame;
-use crate::atm::port::trains::{First, Last};
-use crate::atm::Atm;
+use super::by_frames::train_port;
+use super::interface::Frame;
+use super::port::trains::{First, Last};
+use super::Atm;
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;

@@ -5,11 +5,11 @@
 //! - data in order, with or without timestamps, answered at once or later, and ACKs of them at senders that keep transmission
 //!   records or pace.
 
+use super::forward::Reaching;
+use super::port::line::End;
+use super::Ip;
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
-use crate::ip::forward::Reaching;
-use crate::ip::port::line::End;
-use crate::ip::Ip;
 use crate::observe::probe::Probe;
 use crate::packets::payload::SparseAck;
 use crate::packets::NO_OPTIONS;

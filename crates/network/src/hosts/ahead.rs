@@ -5,12 +5,55 @@
 //! delivered to TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and
 //! starts. Results equal those of events in order. Probes would see events out of order, so only untraced runs use this.
 
+use super::Hosts;
+use crate::certainty::early::{EarlyHost, EarlyHosts};
 use crate::clock::{Actor, START};
-use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Link};
-use longpipe_events::{Key, Order, Time};
+use longpipe_events::{Entity, Key, Order, Time, Tournament};
+
+/// Hosts to which packets may be delivered early, and the next spontaneous actions (timers, starts) of their end points.
+#[derive(Clone, Debug, Default)]
+pub struct Ahead {
+    /// By link: the host, if the link is the only input of such a host.
+    hosts: Vec<Option<Host>>,
+    /// By circuit on which an end point sends: the link into its host, and the number of the end point there. None for
+    /// hosts without early delivery.
+    places: Vec<Option<(Link, Entity)>>,
+    /// True during an early delivery; packets sent in response are then not delivered early.
+    pub busy: bool,
+    /// Whether in-order data have a fast path besides that of plain packets.
+    pub in_order: bool,
+}
+
+/// A host to which packets may be delivered early.
+#[derive(Clone, Debug)]
+struct Host {
+    /// The circuits on which its end points send, senders first.
+    ends: Vec<Circuit>,
+    /// Whether packets reach the host's interface without jitter.
+    sends_at_once: bool,
+    /// For each end point, a lower bound on the time of its next timer or start.
+    next: Tournament,
+}
+
+impl Ahead {
+    /// Returns the state of these hosts before their end points start.
+    pub(crate) fn new(early: EarlyHosts) -> Ahead {
+        let host = |host: EarlyHost| Host {
+            next: Tournament::new(host.ends.len()),
+            ends: host.ends,
+            sends_at_once: host.sends_at_once,
+        };
+        Ahead {
+            hosts: early.hosts.into_iter().map(|of_link| of_link.map(host)).collect(),
+            places: early.places,
+            busy: false,
+            in_order: early.in_order,
+        }
+    }
+}
 
 impl<P: Probe> Hosts<P> {
     /// Prepares a host for a packet that arrives over `link` at `time`. Returns whether the packet may be delivered early.

@@ -4,9 +4,9 @@
 //! data packet and that packet has reached its host. An ACK that arrives earlier than that, while no other ACK is on its way,
 //! passes the port at once.
 
+use super::early::EarlyHosts;
+use super::promises::Promises;
 use crate::atm::aal5::{frame_cells, CELL_BITS};
-use crate::lookahead::ahead::Ahead;
-use crate::lookahead::promises::Promises;
 use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Framing, Scenario};
@@ -27,7 +27,7 @@ enum Port {
 /// Returns by link the lead: an ACK that arrives at the link's end within this time after its data packet left the trunk
 /// precedes the ACKs of all later data; 0 without guarantee. For cells this assumes that the last cell of the next packet
 /// leaves the trunk one frame time later.
-pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promises, ahead: &Ahead) -> Vec<Span> {
+pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promises, early: &EarlyHosts) -> Vec<Span> {
     let mut leads = vec![Span(0); scenario.links.len()];
     let shared = |&link: &usize| !topology.ends[link].host && !topology.ends[link].unshared;
     let route = |circuit: Circuit| -> Vec<usize> {
@@ -37,7 +37,7 @@ pub(crate) fn leads(scenario: &Scenario, topology: &Topology, promises: &Promise
     let mut ports = vec![Port::Unused; scenario.links.len()];
     for ((circuit, _), promise) in topology.circuits().zip(&promises.circuits) {
         let back = route(circuit);
-        let data = promise.answers.filter(|&data| ahead.knows(data, circuit));
+        let data = promise.answers.filter(|&data| early.include_both(data, circuit));
         let meets = back.iter().position(shared).map(|at| at + 1).filter(|_| data.is_some());
         for (at, &link) in back.iter().enumerate() {
             if Some(at) != meets {
