@@ -4,13 +4,18 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from cycler import cycler
+from matplotlib.figure import Figure
 
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
-from longpipe.cli.plot import NEEDS, Kind
+from longpipe.cli.plot import NEEDS, Kind, until
 from longpipe.pictures import Recorded
+from longpipe.pictures.changes import capacity_steps, handovers_s, outages
 from longpipe.pictures.compare import Kind as Compared
+from longpipe.pictures.delay import drop_counts
 from longpipe.pictures.events import phases
 from longpipe.pictures.overlay import OVERLAID
 from longpipe.pictures.queue import queue_by_flow
@@ -19,7 +24,7 @@ from longpipe.pictures.recorded import of_flow, trace
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.saving import save_as
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.throughput import capacity_bps, throughput_series
+from longpipe.pictures.throughput import throughput_series
 from longpipe.pictures.window import window_steps
 
 TRACES = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "arrivals", "control", "events")
@@ -40,6 +45,12 @@ SCENARIO = Scenario(name="wan", duration="2 s").with_(
 def run(framing: str = "aal5") -> Result:
     changes = {"framing": framing, "switch.buffer": "1000 cells" if framing == "aal5" else "30 packets"}
     return simulate(SCENARIO.with_(**changes, **{f"traces.{name}": True for name in TRACES}))
+
+
+def capacity_of(result: Result, flows: list[str]) -> float:
+    steps = capacity_steps(result, flows)
+    assert steps is not None
+    return float(steps["capacity_bps"].iloc[0])
 
 
 def test_recording_changes_nothing() -> None:
@@ -92,7 +103,7 @@ def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery:
     changes = {"framing": framing, "switch.buffer": buffer, "tcp.recovery": recovery, "traces.arrivals": True}
     result = simulate(SCENARIO.with_(**changes, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}}))
     assert result.flows["retransmitted_segments"].sum() > 0
-    carried = capacity_bps(result, FLOWS)
+    carried = capacity_of(result, FLOWS)
     assert carried is not None
     # One segment may end just within an interval although all but its last bit were sent before.
     assert throughput_series(result, FLOWS, 0.02).sum(axis=1).max() <= carried + 8 * 512 / 0.02
@@ -108,11 +119,100 @@ def test_throughput_of_datagrams_is_what_arrives_of_them() -> None:
 
 def test_throughput_has_a_line_for_the_link_where_it_is_one_number() -> None:
     panel = pictures.throughput(run()).axes[0]
-    (line,) = [line for line in panel.get_lines() if line.get_label() == "what the link carries"]
+    (line,) = [line for line in panel.get_lines() if line.get_label() == "capacity of the link"]
     assert np.asarray(line.get_ydata())[0] == pytest.approx(10 * 512 / (12 * 53))
     rates = {"network.path": {"rate": [["0 s", "10 Mbit/s"], ["1 s", "5 Mbit/s"]]}, "switch.buffer": "30 packets"}
     moving = Recorded(SCENARIO.with_(framing="ip", **rates), {})
-    assert capacity_bps(moving, FLOWS) is None
+    steps = capacity_steps(moving, FLOWS)
+    assert steps is not None
+    assert steps["time_s"].tolist() == [0, 1, 2, 2]
+    # 512 of 552 bytes are payload.
+    assert steps["capacity_bps"].tolist() == pytest.approx([part * 1e6 * 512 / 552 for part in (10, 5, 5, 5)])
+    unlike = SCENARIO.with_(**{"network.group": [{"name": "a"}, {"name": "b", "tcp": {"mss": "1000 B"}}]})
+    assert capacity_steps(Recorded(unlike, {}), ["a", "b"]) is None
+
+
+def test_outages_and_handovers_are_marked() -> None:
+    path = {
+        "between": "linear",
+        "delay": [["0 s", "20 ms"], ["0.5 s", "25 ms"], ["0.5 s", "10 ms"], ["1.5 s", "12 ms"]],
+        "outages": {"every": "1 s", "phase": "0.7 s", "gap": "100 ms"},
+    }
+    changed = SCENARIO.with_(
+        framing="ip",
+        **{"network.path": path, "switch.buffer": "30 packets", "traces.cwnd": True, "traces.arrivals": True},
+    )
+    result = simulate(changed)
+    assert handovers_s(result) == [0.5]
+    assert outages(result) == [(0.7, 0.8), (1.7, 1.8)]
+    assert outages(result, (0.0, 1.0)) == [(0.7, 0.8)]
+    for figure in (pictures.window(result, ["flow1"]), pictures.throughput(result)):
+        assert {"outage", "handover"} <= {text.get_text() for text in figure.legends[0].get_texts()}
+    assert not outages(run())
+
+
+def test_cuts_because_of_ecn_are_marked() -> None:
+    marked = SCENARIO.with_(
+        framing="ip", duration="4 s",
+        **{
+            "switch.policy": {"kind": "red", "min": 5, "max": 15, "ecn": True}, "network.trunk_loss": "none",
+            "switch.buffer": "60 packets", "tcp.ecn": "classic", "tcp.receiver_window": "200 KB",
+            **{f"traces.{name}": True for name in ("cwnd", "events", "control", "arrivals")},
+        },
+    )  # fmt: skip
+    result = simulate(marked)
+    cuts = result.traces["events"].query("kind == 'reduction' and event_cause == 'ecn' and flow == 'flow1'")
+    assert len(cuts) > 0
+    for panel in (pictures.window(result, ["flow1"]).axes[0], pictures.rates(result, ["flow1"]).axes[0]):
+        (line,) = [line for line in panel.get_lines() if line.get_label() == "ECN reduction"]
+        assert np.asarray(line.get_xdata()).tolist() == cuts["time_s"].tolist()
+
+
+def test_drops_are_those_of_the_flows_asked_for() -> None:
+    lossy = SCENARIO.with_(framing="ip", **{"switch.buffer": "10 packets", "traces.drops": True})
+    result = simulate(lossy)
+    by_flow = [int(drop_counts(result, PORT, flows=[flow]).to_numpy().sum()) for flow in FLOWS]
+    assert sum(by_flow) == drop_counts(result, PORT).to_numpy().sum()
+    assert min(by_flow) > 0
+    assert by_flow[0] == len(result.traces["drops"].query("flow == 'flow1' and port == @PORT"))
+    assert "of flow1" in str(pictures.drops(result, flows=["flow1"]).get_suptitle())
+
+
+def test_axes_and_settings_of_the_user_stay_as_they_are() -> None:
+    with mpl.rc_context({"axes.prop_cycle": cycler(color=["#112233", "#445566"]), "axes.titlesize": 7}):
+        upper, lower = Figure().subplots(2)
+        pictures.throughput(run(), ax=upper)
+        pictures.window(run(), ["flow1"], ax=lower)
+        lines = {line.get_label(): line.get_color() for line in upper.get_lines()}
+        assert (lines["flow1"], lines["flow2"]) == ("#112233", "#445566")
+        assert upper.title.get_fontsize() == 7
+        assert upper.spines["top"].get_visible()
+        assert not any(line.get_visible() for line in upper.get_xgridlines())
+        # A figure of one's own size.
+        assert Figure(figsize=(3, 2)).get_size_inches().tolist() == [3, 2]
+    with mpl.rc_context({"figure.figsize": (3, 2), "axes.grid": True, "axes.spines.right": False}):
+        figure = pictures.throughput(run())
+        assert figure.get_size_inches().tolist() == [3, 2]
+        assert figure.axes[0].spines["top"].get_visible()
+        assert not figure.axes[0].spines["right"].get_visible()
+
+
+def test_a_figure_of_several_axes_explains_each_line_once() -> None:
+    upper, lower = Figure().subplots(2)
+    for panel, span in ((upper, (0.0, 1.0)), (lower, (1.0, 2.0))):
+        pictures.window(run(), ["flow1"], span, ax=panel)
+    words = [text.get_text() for panel in (upper, lower) if (own := panel.get_legend()) for text in own.get_texts()]
+    assert {"cwnd", "ssthresh"} <= set(words)
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("kind", ["rtt", "delay", "delay_cdf"])
+def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
+    result = simulate(
+        SCENARIO.with_(framing="ip", **{"switch.buffer": "30 packets", "traces.delay": True, "traces.rtt": True})
+    )
+    panel = getattr(pictures, kind)(result, ["flow1"], log=True).axes[0]
+    assert (panel.get_xscale() if kind == "delay_cdf" else panel.get_yscale()) == "log"
 
 
 def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for() -> None:
@@ -274,7 +374,7 @@ def test_rates_of_bbr_have_its_gains() -> None:
     for stage, gain in (("probe-up", 1.25), ("probe-down", 0.75), ("cruise", 1.0)):
         # Linux paces 1 % below the estimate, so that queues drain.
         assert gains[steps["stage"] == stage].median() == pytest.approx(0.99 * gain, rel=0.01)
-    carried = capacity_bps(of_bbr(), ["flow1"])
+    carried = capacity_of(of_bbr(), ["flow1"])
     assert steps["bandwidth_bps"].median() == pytest.approx(carried, rel=0.02)
     figure = pictures.rates(of_bbr(), ["flow1"], (0.0, 12.0))
     labels = {label for panel in figure.axes for label in panel.get_legend_handles_labels()[1]}
@@ -330,7 +430,7 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
     figure = pictures.throughput(many())
     lines = {str(line.get_label()): np.asarray(line.get_ydata()) for line in figure.axes[0].get_lines()}
     whole = lines.pop("all 12")
-    lines.pop("what the link carries")
+    lines.pop("capacity of the link")
     assert sum(lines.values()) == pytest.approx(whole)
     delivered = many().flows["delivered_bytes"].sum() * 8 / 1e6 / 2
     assert whole.mean() == pytest.approx(delivered, rel=0.05)
@@ -363,9 +463,36 @@ def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -
     assert (tmp_path / "stored.svg").read_bytes() == (tmp_path / "fresh.svg").read_bytes()
 
 
+@pytest.mark.parametrize("kind", [Kind.WINDOW, Kind.THROUGHPUT, Kind.RATES, Kind.SEQUENCE, Kind.RTT, Kind.QUEUE])
+def test_a_run_until_the_end_of_the_time_to_draw_has_the_same_events(kind: Kind) -> None:
+    whole = SCENARIO.with_(**{f"traces.{name}": True for name in NEEDS[kind]})
+    short = until(whole, 0.7)
+    assert short.duration == "0.7 s"
+    long_run, short_run = simulate(whole), simulate(short)
+    for name in NEEDS[kind]:
+        expected = long_run.traces[name]
+        assert short_run.traces[name].equals(expected[expected["time_s"] <= 0.7].reset_index(drop=True))
+
+
+def test_a_run_is_not_cut_short_where_a_flow_begins_later() -> None:
+    late = SCENARIO.with_(start={"kind": "staggered", "interval": "1.5 s"})
+    assert until(late, 0.7) is late
+    assert until(late, 1.6).duration == "1.6 s"
+    assert until(late, 5.0) is late
+
+
+def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wan.toml").write_text(SCENARIO.with_(duration="300 ms").to_toml())
+    drawn = command("plot", "wan.toml", "window", "--to", "0.2")
+    assert drawn.stdout.splitlines()[-1] == "Picture: wan-window.png"
+    assert Path("wan-window.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (["window", "--log"], "--log: window shows no delay; needs rtt or delay or delay-cdf"),
         (["windw", "-o", "a.svg"], "KIND: 'windw'; did you mean 'window'? accepts window, sequence, queue"),
         (["window", "-o", "a.jpg"], "--output: 'a.jpg'; did you mean '.png'? accepts .svg, .pdf, .png"),
         (["window", "-o", "a.svg", "--flow", "flw1"], "flow: 'flw1' is not in the run; did you mean 'flow1'? accepts"),

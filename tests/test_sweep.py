@@ -52,7 +52,14 @@ def test_a_sweep_is_drawn_at_the_numbers_of_its_levels_in_units_of_a_reader() ->
 
 
 def test_a_map_has_the_mean_of_every_pair() -> None:
-    panel, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
+    panel, _ = pictures.heat(study(), "buffer", "efficiency", "tcp").axes
+    # The order of earlier releases.
+    before, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
+    assert [text.get_text() for text in before.texts] == [text.get_text() for text in panel.texts]
+    default, _ = pictures.heat(study(), "buffer", "tcp").axes
+    assert [text.get_text() for text in default.texts] == [text.get_text() for text in panel.texts]
+    with pytest.raises(ScenarioError, match="by: missing; needs a second factor, one of buffer, tcp"):
+        pictures.heat(study(), "buffer", "efficiency")
     means = sweep_means(study(), "buffer", "efficiency", "tcp")
     assert sorted(text.get_text() for text in panel.texts) == sorted(f"{mean:.3f}" for mean in means["mean"])
     assert [text.get_text() for text in panel.get_yticklabels()] == ["reno", "sack"]
@@ -84,21 +91,25 @@ def test_a_mean_that_some_run_lacks_is_marked(monkeypatch: pytest.MonkeyPatch) -
     (cross,) = [line for line in panel.get_lines() if line.get_marker() == "x"]
     assert list(cross.get_xdata()) == [1000]  # type: ignore[arg-type]
     assert "no mean, because this many runs have no value" in str(panel.figure.get_suptitle())
-    cells, _ = pictures.heat(study(), "buffer", "tcp", "efficiency").axes
+    cells, _ = pictures.heat(study(), "buffer", "efficiency", "tcp").axes
     assert [text.get_text() for text in cells.texts].count("no value in\n2 of 3 runs") == 1
 
 
-def test_levels_without_an_order_are_not_joined_and_lines_don_t_overlie() -> None:
+def test_only_lines_over_levels_without_an_order_are_apart_and_not_joined() -> None:
     (panel,) = pictures.sweep(study(), "tcp", "fairness", "buffer").axes
     assert {container.lines[0].get_linestyle() for container in panel.containers} == {"None"}  # type: ignore[attr-defined]
+    places = [container.lines[0].get_transform().transform((0, 0.5))[0] for container in panel.containers]  # type: ignore[attr-defined]
+    assert np.diff(places).min() > 4
     (panel,) = pictures.sweep(study(), "buffer", "fairness", "tcp", from_zero=False).axes
     places = [container.lines[0].get_transform().transform((500, 0.5))[0] for container in panel.containers]  # type: ignore[attr-defined]
-    assert abs(places[1] - places[0]) > 4
+    assert places[1] == places[0]
     assert panel.get_ylim()[1] < 1.1
     edges = sweep_means(study(), "buffer", "efficiency", where=["tcp=sack"])["mean"]
     (panel,) = pictures.sweep(study(), "buffer", "efficiency", where=["tcp=sack"], from_zero=False, level=0.01).axes
     assert edges.min() > panel.get_ylim()[0] > 0
     assert pictures.sweep(study(), "buffer", "efficiency", level=0.01).axes[0].get_ylim()[0] == 0
+    (panel,) = pictures.sweep(study(), "buffer", "throughput_bps", "tcp", log=True).axes
+    assert panel.get_yscale() == "log"
 
 
 def test_what_can_t_be_drawn_is_one_line() -> None:

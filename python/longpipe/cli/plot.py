@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,7 @@ import typer
 
 from longpipe.cli import completers
 from longpipe.cli.completers import among, field_and_level
+from longpipe.cli.progress import Waiting
 from longpipe.cli.run import scenario_with
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, opened
@@ -62,6 +64,8 @@ MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
 # Those that are of a port, and those of them that are of it alone.
 OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
+# Those that show delays, on a logarithmic axis if asked for.
+DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
 # Those that count bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -85,13 +89,21 @@ def plot(
             autocompletion=completers.source,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Output file: .svg, .pdf or .png.")],
     name: Annotated[
         str | None,
         typer.Argument(
             metavar="[KIND]",
             help=f"Picture of a run: {', '.join(Kind)}; or path, the variation of its links.",
             autocompletion=among([*Kind, PATH]),
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Output file: .svg, .pdf or .png.  \\[default: its source and kind, as in geo-window.png]",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
@@ -125,12 +137,21 @@ def plot(
     overlaid: Annotated[
         bool, typer.Option("--overlay", help="With --compare: draw all runs on the same axes.")
     ] = False,
+    log: Annotated[
+        bool,
+        typer.Option(
+            "--log", help="Logarithmic axis for delays: of rtt, delay and delay-cdf, or of the measure of a study."
+        ),
+    ] = False,
     rto: Annotated[bool, typer.Option("--rto", help="For rtt: always draw the retransmission timeout.")] = False,
     title: Annotated[str | None, typer.Option(help="Title of the picture.")] = None,
     begin: Annotated[
         float | None, typer.Option("--from", metavar="S", help="Start of the time span to draw \\[s].")
     ] = None,
-    end: Annotated[float | None, typer.Option("--to", metavar="S", help="End of the time span to draw \\[s].")] = None,
+    end: Annotated[
+        float | None,
+        typer.Option("--to", metavar="S", help="End of the time span to draw \\[s]; a run is simulated until then."),
+    ] = None,
     x: Annotated[
         str | None,
         typer.Option(
@@ -169,17 +190,18 @@ def plot(
 ) -> None:
     """Plot one run over time, or a study over its factors. The run is simulated or read from a directory.
 
-    longpipe plot geo.toml throughput -o geo.svg; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
+    longpipe plot geo.toml throughput; longpipe plot geo.toml window --compare tcp.recovery=reno,sack -o
     recovery.svg; longpipe plot STUDY --x buffer --y efficiency -o study.svg
     """
-    if output.suffix not in FORMATS:
-        raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
-    check_file("--output", output)
+    output = _output(output, source, name, x, y, by)
     if x is not None:
         if name is not None:
             raise ScenarioError(f"KIND: {name!r} is of a run; needs none with --x, which is of a study")
-        figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data)
-        _save(figure, title, output)
+        if log and heat:
+            raise ScenarioError("--log: not with --map, which has colours; needs a line picture")
+        with Waiting(f"reading {source}"):
+            figure = _of_study(source, x, y, by, heat, where or [], store, from_zero=not y_from_data, log=log)
+            _save(figure, title, output)
         return
     if where or y_from_data:
         raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
@@ -193,21 +215,33 @@ def plot(
     if everything and (flow or compared or kind is Kind.SEQUENCE):
         with_what = "--flow" if flow else "--compare" if compared else "sequence, which is of one flow"
         raise ScenarioError(f"--all: not with {with_what}")
-    if flow and kind is Kind.DROPS:
-        raise ScenarioError("--flow: drops is by port; needs --port, or another picture")
     if overlaid and (compared is None or rto):
         raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
     # Runs are lines of one picture there anyway.
-    options = _options(kind, unit, port, rto=rto, overlaid=overlaid and kind is not Kind.CDF)
+    options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind is not Kind.CDF)
     busy: Busy = {}
-    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy)
-    if kind is Kind.WINDOW:
-        _tell_shares(runs, flow, busy)
-    options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
-    _save(_draw(runs, kind, flow, options, everything), title, output)
+    runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
+    with Waiting("drawing"):
+        if kind is Kind.WINDOW:
+            _tell_shares(runs, flow, busy)
+        options["span_s"] = _span(next(iter(runs.values())).scenario, begin, end)
+        _save(_draw(runs, kind, flow, options, everything), title, output)
 
 
-def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, overlaid: bool) -> dict[str, Any]:
+def _output(output: Path | None, source: str, kind: str | None, x: str | None, y: str | None, by: str | None) -> Path:
+    """Returns the output file, by default named by source and picture; ScenarioError if it can't be written."""
+    if output is None:
+        parts = [Path(source).stem, *([kind] if kind else [y or "", f"over-{x}", by or ""])]
+        output = Path("-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts if part) + ".png")
+    if output.suffix not in FORMATS:
+        raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, FORMATS)}")
+    check_file("--output", output)
+    return output
+
+
+def _options(
+    kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlaid: bool
+) -> dict[str, Any]:
     """What a picture is told, of that alone which was asked for; ScenarioError for what it has no use for."""
     if port is not None and kind not in OF_PORT:
         raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
@@ -215,17 +249,21 @@ def _options(kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, over
         raise ScenarioError(f"--unit: {kind.value} counts none; needs {' or '.join(COUNTING)}")
     if rto and kind is not Kind.RTT:
         raise ScenarioError(f"--rto: {kind.value} shows none; needs rtt")
-    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "overlaid": overlaid}
+    if log and kind not in DELAYS:
+        raise ScenarioError(f"--log: {kind.value} shows no delay; needs {' or '.join(DELAYS)}")
+    if log and overlaid:
+        raise ScenarioError("--log: not with --overlay; needs panels")
+    asked = {"unit": unit and unit.value, "port": port, "rto": rto, "log": log, "overlaid": overlaid}
     return {name: value for name, value in asked.items() if value}
 
 
 def _save(figure: Figure, title: str | None, output: Path) -> None:
     # Import only here, for the start-up time of other commands.
     from longpipe.pictures.saving import save_as
-    from longpipe.pictures.style import wrapped
+    from longpipe.pictures.style import title_of
 
     if title is not None:
-        figure.suptitle(wrapped(title), fontsize=11)
+        title_of(figure, title)
     save_as(figure, output)
     echo(f"Picture: {output}")
 
@@ -253,9 +291,11 @@ def _runs(
     compared: str | None,
     flows: list[str] | None,
     busy: Busy,
+    between: tuple[float | None, float | None],
 ) -> dict[str, Run]:
     """What was recorded, or is run now, once or for each level that is compared; by what sets it apart.
 
+    A run is simulated until the end of the time to draw, or for its duration.
     Of the runs that are made, `busy` gets the links that were all that limited a flow.
     """
     from longpipe.pictures.recorded import Recorded
@@ -264,9 +304,11 @@ def _runs(
         for option, given in (("--set", changes), ("--compare", compared)):
             if given:
                 raise ScenarioError(f"{option}: {source} holds a run that is over; needs a scenario to run")
-        return {"": Recorded.from_directory(source)}
+        with Waiting(f"reading {source}"):
+            return {"": Recorded.from_directory(source)}
     scenario = scenario_with(source, [*changes, *(f"traces.{needed}=true" for needed in NEEDS[kind])])
     called = ", ".join([scenario.name, *(change.replace('"', "") for change in changes)])
+    scenario = until(scenario, _span(scenario, *between)[1])
     if compared is None:
         return {"": _run(scenario, seed, flows, called, busy)}
     from longpipe.cli.design.plan import parse_factor
@@ -274,6 +316,31 @@ def _runs(
     factor = parse_factor(compared, "--compare")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
     return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
+
+
+def until(scenario: Scenario, end_s: float) -> Scenario:
+    """Returns the scenario that ends at this time, whose events up to then are the same; itself if it may not."""
+    from longpipe.result import duration_s
+
+    if end_s >= duration_s(scenario):
+        return scenario
+    try:
+        short = scenario.with_(duration=f"{end_s:.12f} s")
+    except ScenarioError:
+        # A flow begins later, for example.
+        return scenario
+    return short if _lasting(short) == _lasting(scenario) else scenario
+
+
+def _lasting(scenario: Scenario) -> dict[str, Any]:
+    """Returns what a run's duration must not change: a buffer in BDP, for example, depends on the longest delay."""
+    resolved = scenario.resolved
+    return {
+        "links": [
+            {name: v for name, v in link.items() if name not in ("motion", "loss")} for link in resolved["links"]
+        ],
+        "flows": [{name: v for name, v in flow.items() if name != "rerouting"} for flow in resolved["flows"]],
+    }
 
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
@@ -322,6 +389,7 @@ def _of_study(
     url: str | None,
     *,
     from_zero: bool,
+    log: bool,
 ) -> Figure:
     from longpipe import pictures
     from longpipe.study import Study
@@ -331,8 +399,8 @@ def _of_study(
     with opened(url, readonly=True) as store:
         study = Study.open(name, store)
         if heat and by:
-            return pictures.heat(study, x, by, y, where=where)
-        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero)
+            return pictures.heat(study, x, y, by, where=where)
+        return pictures.sweep(study, x, y, by, where=where, from_zero=from_zero, log=log)
 
 
 def _draw(
@@ -351,7 +419,7 @@ def _draw(
     if kind is Kind.QUEUE:
         return pictures.queue(run, **options, **most)
     if kind is Kind.DROPS:
-        return pictures.drops(run, **options)
+        return pictures.drops(run, flows=flows, **options)
     by_flow: dict[Kind, Callable[..., Figure]] = {
         Kind.WINDOW: pictures.window,
         Kind.SEQUENCE: pictures.sequence,

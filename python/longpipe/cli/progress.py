@@ -1,5 +1,6 @@
 """Progress bars on terminals, shown after one second; elsewhere a line per minute for campaigns."""
 
+import threading
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -8,6 +9,7 @@ from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextCol
 from rich.progress import Progress as Display
 
 from longpipe.cli.safe import Console
+from longpipe.errors import plain
 
 # Import for type checking only, because studies take a second to load.
 if TYPE_CHECKING:
@@ -40,6 +42,27 @@ class _Shown:
     ) -> None:
         if self._shown:
             self._display.stop()
+
+
+class Waiting:
+    """Context of work of unknown length: on a terminal a line that says what is done, after a second."""
+
+    def __init__(self, doing: str) -> None:
+        self._console = Console(stderr=True)
+        self._status = self._console.status(plain(doing))
+        self._timer = threading.Timer(PATIENCE_S, self._status.start)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        self._status.stop()
 
 
 class RunBar(_Shown):

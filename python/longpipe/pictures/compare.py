@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.delay import delay, drops
-from longpipe.pictures.figure import Picture
 from longpipe.pictures.overlay import overlay
 from longpipe.pictures.queue import queue
 from longpipe.pictures.rates import rates
@@ -16,7 +15,7 @@ from longpipe.pictures.recorded import Run, check_flows, flow_names, name_of, sh
 from longpipe.pictures.rtt import WITH_RTO, rtt
 from longpipe.pictures.sequence import sequence
 from longpipe.pictures.share import shares
-from longpipe.pictures.style import PALETTE, legend, plain, wrapped
+from longpipe.pictures.style import PALETTE, figure_of, legend, plain, title_of
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput
 from longpipe.pictures.window import window
 
@@ -79,7 +78,7 @@ def compare(
         # The same for all, else their points could not be compared.
         options = {"interval_s": max(lengths) / INTERVALS, **options}
         what = f"{what}, {averaged(options['interval_s'])}"
-    figure = Picture(figsize=(8, max(4.4, 2.4 * len(runs) + 0.8)), layout="constrained")
+    figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))
     axes = list(figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0])
     for panel, (label, run) in zip(axes, runs.items(), strict=True):
         plain(panel)
@@ -93,7 +92,7 @@ def compare(
     axes[-1].set_xlim(min(begin for begin, _ in spans), max(end for _, end in spans))
     _alike(axes)
     called = dict.fromkeys(name_of(run) for run in runs.values())
-    figure.suptitle(wrapped(f"{', '.join(called)}: {what}"), fontsize=11)
+    title_of(figure, f"{', '.join(called)}: {what}")
     legend(figure, axes)
     return figure
 

@@ -11,8 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from longpipe.drops import CAUSES
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.figure import Picture
-from longpipe.pictures.recorded import Run, chosen, name_of, shown_s, trace, within
+from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.recorded import Run, check_flows, chosen, name_of, shown_s, trace, within
 from longpipe.pictures.style import (
     ASH,
     BLUE,
@@ -26,11 +26,13 @@ from longpipe.pictures.style import (
     PURPLE,
     SKY,
     VERMILION,
+    colour,
+    figure_of,
     legend,
     panels,
     plain,
+    title_of,
     titled,
-    wrapped,
 )
 
 MOST_FLOWS: Final = 8
@@ -72,13 +74,18 @@ def delay_points(run: Run, port: str | None = None, span_s: tuple[float, float] 
 
 
 def drop_counts(
-    run: Run, port: str | None = None, span_s: tuple[float, float] | None = None, interval_s: float | None = None
+    run: Run,
+    port: str | None = None,
+    span_s: tuple[float, float] | None = None,
+    interval_s: float | None = None,
+    *,
+    flows: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Returns the packets that a port dropped or marked per interval, a column per cause; the index is the start [s].
 
-    By default of the port that lost or marked most, and of a hundredth of the time shown.
+    By default of the port that lost or marked most, of a hundredth of the time shown, and of all flows.
     """
-    rows = trace(run, "drops")
+    rows = _of_flows(trace(run, "drops"), flows)
     if port is None and len(rows):
         port = str(rows["port"].astype(str).value_counts().idxmax())
     rows = rows[rows["port"].astype(str) == port]
@@ -90,6 +97,11 @@ def drop_counts(
     return pd.DataFrame(counts, index=pd.Index(edges[:-1], name="time_s"))
 
 
+def _of_flows(rows: pd.DataFrame, flows: Sequence[str] | None) -> pd.DataFrame:
+    """Returns the rows of some flows, or all."""
+    return rows if not flows else rows[rows["flow"].astype(str).isin(list(flows))]
+
+
 def delay(
     run: Run,
     flows: Sequence[str] | None = None,
@@ -97,12 +109,13 @@ def delay(
     *,
     port: str | None = None,
     most: int | None = MOST_FLOWS,
+    log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws the queueing delay of each packet at a port, by flow, with the mean; from `traces.delay`.
 
     By default of the port at which packets waited longest; without `flows` of the `most` with most packets, None for
-    all.
+    all. With `log` the axis of delay is logarithmic, without the packets that did not wait.
     """
     port = port_of(run, port)
     points = delay_points(run, port, span_s)
@@ -114,9 +127,7 @@ def delay(
     for number, name in enumerate(names):
         own = points[points["flow"].astype(str) == name]
         if len(own):
-            (dots,) = panel.plot(
-                own["time_s"], 1e3 * own["delay_s"], ".", ms=2, color=PALETTE[number % len(PALETTE)], label=name
-            )
+            (dots,) = panel.plot(own["time_s"], 1e3 * own["delay_s"], ".", ms=2, color=colour(number), label=name)
             dots.set_rasterized(len(own) > MOST_SHAPES)
     edges = np.linspace(begin_s, end_s, INTERVALS + 1)
     packets, _ = np.histogram(points["time_s"], edges)
@@ -125,38 +136,52 @@ def delay(
     over = (end_s - begin_s) / INTERVALS
     shown = f"{1e3 * over:g} ms" if over < 1 else f"{over:g} s"
     panel.plot((edges[:-1] + edges[1:]) / 2, means, color="black", lw=1.2, label=f"mean of all over {shown}")
-    panel.set_ylim(bottom=0)
+    mark_changes(panel, run, span_s)
+    if log:
+        panel.set_yscale("log")
+        panel.yaxis.set_major_formatter("{x:g}")
+    else:
+        panel.set_ylim(bottom=0)
     panel.set_ylabel("queueing delay [ms]")
     legend(figure, [panel], ax)
     return figure
 
 
 def drops(
-    run: Run, span_s: tuple[float, float] | None = None, *, port: str | None = None, ax: Axes | None = None
+    run: Run,
+    span_s: tuple[float, float] | None = None,
+    *,
+    flows: Sequence[str] | None = None,
+    port: str | None = None,
+    ax: Axes | None = None,
 ) -> Figure:
     """Draws the packets that a port dropped or marked, by cause, in hundredths of the time shown; from `traces.drops`.
 
-    By default of the port that lost or marked most.
+    By default of the port that lost or marked most, and of all flows; `flows` selects those of some, data and ACKs.
     """
-    rows = trace(run, "drops")
+    check_flows(run.scenario, flows)
+    rows = _of_flows(trace(run, "drops"), flows)
     known = sorted(set(rows["port"].astype(str)))
     if port is None and not known:
+        if flows:
+            raise ScenarioError(f"flow: no packet of {', '.join(flows)} was lost or marked; needs another flow")
         raise ScenarioError("port: none lost or marked a packet; needs a fuller buffer, or a policy that acts")
     if port is not None and port not in known:
         raise ScenarioError(f"port: {port!r} lost or marked no packet; {nearest(port, known)}")
     port = port or str(rows["port"].astype(str).value_counts().idxmax())
-    counts = drop_counts(run, port, span_s)
+    counts = drop_counts(run, port, span_s, flows=flows)
     begin_s, end_s = shown_s(run, span_s)
     interval_s = (end_s - begin_s) / INTERVALS
     each = f"{1e3 * interval_s:g} ms" if interval_s < 1 else f"{interval_s:g} s"
-    title = f"{name_of(run)}: packets that {port} lost or marked"
+    of = f" of {', '.join(flows)}" if flows else ""
+    title = f"{name_of(run)}: packets{of} that {port} lost or marked"
     figure, (panel,) = panels(1, title, (begin_s, end_s), height=3.6, ax=ax)
     below = np.zeros(len(counts))
     for name in CAUSES:
         if counts[name].any():
-            told, colour = _TOLD[name]
+            told, own_colour = _TOLD[name]
             label = f"{told}: {counts[name].sum()}"
-            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=colour, label=label)
+            panel.bar(counts.index, counts[name], interval_s, below, align="edge", color=own_colour, label=label)
             below = below + counts[name].to_numpy()
     panel.yaxis.set_major_locator(MaxNLocator(integer=True))
     panel.set_ylim(bottom=0)
@@ -172,9 +197,11 @@ def delay_cdf(
     *,
     port: str | None = None,
     most: int | None = MOST_FLOWS,
+    log: bool = False,
 ) -> Figure:
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
+    With `log` the axis of delay is logarithmic and begins at the shortest delay above 0.
     Of one run a line for each flow and one for all, of several a line for each by its name in the mapping. By default
     of the port at which packets waited longest, in the first run.
     """
@@ -191,29 +218,37 @@ def delay_cdf(
         lines = {name: own for name, own in by_flow.items() if len(own)}
         if len(lines) > 1:
             lines = {"all packets": points["delay_s"], **lines}
-    figure = Picture(figsize=(8, 4.4), layout="constrained")
+    figure = figure_of(4.4)
     panel = figure.subplots()
     plain(panel)
     for number, (label, waits) in enumerate(lines.items()):
         ordered = np.sort(1e3 * waits.to_numpy())
         shares = np.arange(1, len(ordered) + 1) / len(ordered)
         whole = label == "all packets"
-        again, colour = divmod(number - ("all packets" in lines), len(PALETTE))
+        place = number - ("all packets" in lines)
         panel.step(
             np.concatenate(([0.0], ordered)),
             np.concatenate(([0.0], shares)),
             where="post",
-            color="black" if whole else PALETTE[colour] if len(lines) > 1 else BLUE,
-            ls="-" if whole else DASHES[again % len(DASHES)],
+            color="black" if whole else colour(place),
+            ls="-" if whole else DASHES[place // len(PALETTE) % len(DASHES)],
             lw=1.8 if whole else 1.2,
             label=label,
         )
-    panel.set_xlim(left=0)
+    if log:
+        least_ms = min(
+            (1e3 * float(waits[waits > 0].min()) for waits in lines.values() if (waits > 0).any()), default=1
+        )
+        panel.set_xscale("log")
+        panel.set_xlim(left=least_ms)
+        panel.xaxis.set_major_formatter("{x:g}")
+    else:
+        panel.set_xlim(left=0)
     panel.set_ylim(0, 1)
     panel.set_xlabel("queueing delay [ms]")
     panel.set_ylabel("share of packets that waited no longer")
     called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
-    figure.suptitle(wrapped(titled(f"{called}: queueing delay at {port}", note)), fontsize=11)
+    title_of(figure, titled(f"{called}: queueing delay at {port}", note))
     if len(lines) > 1:
         columns = len(lines) if max(map(len, lines)) <= SHORT else 2
         figure.legend(loc="outside lower center", ncols=min(columns, MOST_COLUMNS), frameon=False)

@@ -19,7 +19,7 @@ _SHADES: Final[dict[Phase, str]] = {
     "slow start": "#e3f1e7",
     "recovery": "#fbe6d6",
     # BBR's; it cruises between them.
-    "startup": "#e3f1e7",
+    "startup": "#e6ecc9",
     "drain": "#cdeae6",
     "probe-up": "#fdf0c4",
     "probe-down": "#d9e8f5",

@@ -11,7 +11,7 @@ from longpipe.pictures.queue import busiest, queue_by_flow
 from longpipe.pictures.recorded import Run, config_of, flow_names, name_of, shown_s, trace, within
 from longpipe.pictures.rtt import rtt_points
 from longpipe.pictures.sequence import sequence_events
-from longpipe.pictures.style import MOST_SHAPES, PALETTE, Unit, legend, panels, unit_for
+from longpipe.pictures.style import MOST_SHAPES, Unit, colour, legend, panels, unit_for
 from longpipe.pictures.throughput import INTERVALS, averaged, throughput_series
 from longpipe.pictures.window import window_steps
 
@@ -76,13 +76,13 @@ def overlay(
     names = dict.fromkeys(name_of(run) for run in runs.values())
     figure, (panel,) = panels(1, f"{', '.join(names)}: {what}", span, height=3.6)
     for number, (label, values) in enumerate(drawn.items()):
-        colour = PALETTE[number % len(PALETTE)]
+        own = colour(number)
         if kind == "rtt":
-            (dots,) = panel.plot(values.index, values, ".", ms=2, color=colour, label=label)
+            (dots,) = panel.plot(values.index, values, ".", ms=2, color=own, label=label)
             dots.set_rasterized(len(values) > MOST_SHAPES)
         else:
             style = "default" if kind == "throughput" else "steps-post"
-            panel.plot(values.index, values, color=colour, lw=1.2, drawstyle=style, label=label)
+            panel.plot(values.index, values, color=own, lw=1.2, drawstyle=style, label=label)
     if kind != "rtt":
         panel.set_ylim(bottom=0)
     panel.set_ylabel(across)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError
 from longpipe.pictures.route import of_route, read, routes
-from longpipe.pictures.style import PALETTE, VERMILION, legend, panels
+from longpipe.pictures.style import VERMILION, colour, legend, panels
 from longpipe.scenario.coding import es_n0
 from longpipe.scenario.motion import Coded
 from longpipe.scenario.topology import as_graph
@@ -112,10 +112,10 @@ def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figur
     figure, axes = panels(2 + lossy + coded, f"{scenario.name}: links over time", span_s or (0.0, end_s))
     own = axes[coded:]
     for number, (name, table) in enumerate(found.items()):
-        colour = PALETTE[number % len(PALETTE)]
-        _draw(own, table, colour, name)
+        own_colour = colour(number)
+        _draw(own, table, own_colour, name)
         if "esn0_db" in table:
-            axes[0].plot(table["time_s"], table["esn0_db"], color=colour, lw=1.1)
+            axes[0].plot(table["time_s"], table["esn0_db"], color=own_colour, lw=1.1)
         begins = table["time_s"][table["out"] & ~table["out"].shift(fill_value=False)]
         ends = table["time_s"][~table["out"] & table["out"].shift(fill_value=False)]
         for begin, end in zip(begins, [*ends, end_s], strict=False):

@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.errors import ScenarioError, nearest
+from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.recorded import Run, as_steps, flow_names, name_of, shown_s, trace
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend, panels
+from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, colour, legend, panels
 
 MOST_FLOWS = 8
 OTHERS, ACKS = "others", "ACKs"
@@ -66,7 +67,7 @@ def queue(
     flows = flow_names(run.scenario)
     # With few flows, each keeps its colour in every run.
     order = flows if len(flows) <= len(PALETTE) else list(held.columns)
-    colours = [GREY if name in beside else PALETTE[order.index(name) % len(PALETTE)] for name in held.columns]
+    colours = [GREY if name in beside else colour(order.index(name)) for name in held.columns]
     panel.stackplot(
         held.index,
         held.to_numpy().T,
@@ -79,6 +80,7 @@ def queue(
     capacity = _capacity(run, port, unit)
     if capacity is not None:
         panel.axhline(capacity, color="black", lw=1, ls="--", label=f"limit, {capacity} {unit}")
+    mark_changes(panel, run, span_s)
     panel.set_ylim(bottom=0)
     panel.set_ylabel(f"held [{unit}]")
     legend(figure, [panel], ax)

@@ -6,10 +6,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.pictures.events import phases, shade
+from longpipe.pictures.changes import mark_changes
+from longpipe.pictures.events import loss_events, mark, phases, shade
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace
-from longpipe.pictures.style import BLUE, GREEN, GREY, VERMILION, legend, panels, titled
-from longpipe.pictures.throughput import averaged, capacity_bps, throughput_series
+from longpipe.pictures.style import BLUE, GREEN, VERMILION, legend, panels, titled
+from longpipe.pictures.throughput import averaged, draw_capacity, throughput_series
 
 MOST_FLOWS = 5
 # Number of intervals, which resolves the phases of a BBR cycle within ten seconds.
@@ -64,9 +65,12 @@ def rates(
                 rate = steps[column].where(known) / 1e6
                 panel.step(steps["time_s"], rate, where="post", color=colour, lw=1.0, label=label)
                 highest = max(highest, float(rate.quantile(0.98)))
-        carried = capacity_bps(run, [name])
-        if carried is not None and carried / 1e6 <= NEAR * highest:
-            panel.axhline(carried / 1e6, color=GREY, lw=0.8, ls=":", label="what the link carries")
+        draw_capacity(panel, run, [name], highest, NEAR)
+        mark_changes(panel, run, span_s)
+        if "events" in run.traces:
+            events = loss_events(run, name, span_s)
+            cuts = events[events["event"].isin(["ECN reduction", "timeout"])]
+            mark(panel, cuts, pd.Series(1.05 * highest, index=cuts.index))
         panel.set_ylim(0, 1.15 * highest if highest > 0 else 1)
         panel.set_ylabel(f"{name} [Mbit/s]")
     legend(figure, axes, ax)

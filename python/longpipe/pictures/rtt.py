@@ -6,8 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.recorded import Run, as_steps, chosen, name_of, of_flow, shown_s, trace, within
-from longpipe.pictures.style import BLUE, GREEN, MOST_SHAPES, VERMILION, legend, panels, titled
+from longpipe.pictures.style import BLUE, MOST_SHAPES, ORANGE, VERMILION, legend, panels, titled
 
 MOST_FLOWS = 5
 # Ratio of the largest RTO to the smallest RTT from which the axis is logarithmic.
@@ -30,12 +31,14 @@ def rtt(
     *,
     most: int | None = MOST_FLOWS,
     rto: bool = False,
+    log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws RTT samples and SRTT, one panel per flow, from `traces.rtt`; the axis fits the RTTs.
 
     The RTO with its backoff is drawn where that axis has room for it, and with `rto` always, on a logarithmic axis if
-    that must be. Without `flows`, of the `most` with the longest round trips; None for all.
+    that must be; with `log` it is logarithmic in any case. Without `flows`, of the `most` with the longest round trips;
+    None for all.
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
     names, note = chosen(run, flows, most, longest, "longest round trips")
@@ -46,19 +49,20 @@ def rtt(
         points = rtt_points(run, name)
         measured = within(points.dropna(subset=["rtt_s"]), shown)
         steps = as_steps(points, shown)
-        # Draw SRTT below the samples, which are dense.
-        panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=GREEN, lw=1.1, label="SRTT", zorder=2)
+        # The samples are dense and would hide SRTT.
+        panel.step(steps["time_s"], 1e3 * steps["srtt_s"], where="post", color=ORANGE, lw=1.2, label="SRTT", zorder=4)
         (dots,) = panel.plot(
             measured["time_s"], 1e3 * measured["rtt_s"], ".", ms=2, color=BLUE, label="measured", zorder=3
         )
         dots.set_rasterized(len(measured) > MOST_SHAPES)
         if rto or (len(measured) and steps["rto_s"].max() <= NEAR * measured["rtt_s"].max()):
             panel.step(steps["time_s"], 1e3 * steps["rto_s"], where="post", color=VERMILION, lw=1.1, label="RTO")
-        if rto and len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min():
+        if log or (rto and len(measured) and steps["rto_s"].max() > WIDE * measured["rtt_s"].min()):
             panel.set_yscale("log")
             panel.yaxis.set_major_formatter("{x:g}")
         elif rto or measured.empty:
             panel.set_ylim(bottom=0)
+        mark_changes(panel, run, shown)
         panel.set_ylabel(f"round trip, {name} [ms]")
     legend(figure, axes, ax)
     return figure

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from longpipe.pictures.recorded import Run, name_of, shown_s
-from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, legend, panels, titled
+from longpipe.pictures.style import GREY, MOST_SHAPES, colour, legend, panels, titled
 from longpipe.pictures.throughput import averaged, rates
 
 MOST_FLOWS = 8
@@ -37,14 +37,14 @@ def shares(
     figure, (panel,) = panels(1, title, shown_s(run, span_s), height=3.6, ax=ax)
     below = np.zeros(len(parts))
     for number, name in enumerate(parts):
-        colour = GREY if name not in names else PALETTE[number % len(PALETTE)]
+        own_colour = GREY if name not in names else colour(number)
         own = parts[name].fillna(0.0).to_numpy()
         panel.bar(
             parts.index,
             own,
             interval_s,
             below,
-            color=colour,
+            color=own_colour,
             label=str(name),
             linewidth=0,
             rasterized=parts.size > MOST_SHAPES,

@@ -1,8 +1,10 @@
 """Common style of all pictures: colours, panels, legends."""
 
 import textwrap
-from typing import Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
+import matplotlib as mpl
+import matplotlib.colors
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -42,21 +44,19 @@ def panels(
     if ax is not None:
         if rows > 1:
             raise ScenarioError(f"ax: one for {rows} panels; needs flows=[...] with one flow")
-        plain(ax)
         ax.set_xlabel("time [s]")
         ax.set_xlim(*span_s)
-        ax.set_title(wrapped(title), fontsize=11)
-        as_written(ax)
+        title_in(ax, title)
         return cast("Figure", ax.figure), [ax]
     if rows > MOST_PANELS:
         raise ScenarioError(f"flows: {rows} panels; needs at most {MOST_PANELS}: name some flows")
-    figure = Picture(figsize=(8, max(3.6, height * rows + 0.8)), layout="constrained")
+    figure = figure_of(max(3.6, height * rows + 0.8))
     axes = list(figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0])
     for panel in axes:
         plain(panel)
     axes[-1].set_xlabel("time [s]")
     axes[-1].set_xlim(*span_s)
-    figure.suptitle(wrapped(title), fontsize=11)
+    title_of(figure, title)
     return figure, axes
 
 
@@ -71,22 +71,76 @@ def titled(title: str, note: str) -> str:
     return f"{title}\n{note}" if note else title
 
 
+def colour(number: int) -> str:
+    """Returns the colour of the line with this number: of the user's `axes.prop_cycle`, or of the palette."""
+    if _unset("axes.prop_cycle"):
+        return PALETTE[number % len(PALETTE)]
+    own = mpl.rcParams["axes.prop_cycle"].by_key().get("color", PALETTE)
+    return str(own[number % len(own)])
+
+
+def figure_of(height: float, width: float = 8) -> Picture:
+    """Returns a figure of this size [inch], or of the user's `figure.figsize`."""
+    size = (width, height) if _unset("figure.figsize") else mpl.rcParams["figure.figsize"]
+    return Picture(figsize=size, layout="constrained")
+
+
+def title_of(figure: Figure, title: str) -> None:
+    """Sets the title of a figure, in the user's `figure.titlesize` if it is set."""
+    figure.suptitle(wrapped(title), **({"fontsize": 11} if _unset("figure.titlesize") else {}))
+
+
+def title_in(ax: Axes, title: str) -> None:
+    """Sets the title of the user's axes, in the user's `axes.titlesize` if it is set."""
+    size: dict[str, Any] = {"fontsize": 11} if _unset("axes.titlesize") else {}
+    ax.set_title(wrapped(title), **size)
+    as_written(ax)
+
+
+def _unset(name: str) -> bool:
+    """Returns whether a setting of Matplotlib has Matplotlib's own default."""
+    now, default = cast("dict[str, Any]", mpl.rcParams), cast("dict[str, Any]", mpl.rcParamsDefault)
+    return bool(now[name] == default[name])
+
+
 def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """Sets a faint grid behind the data, and removes the frame except for the two axes."""
-    axes.grid(axis=grid, color="0.92")
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    """Sets a faint grid behind the data and removes the frame except for two axes, unless the user set either."""
+    if all(map(_unset, ("axes.grid", "grid.color", "grid.linestyle"))):
+        axes.grid(axis=grid, color="0.92")
+        axes.set_axisbelow(True)
+    if all(map(_unset, ("axes.spines.top", "axes.spines.right"))):
+        axes.spines[["top", "right"]].set_visible(False)
 
 
 def legend(figure: Figure, axes: list[Axes], ax: Axes | None = None) -> None:
-    """Draws one legend below all panels, or within the given axes."""
+    """Draws one legend below all panels, or within the given axes what no other legend of the figure explains."""
     if ax is not None:
-        ax.legend(frameon=False, fontsize="small")
+        shown = {_key(one) for panel in figure.axes if panel is not ax for one in _explained(panel)}
+        entries = zip(*ax.get_legend_handles_labels(), strict=True)
+        new = {label: handle for handle, label in entries if _key((handle, label)) not in shown}
+        if new:
+            ax.legend(list(new.values()), list(new), frameon=False, fontsize="small")
         as_written(ax)
         return
     found = {label: handle for panel in axes for handle, label in zip(*panel.get_legend_handles_labels(), strict=True)}
     columns = len(found) if len(found) <= MOST_COLUMNS else MOST_COLUMNS - 1
     figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=columns, frameon=False)
+
+
+def _explained(panel: Axes) -> list[tuple[Any, str]]:
+    """Returns handles and labels that a panel's legend explains."""
+    if (own := panel.get_legend()) is None:
+        return []
+    words = {text.get_text() for text in own.get_texts()}
+    return [one for one in zip(*panel.get_legend_handles_labels(), strict=True) if one[1] in words]
+
+
+def _key(entry: tuple[Any, str]) -> tuple[str, str]:
+    """Returns label and colour of a legend's entry; a known label in another colour is another entry."""
+    handle, label = entry
+    drawn = handle[0] if isinstance(handle, tuple | list) else handle
+    read = getattr(drawn, "get_color", None) or getattr(drawn, "get_facecolor", None)
+    return label, "" if read is None else str(mpl.colors.to_rgba_array(read()).tolist())
 
 
 def unit_for(unit: Unit, largest: float, mss_bytes: int) -> tuple[float, str]:

@@ -19,8 +19,7 @@ from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, column_of, readable
 from longpipe.errors import ScenarioError, nearest
-from longpipe.pictures.figure import Picture, as_written
-from longpipe.pictures.style import BLUE, PALETTE, plain, wrapped
+from longpipe.pictures.style import colour, figure_of, legend, plain, title_in, title_of
 
 if TYPE_CHECKING:
     from longpipe.study import Study
@@ -140,12 +139,14 @@ def sweep(
     level: float = 0.95,
     where: Iterable[str] = (),
     from_zero: bool = True,
+    log: bool = False,
     ax: Axes | None = None,
 ) -> Figure:
     """Draws a measure over the levels of a factor, with a line per level of `by` and confidence intervals.
 
-    Arguments and errors are those of `sweep_means`. Without `from_zero` the vertical axis has the range of the data. An
-    undefined mean is a cross at the top, with the number of runs without a value.
+    Arguments and errors are those of `sweep_means`. Without `from_zero` the vertical axis has the range of the data;
+    with `log` it is logarithmic, as for delays. An undefined mean is a cross at the top, with the number of runs
+    without a value.
     """
     found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
@@ -159,12 +160,12 @@ def sweep(
         aside = panel.transData + ScaledTranslation(
             _aside_points(number, len(lines), axis) / 72, 0, panel.figure.dpi_scale_trans
         )
-        colour = PALETTE[number % len(PALETTE)] if by else BLUE
+        own_colour = colour(number)
         panel.errorbar(
             ordered["at"],
             ordered["mean"] / shown.scale,
             yerr=np.nan_to_num(error).clip(min=0),
-            color=colour,
+            color=own_colour,
             # Do not connect levels without an order.
             ls="-" if axis.numeric else "none",
             marker="o",
@@ -174,9 +175,18 @@ def sweep(
             label=str(name),
             transform=aside,
         )
-        _cross(panel, ordered[ordered["undefined"] > 0], colour, _aside_points(number, len(lines), axis))
+        _cross(panel, ordered[ordered["undefined"] > 0], own_colour, _aside_points(number, len(lines), axis))
     _levels_along(panel, axis)
-    _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
+    if log:
+        edges = (means[["mean", "low", "high"]] / shown.scale).to_numpy()
+        above = edges[np.isfinite(edges) & (edges > 0)]
+        if not above.size:
+            raise ScenarioError(f"log: {shown.name} has no value above 0; needs a linear axis")
+        panel.set_yscale("log")
+        panel.set_ylim(above.min() / 1.1, above.max() * 1.1)
+        panel.yaxis.set_major_formatter("{x:g}")
+    else:
+        _range_up(panel, means[["mean", "low", "high"]] / shown.scale, from_zero=from_zero)
     panel.set_xlabel(
         ", ".join([f"{x} [{axis.unit}]" if axis.unit else x, *(["logarithmic"] if axis.logarithmic else [])])
     )
@@ -187,17 +197,31 @@ def sweep(
     seeds = "one run each" if once else f"means of {found.replications} replications, {100 * level:g} % intervals"
     _titled(figure, ax, "\n".join([f"{study.name}: {shown.name} over {x}, {seeds}", *notes]))
     if by:
-        panel.legend(title=by, frameon=False)
+        legend(figure, [panel], panel)
+        if (own := panel.get_legend()) is not None:
+            own.set_title(by)
     return figure
 
 
 def heat(
-    study: Study, x: str, by: str, y: str | None = None, *, where: Iterable[str] = (), ax: Axes | None = None
+    study: Study,
+    x: str,
+    y: str | None = None,
+    by: str | None = None,
+    *,
+    where: Iterable[str] = (),
+    ax: Axes | None = None,
 ) -> Figure:
     """Draws the mean of a measure over two factors as colours and numbers; empty cells state the reason.
 
-    Arguments and errors are those of `sweep_means`; levels of `by` go from the top down.
+    Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The order of earlier releases,
+    x, by, y, is accepted, too, if only one of the last two is a factor.
     """
+    factors = [factor.name for factor in study.design.factors]
+    if y in factors and by not in factors:
+        y, by = by, y
+    if by is None:
+        raise ScenarioError(f"by: missing; needs a second factor, one of {', '.join(factors)}")
     found = _swept(study, x, y, by, 0.95, where)
     means, shown = found.means, readable(found.column, study.design.asked)
     across, up = ([level for level in _levels(study, name) if level in set(means[name])] for name in (x, by))
@@ -236,20 +260,21 @@ def _within(values: pd.Series, shown: Readable) -> pd.Series:
 
 
 def _aside_points(number: int, lines: int, axis: _Axis) -> float:
-    """Returns the horizontal offset of a line, which keeps its intervals apart from those of others."""
-    step = min(_ASIDE, _ALL_ASIDE / lines) * (1 if axis.numeric else 2)
+    """Returns the horizontal offset of a line between named levels, which keeps its intervals apart from others'."""
+    # Between numbers a mark means the place at which it is.
+    step = 0.0 if axis.numeric else 2 * min(_ASIDE, _ALL_ASIDE / lines)
     return step * (number - (lines - 1) / 2)
 
 
-def _cross(panel: Axes, rows: pd.DataFrame, colour: str, aside: float) -> None:
+def _cross(panel: Axes, rows: pd.DataFrame, own_colour: str, aside: float) -> None:
     """Marks undefined means at the top edge with the number of runs without a value."""
     moved = ScaledTranslation(aside / 72, 0, panel.figure.dpi_scale_trans)
     place = panel.get_xaxis_transform() + moved
     for row in rows.to_dict("records"):
-        panel.plot([row["at"]], [0.97], "x", color=colour, mew=1.6, ms=7, transform=place, zorder=5)
+        panel.plot([row["at"]], [0.97], "x", color=own_colour, mew=1.6, ms=7, transform=place, zorder=5)
         panel.annotate(
             f"{row['undefined']} of {row['runs']}", (row["at"], 0.97), xycoords=place, xytext=(0, -7),
-            textcoords="offset points", ha="center", va="top", fontsize="x-small", color=colour, rotation=90,
+            textcoords="offset points", ha="center", va="top", fontsize="x-small", color=own_colour, rotation=90,
         )  # fmt: skip
 
 
@@ -274,9 +299,8 @@ def _decimals(values: np.ndarray) -> int:
 
 def _panel(ax: Axes | None) -> tuple[Figure, Axes]:
     if ax is not None:
-        plain(ax)
         return ax.figure, ax  # type: ignore[return-value]
-    figure = Picture(figsize=(8, 4.4), layout="constrained")
+    figure = figure_of(4.4)
     panel = figure.add_subplot()
     plain(panel)
     return figure, panel
@@ -284,10 +308,9 @@ def _panel(ax: Axes | None) -> tuple[Figure, Axes]:
 
 def _titled(figure: Figure, ax: Axes | None, title: str) -> None:
     if ax is None:
-        figure.suptitle(wrapped(title), fontsize=11)
+        title_of(figure, title)
     else:
-        ax.set_title(wrapped(title), fontsize=11)
-        as_written(ax)
+        title_in(ax, title)
 
 
 def _levels(study: Study, factor: str) -> list[Any]:

@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from longpipe.analysis.paths import paths
-from longpipe.pictures.recorded import Run, chosen, flow_names, name_of, shown_s, trace
-from longpipe.pictures.style import DASHES, GREY, PALETTE, legend, panels, titled
+from longpipe.pictures.changes import capacity_steps, mark_changes
+from longpipe.pictures.recorded import Run, as_steps, chosen, flow_names, name_of, shown_s, trace
+from longpipe.pictures.style import DASHES, GREY, PALETTE, colour, legend, panels, titled
 
 MOST_FLOWS = 8
 INTERVALS = 100
@@ -36,20 +36,16 @@ def throughput_series(
     return pd.DataFrame(rates, index=pd.Index((edges[:-1] + edges[1:]) / 2, name="time_s"))
 
 
-def capacity_bps(run: Run, flows: Sequence[str]) -> float | None:
-    """Returns the payload capacity of these flows' slowest link [bit/s]: its rate minus headers and cell overhead.
-
-    None where it is no one number: another link or another segment for some of them, a rate that moves.
-    """
-    resolved = run.scenario.resolved
-    own = [path for path in paths(resolved) if path.flow in flows]
-    of = {(path.bottleneck, path.mss_bytes, path.packet_bytes) for path in own}
-    if len(of) != 1:
-        return None
-    ((link, mss_bytes, packet_bytes),) = of
-    if "service" in resolved["links"][link].get("motion", {}):
-        return None
-    return float(resolved["links"][link]["rate_bps"] * mss_bytes / packet_bytes)
+def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: float, near: float = NEAR) -> None:
+    """Draws the payload capacity of the flows' slowest link if it is at most `near` times the highest rate drawn."""
+    steps = capacity_steps(run, flows)
+    if steps is None:
+        return
+    begin_s, end_s = panel.get_xlim()
+    shown = as_steps(steps, (begin_s, end_s))["capacity_bps"] / 1e6
+    if shown.median() <= near * highest_mbps:
+        times = as_steps(steps, (begin_s, end_s))["time_s"]
+        panel.step(times, shown, where="post", color=GREY, lw=0.9, ls=":", label="capacity of the link")
 
 
 class Rates(NamedTuple):
@@ -95,7 +91,8 @@ def throughput(
     """Draws the rate of delivered data by flow and in total, from `traces.arrivals`.
 
     Without `flows`, of the `most` that got most, the others summed up, and all; None for each. `interval_s` is what
-    each point averages over: by default a hundredth of the time shown. A thin line is what the link carries.
+    each point averages over: by default a hundredth of the time shown. A dotted line is the capacity of the link, also
+    of one whose rate changes. Outages and handovers are marked.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     series /= 1e6
@@ -109,13 +106,10 @@ def throughput(
     if others:
         panel.plot(series.index, series[others].sum(axis=1), color=GREY, lw=1.1, label=f"{len(others)} others")
     for number, name in enumerate(names):
-        again, colour = divmod(number, len(PALETTE))
-        style = DASHES[again % len(DASHES)]
-        panel.plot(series.index, series[name], color=PALETTE[colour], ls=style, lw=1.1, label=name)
-    carried = capacity_bps(run, [*names, *others])
-    highest = float(series.sum(axis=1).max())
-    if carried is not None and carried / 1e6 <= NEAR * highest:
-        panel.axhline(carried / 1e6, color=GREY, lw=0.8, ls=":", label="what the link carries")
+        style = DASHES[number // len(PALETTE) % len(DASHES)]
+        panel.plot(series.index, series[name], color=colour(number), ls=style, lw=1.1, label=name)
+    draw_capacity(panel, run, [*names, *others], float(series.sum(axis=1).max()))
+    mark_changes(panel, run, span_s)
     panel.set_ylim(bottom=0)
     panel.set_ylabel("throughput [Mbit/s]")
     legend(figure, [panel], ax)

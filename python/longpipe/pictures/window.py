@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from longpipe.pictures.changes import mark_changes
 from longpipe.pictures.events import loss_events, mark, phases, shade, slow_start_exits
 from longpipe.pictures.recorded import Run, as_steps, chosen, config_of, name_of, of_flow, shown_s, trace
-from longpipe.pictures.style import BLUE, GREY, VERMILION, Unit, legend, panels, titled, unit_for
+from longpipe.pictures.style import GREY, Unit, colour, legend, panels, titled, unit_for
 
 MOST_FLOWS = 5
 # Headroom above the largest window.
@@ -49,9 +50,10 @@ def window(
     for panel, name in zip(axes, names, strict=True):
         frame, (divisor, word) = steps[name], units[name]
         shade(panel, phases(run, name, span_s))
-        panel.step(frame["time_s"], frame["cwnd_bytes"] / divisor, where="post", color=BLUE, lw=1.1, label="cwnd")
+        mark_changes(panel, run, span_s)
+        panel.step(frame["time_s"], frame["cwnd_bytes"] / divisor, where="post", color=colour(0), lw=1.1, label="cwnd")
         threshold = frame["ssthresh_bytes"] / divisor
-        panel.step(frame["time_s"], threshold, where="post", color=VERMILION, lw=1.1, ls="--", label="ssthresh")
+        panel.step(frame["time_s"], threshold, where="post", color=colour(1), lw=1.1, ls="--", label="ssthresh")
         limit = configs[name]["receiver_window_bytes"] / divisor
         if limit <= NEAR * top:
             panel.axhline(limit, color=GREY, lw=0.9, ls=":", label="receiver's window")

@@ -1,0 +1,93 @@
+"""What changes on the links of a run over time: capacity, outages, and handovers to another route or satellite."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from longpipe.analysis.paths import paths
+from longpipe.pictures.path import path_series
+from longpipe.pictures.recorded import Run, shown_s
+from longpipe.pictures.style import GREY, VERMILION
+
+PS: Final = 1e12
+# Maximum number of handovers that are marked; more would hide the picture.
+MOST_HANDOVERS: Final = 200
+
+
+def capacity_steps(run: Run, flows: Sequence[str]) -> pd.DataFrame | None:
+    """Returns the payload capacity of these flows' slowest link as steps: time_s, capacity_bps.
+
+    The capacity is the link's rate minus headers and cell overhead, and 0 during an outage. None if it is not one
+    number: the flows differ in that link or in the length of their segments.
+    """
+    resolved = run.scenario.resolved
+    own = [path for path in paths(resolved) if path.flow in flows]
+    of = {(path.bottleneck, path.mss_bytes, path.packet_bytes) for path in own}
+    if len(of) != 1:
+        return None
+    ((number, mss_bytes, packet_bytes),) = of
+    link, names = resolved["links"][number], [node["name"] for node in resolved["nodes"]]
+    share = mss_bytes / packet_bytes
+    if "service" not in link.get("motion", {}):
+        steps = pd.DataFrame({"time_s": [0.0], "capacity_bps": [link["rate_bps"] * share]})
+    else:
+        rows = path_series(run.scenario).get(f"{names[link['from']]}->{names[link['to']]}")
+        if rows is None:
+            return None
+        rates = rows["rate_bps"].where(~rows["out"], 0.0) * share
+        steps = pd.DataFrame({"time_s": rows["time_s"], "capacity_bps": rates})
+    last = steps.tail(1).assign(time_s=shown_s(run, None)[1])
+    return pd.concat([steps, last], ignore_index=True)
+
+
+def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[float, float]]:
+    """Returns the outages of all links of the flows' routes within the span, begin and end [s], each once."""
+    begin_s, end_s = shown_s(run, span_s)
+    motions = _motions(run)
+    found = {
+        (begin / PS, end / PS) for motion in motions for begin, end in motion.get("outages", {}).get("intervals_ps", ())
+    }
+    return sorted((begin, end) for begin, end in found if end > begin_s and begin < end_s)
+
+
+def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
+    """Returns the instants within the span at which a flow's route changes, or the delay of its links jumps [s].
+
+    A delay jumps where two knots of a line have one instant.
+    """
+    begin_s, end_s = shown_s(run, span_s)
+    found = {
+        change["at_ps"] / PS
+        for flow in run.scenario.resolved["flows"]
+        for change in _rerouting(flow).get("changes", ())
+    }
+    for motion in _motions(run):
+        delay = motion.get("delay", {})
+        if delay.get("between") == "linear":
+            at = np.array([knot[0] for knot in delay["knots_ps"]], dtype=float)
+            found |= set((at[1:][np.diff(at) == 0] / PS).tolist())
+    return sorted(at for at in found if begin_s < at < end_s)
+
+
+def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = None) -> None:
+    """Shades outages behind a panel over time, and draws a line at each handover."""
+    for number, (begin, end) in enumerate(outages(run, span_s)):
+        label = "outage" if number == 0 else "_"
+        panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0.8, zorder=0.5, label=label)
+    instants = handovers_s(run, span_s)
+    for number, at in enumerate(instants if len(instants) <= MOST_HANDOVERS else ()):
+        panel.axvline(at, color=GREY, lw=0.7, ls=(0, (1, 2)), zorder=0.6, label="handover" if number == 0 else "_")
+
+
+def _motions(run: Run) -> list[dict[str, Any]]:
+    """Returns how each time-varying link of a flow's route changes."""
+    resolved = run.scenario.resolved
+    used = {number for flow in resolved["flows"] for way in ("route", "return_route") for number in flow[way]}
+    return [resolved["links"][number]["motion"] for number in sorted(used) if "motion" in resolved["links"][number]]
+
+
+def _rerouting(flow: dict[str, Any]) -> dict[str, Any]:
+    return dict(flow.get("rerouting", {}))
