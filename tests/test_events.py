@@ -351,7 +351,7 @@ def test_what_can_not_be_compared_is_refused() -> None:
 def test_the_command_compares_and_says_what_was_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario, figure = tmp_path / "geo.toml", tmp_path / "a.svg"
     scenario.write_text(Scenario.example("geo").with_(duration="3 s").to_toml())
-    plot(str(scenario), figure, "window", compared="tcp.recovery=reno,sack", changes=["network.sources=2"])
+    plot(str(scenario), "window", figure, compared="tcp.recovery=reno,sack", changes=["network.sources=2"])
     assert capsys.readouterr().out.count("tcp.recovery = reno: limited by ") == 1
     text = figure.read_text()
     for words in ("tcp.recovery = reno", "tcp.recovery = sack", "geo, network.sources=2: congestion window"):
@@ -373,7 +373,7 @@ def test_bad_input_is_one_line(tmp_path: Path, kind: str, options: dict[str, Any
     scenario = tmp_path / "geo.toml"
     scenario.write_text(Scenario.example("geo").to_toml())
     with pytest.raises(ScenarioError) as raised:
-        plot(str(scenario), tmp_path / "a.svg", kind, **options)
+        plot(str(scenario), kind, tmp_path / "a.svg", **options)
     assert str(raised.value).startswith(error)
     assert len(raised.value.problems) == 1
 

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def run(framing: str = "aal5") -> Result:
     return simulate(SCENARIO.with_(**changes, **{f"traces.{name}": True for name in TRACES}))
 
 
-def capacity_of(result: Result, flows: list[str]) -> float:
+def capacity_of(result: Result, flows: Sequence[str]) -> float:
     steps = capacity_steps(result, flows)
     assert steps is not None
     return float(steps["capacity_bps"].iloc[0])

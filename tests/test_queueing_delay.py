@@ -145,5 +145,7 @@ def test_the_terminal_has_a_table_and_pictures(tmp_path: Path) -> None:
     for kind in ("delay", "delay-cdf", "shares"):
         drawn = CliRunner().invoke(app, ["plot", str(file), kind, "-o", str(tmp_path / f"{kind}.svg")])
         assert drawn.exit_code == 0, drawn.output
-    refused = CliRunner().invoke(app, ["plot", str(file), "drops", "--flow", "flow1", "-o", str(tmp_path / "a.svg")])
+    drawn = CliRunner().invoke(app, ["plot", str(file), "drops", "--flow", "flow1", "-o", str(tmp_path / "a.svg")])
+    assert drawn.exit_code == 0, drawn.output
+    refused = CliRunner().invoke(app, ["plot", str(file), "drops", "--flow", "flow9", "-o", str(tmp_path / "a.svg")])
     assert refused.exit_code != 0
