@@ -121,7 +121,7 @@ def test_no_capture_shows_more_than_its_losses(tmp_path: Path, recovery: str, lo
     flow = flow_of(result)
     _, first, trunk, _ = lengths
     trunk_port = port_of(result, "switch1->switch2")
-    lost = trunk_port["cells_lost_overflow"] + trunk_port["cells_lost_forced"]
+    lost = trunk_port["cells_lost_overflow"] + trunk_port["cells_lost_injected"]
     assert (first > 0).sum() >= flow["sent_segments"] - 1
     assert (lost > 0) == ((trunk > 0).sum() < (first > 0).sum() - 1)
 
@@ -216,7 +216,7 @@ def test_ip_links_show_ip_packets(tmp_path: Path, recovery: str) -> None:
     for packets_shown, name in zip(shown[2:4], ("source1->switch1", "switch1->switch2"), strict=True):
         data, port = (packets_shown["tcp.len"] != "0").sum(), port_of(result, name)
         assert 0 <= data - port["packets_out"] <= port["packets_held"]
-        assert data <= port["packets_in"] - port["packets_lost_overflow"] - port["packets_lost_forced"]
+        assert data <= port["packets_in"] - port["packets_lost_overflow"] - port["packets_lost_injected"]
     assert pd.Series([at for at, _, _ in packets(paths[3])]).is_monotonic_increasing
 
 

@@ -21,7 +21,7 @@ def measured(discipline: str, control: str, seed: int) -> tuple[float, float, in
     flow = LinuxFlow.model_validate({"control": control})
     result = simulate(scenario(LinuxCase(buffer=1000, discipline=discipline, flows=(flow,))), seed)
     trunk = result.ports.set_index("port").loc["switch1->switch2"]
-    counts: Any = trunk[["packets_lost_overflow", "packets_lost_refused", "packets_marked"]]
+    counts: Any = trunk[["packets_lost_overflow", "packets_lost_aqm", "packets_marked"]]
     return goodput_mbps(result, STEADY_S, END_S), median_srtt_ms(result, STEADY_S, END_S), int(counts.sum())
 
 

@@ -41,7 +41,7 @@ def test_over_varying_rates_queues_do_as_in_linux(number: int) -> None:
         longer_ms = round_trip_ms + seed / 10
         result = simulate(scenario(case.model_copy(update={"round_trip": f"{longer_ms:g} ms"})), seed)
         trunk = result.ports.set_index("port").loc["switch1->switch2"].to_dict()
-        drops = sum(int(trunk[name]) for name in ("packets_lost_overflow", "packets_lost_refused"))
+        drops = sum(int(trunk[name]) for name in ("packets_lost_overflow", "packets_lost_aqm"))
         measured.append({**shared(result, round(end * STEADY, 1), end, longer_ms / 1000), "drops": drops})
     found = pd.DataFrame(measured).mean()
     allowed = {

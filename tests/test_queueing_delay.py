@@ -69,13 +69,20 @@ def test_delays_are_those_of_the_packets_that_left(queue: str) -> None:
 def test_drops_are_those_that_ports_counted(queue: str) -> None:
     result = run(queue)
     drops = result.traces["drops"]
-    columns = {"overflow": "overflow", "aqm": "refused", "injected_loss": "forced"}
+    columns = {"overflow": "overflow", "aqm": "aqm", "injected_loss": "injected"}
     counted = {cause: result.ports[f"packets_lost_{column}"].sum() for cause, column in columns.items()}
     seen = drops["cause"].value_counts()
     assert {cause: int(seen[cause]) for cause in counted} == counted
-    # Names that earlier releases used for them.
+    # The names of earlier releases.
+    former = {"overflow": "overflow", "aqm": "refused", "injected_loss": "forced"}
     seen = drops["reason"].value_counts()
-    assert {cause: int(seen.get(column, 0)) for cause, column in columns.items()} == counted
+    assert {cause: int(seen.get(name, 0)) for cause, name in former.items()} == counted
+    with pytest.warns(FutureWarning, match="'packets_lost_forced' is now 'packets_lost_injected'"):
+        assert result.ports["packets_lost_forced"].sum() == counted["injected_loss"]
+    with pytest.warns(FutureWarning, match="'packets_lost_refused' is now 'packets_lost_aqm'"):
+        assert result.ports[["port", "packets_lost_refused"]].iloc[:, 1].sum() == counted["aqm"]
+    with pytest.warns(FutureWarning, match="packets_lost_aqm"):
+        assert result.ports.set_index("port").loc[TRUNK]["packets_lost_refused"] == counted["aqm"]
     assert drop_counts(result, TRUNK).to_numpy().sum() == (drops["port"] == TRUNK).sum() > 0
 
 

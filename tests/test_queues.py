@@ -122,7 +122,7 @@ def test_red_of_frames_keeps_the_mean_of_cells_between_its_thresholds(per_vc: bo
     ]
     assert both[0].state_hash == both[1].state_hash
     port = trunk(both[0])
-    assert port["cells_lost_refused"] > 0
+    assert port["cells_lost_aqm"] > 0
     assert 0 < port["mean_queue_cells"] < (900 if not per_vc else 15 * 900)
 
 
@@ -212,7 +212,7 @@ def marked(rate: float, round_trip: float, threshold: int, **tcp: Any) -> tuple[
         }
     )
     port = trunk(simulate(one))
-    assert port["packets_lost_overflow"] == port["packets_lost_refused"] == 0
+    assert port["packets_lost_overflow"] == port["packets_lost_aqm"] == 0
     return float(port["packets_marked"] / port["packets_in"]), float(port["mean_queue_packets"])
 
 
@@ -271,7 +271,7 @@ def test_both_engines_agree(policy: str, ecn: bool) -> None:
     assert fast.state_hash == simulate(scenario.with_(engine="reference")).state_hash
     port = trunk(fast)
     assert (port["packets_marked"] > 0) == ecn
-    assert ecn or port["packets_lost_refused"] > 0
+    assert ecn or port["packets_lost_aqm"] > 0
 
 
 @needs_tshark

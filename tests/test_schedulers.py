@@ -96,8 +96,8 @@ def test_the_first_class_goes_first() -> None:
 def test_the_port_that_leads_back_has_a_policy_of_its_own() -> None:
     asked = scenario([{"name": "bulk"}], "tail-drop", return_policy="ack-filter", return_rate="100 kbit/s")
     result = simulate(asked, 1)
-    assert counted(result, "switch2->switch1", "packets_lost_refused") > 0
-    assert counted(result, "switch1->switch2", "packets_lost_refused") == 0
+    assert counted(result, "switch2->switch1", "packets_lost_aqm") > 0
+    assert counted(result, "switch1->switch2", "packets_lost_aqm") == 0
     plain = simulate(asked.with_(**{"network.return_policy": "tail-drop"}), 1)
     assert result.throughputs_bps[0] > 1.5 * plain.throughputs_bps[0]
 

@@ -1,4 +1,4 @@
-"""Names of the causes in the trace `drops`, and what earlier releases called them."""
+"""Names of loss causes in the trace `drops` and in counters of ports, and their names in earlier releases."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +12,12 @@ CAUSES: Final = (
 # Values of column `reason`, as releases up to 6 recorded them, by cause; other causes have their own names.
 _REASONS: Final = {"aqm": "refused", "ack_filter": "refused", "injected_loss": "forced"}
 _CAUSES_OF_REASONS: Final = {"refused": "aqm", "forced": "injected_loss"}
+# Loss counters of ports as earlier releases named them, with their present names.
+RENAMED_COUNTERS: Final = {
+    f"{unit}_lost_{old}": f"{unit}_lost_{new}"
+    for unit in ("cells", "packets")
+    for old, new in (("refused", "aqm"), ("forced", "injected"))
+}
 
 
 def completed(trace: "pd.DataFrame") -> "pd.DataFrame":

@@ -110,8 +110,13 @@ class Result:
 
         Queues are those of UBR where it has circuits. With framing "ip" it counts packets and bytes, and with
         `traces.delay` it has mean, median, 95 and 99 % of the queueing delay [s]: see `analysis.delays.by_port`.
+
+        `*_lost_aqm` and `*_lost_injected` were named `*_lost_refused` and `*_lost_forced` in earlier releases. Indexing
+        by these names still works, with a warning.
         """
-        return _frame(self.part("ports"))
+        from longpipe.ports import Ports
+
+        return Ports(self.part("ports"))
 
     @cached_property
     def classes(self) -> pd.DataFrame:

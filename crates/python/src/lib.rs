@@ -152,9 +152,9 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("cells_in", |port| port.cells_in)?;
     integers("cells_out", |port| port.cells_out)?;
     integers("cells_lost_overflow", |port| port.lost_overflow)?;
-    integers("cells_lost_refused", |port| port.lost_refused)?;
+    integers("cells_lost_aqm", |port| port.lost_refused)?;
     integers("cells_lost_discarded", |port| port.lost_discarded)?;
-    integers("cells_lost_forced", |port| port.lost_forced)?;
+    integers("cells_lost_injected", |port| port.lost_forced)?;
     // Columns of time-varying links, if there are any.
     if scenario.links.iter().any(|link| link.motion.is_some()) {
         integers("cells_lost_outage", |port| port.lost_outage)?;

@@ -23,7 +23,7 @@ export const METRICS: Metric[] = [
     { id: "throughput", label: "throughput", unit: "Mbit/s", tip: "What all flows delivered to applications, over the whole run.", show: fixed(3) },
     { id: "efficiency", label: "efficiency", unit: "", tip: "Payload delivered over the trunk, of the most payload that the trunk could carry: 0 to 1.", show: fixed(4) },
     { id: "fairness", label: "fairness", unit: "", tip: "Jain's index of the throughputs: 1 where all are equal, 1/n where one flow has all. Where flows differ in what they have to send, of throughputs over fair shares of that.", show: fixed(4) },
-    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or by force.", show: percent(2) },
+    { id: "drops", label: "drops", unit: "", tip: "Share of the cells or packets into switch ports that were lost, in buffers or on links.", show: percent(2) },
     { id: "resent", label: "resent", unit: "", tip: "Share of the segments sent that had been sent before.", show: percent(2) },
     { id: "timeouts", label: "timeouts", unit: "", tip: "Times that a retransmission timer (RTO) expired, of all flows.", show: whole },
     { id: "fast_retransmits", label: "fast retransmits", unit: "", tip: "Losses found by duplicate ACKs instead of a timeout, of all flows.", show: whole },

@@ -53,7 +53,7 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
     "none": "timeouts",
 }
 # Suffixes of the names of losses that a link itself causes.
-BY_LINK: Final = ("_lost_forced", "_lost_errors")
+BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds from which a link counts as busy, and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
@@ -218,8 +218,8 @@ def _limit(
         return reduced_by
     # Runs that were stored before senders kept their reductions by cause.
     if by_counts and events:
-        in_buffers, by_force = losses
-        return "timeouts" if not (in_buffers or by_force) else "buffer" if in_buffers >= by_force else "random loss"
+        in_buffers, on_links = losses
+        return "timeouts" if not (in_buffers or on_links) else "buffer" if in_buffers >= on_links else "random loss"
     if by_counts and marks:
         return "marks"
     if return_busy >= BUSY:
@@ -253,8 +253,8 @@ def _limit_of_datagrams(busy: float, lost: float, losses: tuple[int, int]) -> Li
         return "application"
     if busy >= BUSY:
         return "link"
-    in_buffers, by_force = losses
-    return "buffer" if in_buffers >= by_force else "random loss"
+    in_buffers, on_links = losses
+    return "buffer" if in_buffers >= on_links else "random loss"
 
 
 class _Ports:
@@ -289,16 +289,16 @@ class _Ports:
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
         """Returns the losses of these ports in buffers and on their links [packets or cells; spoilt frames]."""
-        in_buffers = by_force = 0
+        in_buffers = on_links = 0
         for port in ports:
             i = self._names[port]
-            by_force += sum(self._columns[name][i] for name in self._columns if name.endswith(BY_LINK))
+            on_links += sum(self._columns[name][i] for name in self._columns if name.endswith(BY_LINK))
             in_buffers += sum(
                 self._columns[name][i]
                 for name in self._columns
                 if name.startswith(f"{self._unit}_lost_") and not name.endswith(BY_LINK)
             )
-        return in_buffers, by_force
+        return in_buffers, on_links
 
 
 def _served(columns: Columns) -> dict[str, float]:

@@ -32,7 +32,7 @@ class Recording:
     seeds: int
 
     def rows(self, experiments: list[Experiment], seeds: int) -> Iterator[dict[str, object]]:
-        """One row per run: the factors, the part "recorded", `seed` and the measures; runs are not stored but simulated each time."""
+        """Simulates all runs. Yields a row per run: the factors, the part "recorded", `seed` and the measures."""
         for experiment in experiments:
             if experiment.table is None or not self.chosen(experiment):
                 continue

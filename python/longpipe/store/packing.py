@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from longpipe.analysis.measures import measure
+from longpipe.drops import RENAMED_COUNTERS
 from longpipe.result import PARTS, Result
 from longpipe.scenario import Scenario
 
@@ -68,8 +69,8 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     # Parts that earlier versions did not store are missing.
     for part in PARTS & columns.keys():
         columns[part] = {
-            name: [math.nan if v is None else v for v in values] if None in values else values
-            for name, values in columns[part].items()
+            RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in column] if None in column else column
+            for name, column in columns[part].items()
         }
     return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
 

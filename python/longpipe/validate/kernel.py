@@ -114,8 +114,8 @@ def compare(
         goodput_bps=Both(float(text), 8 * int(simulated.flows["delivered_bytes"].sum()) / seconds),
         queue_packets=Both(queue, float(trunk["mean_queue_packets"])),
         lost_packets=Both(
-            float(ports["packets_lost_overflow"][place] + ports["packets_lost_refused"][place]),
-            float(trunk["packets_lost_overflow"] + trunk["packets_lost_refused"]),
+            float(ports["packets_lost_overflow"][place] + ports["packets_lost_aqm"][place]),
+            float(trunk["packets_lost_overflow"] + trunk["packets_lost_aqm"]),
         ),
         certificate=done.certificate,
     )

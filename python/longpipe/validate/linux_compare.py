@@ -35,7 +35,7 @@ SPEED_UP: Final = 1000
 TRUNK: Final = "switch1->switch2"
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke")
-_COUNTED: Final = ("lost_overflow", "lost_refused", "lost_forced", "marked")
+_COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
 # The guest sends single segments, and its application fills its buffer at this interval.
 TCP: Final[dict[str, Any]] = {
     "profile": "linux-6",
@@ -176,8 +176,8 @@ class LinuxComparison:
         if self.longpipe is not None:
             trunk = self.longpipe.ports.set_index("port").loc[TRUNK]
             count = {name: int(str(trunk[f"packets_{name}"])) for name in _COUNTED}
-            queue = count["lost_overflow"] + count["lost_refused"]
-            rows["longpipe"] = (queue, count["lost_forced"], count["marked"])
+            queue = count["lost_overflow"] + count["lost_aqm"]
+            rows["longpipe"] = (queue, count["lost_injected"], count["marked"])
         return pd.DataFrame.from_dict(rows, orient="index", columns=["queue", "link", "marked"])
 
     @cached_property

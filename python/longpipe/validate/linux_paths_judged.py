@@ -71,7 +71,7 @@ def measured(case: LinuxCase, seed: int) -> dict[str, float]:
     return {
         "goodput_mbps": float(last - first) * 8 / (end - begin) / 1e6,
         "srtt_ms": 1e3 * float(np.median(at(times, result.traces["rtt"], "flow0", "srtt_s"))),
-        "losses": float(port["packets_lost_overflow"] + port["packets_lost_refused"]),
+        "losses": float(port["packets_lost_overflow"] + port["packets_lost_aqm"]),
         "marks": float(port["packets_marked"]),
         "retransmissions": float(result.flows["retransmitted_segments"].sum()),
     }

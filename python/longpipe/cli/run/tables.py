@@ -124,7 +124,7 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
             row["port"],
             str(row[f"{unit}_in"]),
             f"{in_all / row[f'{unit}_in']:.2%}" if in_all else "-",
-            f"{lost(row, 'refused', 'discarded') / in_all:.1%}" if in_all else "-",
+            f"{lost(row, 'aqm', 'discarded') / in_all:.1%}" if in_all else "-",
             "-" if row[f"mean_queue_{unit}"] is None else f"{row[f'mean_queue_{unit}']:.0f}",
             str(row[f"peak_queue_{unit}"]),
             f"{row['utilization']:.1%}",
