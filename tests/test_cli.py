@@ -279,7 +279,7 @@ def interrupted(command: list[str], ready: Callable[[], bool]) -> tuple[int, str
 
 
 def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
-    from longpipe.cli.run.heads import heads
+    from longpipe.analysis.heads import heads
 
     hosts = [("a", "r1"), ("b", "r1"), ("r2", "c"), ("r2", "d")]
     links = [Link(between=ends, rate="1 Gbit/s", delay="1 ms") for ends in hosts]
@@ -296,8 +296,8 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
             "tcp": {"profile": "linux-6"}, "network": Graph.of(links, flows),
         }
     )  # fmt: skip
-    assert heads(simulate(scenario))[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
-    assert not heads(simulate(Scenario(duration="1 ms")))[-1].startswith("but")
+    assert heads(scenario)[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
+    assert not heads(Scenario(duration="1 ms"))[-1].startswith("but")
 
 
 @pytest.mark.parametrize(

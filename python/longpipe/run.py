@@ -8,6 +8,7 @@ from longpipe import _core
 from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
 from longpipe.errors import RunError, ScenarioError
 from longpipe.memory import limit_bytes, shown
+from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.module import modules_of
@@ -26,7 +27,8 @@ def simulate(
     A scenario with a controller from a file (`tcp.congestion.kind = "module"`) runs in a process of its own, any other
     one in this thread.
 
-    `progress` is called regularly with the fraction of simulated time that has passed [0, 1]. `captures` writes
+    `progress` is called regularly with the fraction of simulated time that has passed [0, 1]; without it a notebook
+    shows a bar. `captures` writes
     packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`.
 
     Raises ScenarioError for invalid input; CaptureError, which holds the result, if a disk is full; RunError for a
@@ -42,7 +44,9 @@ def simulate(
         return result
     places = core_places(scenario.resolved, captures) if captures else []
     try:
-        columns = _core.run(scenario.resolved_json(), seed, progress, places, limit_bytes(memory))
+        with Bar(scenario.name) as bar:
+            tell = progress or (bar.update if in_notebook() else None)
+            columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
     except _core.ScenarioError as error:
         raise ScenarioError(str(error)) from None
     except _core.DefectError as error:

@@ -84,6 +84,13 @@ class Design:
             f"{self.replications} replications from seed {self.first_seed}{asked}{warnings}"
         )
 
+    def _repr_html_(self) -> str:
+        """Returns the summary with a table of factors and levels, for notebooks."""
+        from longpipe.notebook import paragraph, table
+
+        rows = [(factor.name, ", ".join(map(str, factor.levels))) for factor in self.factors]
+        return paragraph(repr(self).split("\n")) + table(("factor", "levels"), rows)
+
     @classmethod
     def full_factorial(
         cls,

@@ -266,6 +266,15 @@ class Scenario(Model):
         """Returns whether `switch.buffer` was written, not a default: 1000 cells, or 1 BDP with framing ip."""
         return "buffer" in self.switch.model_fields_set
 
+    def _repr_html_(self) -> str:
+        """Returns the description that `longpipe run` prints, with all fields on a click, for notebooks."""
+        # Import only here, because notebooks alone need it.
+        from longpipe.analysis.heads import heads
+        from longpipe.notebook import folded, paragraph
+
+        about = paragraph([f"{self.name}: {self.duration} of simulated time", *heads(self)])
+        return about + folded(f"All fields; digest {self.digest()[:12]}", self.to_toml())
+
     def to_toml(self) -> str:
         """Returns TOML text of this scenario, with all defaults written out."""
         return tomli_w.dumps(self._fields())

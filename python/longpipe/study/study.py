@@ -77,6 +77,14 @@ class Study:
         told = f"{found.finished} of {found.runs} runs finished{f', {states}' if states else ''}"
         return f"Study {self.name!r}: {told}; store: {self.store.name}\n{self.design!r}"
 
+    def _repr_html_(self) -> str:
+        """Returns how far it is as a bar, and its design, for notebooks."""
+        from longpipe.notebook import paragraph
+
+        found = self.status()
+        bar = f'<progress value="{found.finished}" max="{max(found.runs, 1)}"></progress>'
+        return paragraph(repr(self).split("\n")[:1]) + bar + self.design._repr_html_()
+
     @classmethod
     def open(cls, name: str, store: Store | str | Path) -> Self:
         """The study with this name in a store, which may be read-only; ScenarioError names those there are."""
@@ -111,22 +119,26 @@ class Study:
         workers: int | None = None,
         memory: str | None = None,
         fresh: bool = False,
-        progress: Callable[[Progress], None] = ignore,
+        progress: Callable[[Progress], None] | None = None,
     ) -> Status:
         """Runs what is not finished, or with `fresh` everything; see `complete_study` for the arguments and errors.
 
-        The same call continues after an interruption. With another engine than the last one, all runs are repeated.
+        In a notebook without `progress`, a bar is shown. The same call continues after an interruption. With another
+        engine than the last one, all runs are repeated.
         """
         if self.engine != engine_version():
             self._put(self.design)
         # It loads what runs studies.
+        from longpipe.notebook import Bar, in_notebook
         from longpipe.study.completion import complete_study
 
         scenarios = self.design.scenarios
         jobs = ((scenarios[run.point - 1], run.seed) for run in self.design.runs())
-        complete_study(
-            jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=progress
-        )
+        with Bar(self.name) as bar:
+            tell = progress or (bar.update_runs if in_notebook() else ignore)
+            complete_study(
+                jobs, self.store, executor=executor, workers=workers, memory=memory, fresh=fresh, progress=tell
+            )
         return self.status()
 
     def grow(self, replications: int) -> Self:

@@ -140,6 +140,12 @@ class LinuxComparison:
     linux: LinuxRun
     longpipe: Result | None
 
+    def _repr_html_(self) -> str:
+        """Returns the tables of flows and of losses, for notebooks."""
+        begin, end = self.steady_s
+        head = f"<p><b>Linux and longpipe</b>, goodput and RTT from {begin:g} to {end:g} s</p>"
+        return head + self.flows.to_html(index=False, float_format="{:.4g}".format) + self.losses.to_html()
+
     @property
     def steady_s(self) -> tuple[float, float]:
         """Returns the interval in which goodput and RTT are measured [s]; for files their whole duration."""

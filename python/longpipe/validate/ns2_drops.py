@@ -146,6 +146,16 @@ class Comparison:
     sent: pd.DataFrame
     timeouts: int
 
+    def _repr_html_(self) -> str:
+        """Returns whether both sent alike, and the segments from the first difference on, for notebooks."""
+        from longpipe.notebook import paragraph
+
+        first = self.first_difference
+        told = "same segments in the same order" if first is None else f"first difference at segment {first} sent"
+        lag = f"largest lag {self.largest_lag_s:.3g} s, {self.timeouts} timeouts"
+        shown = self.sent.iloc[max(0, (first or 0) - 2) :]
+        return paragraph([f"{self.case.tcp}: {told}", lag]) + shown.to_html(max_rows=10)
+
     @property
     def differs(self) -> pd.Series:
         """Returns whether the segments differ, by order of transmission."""

@@ -30,6 +30,14 @@ class TransferComparison:
     longpipe_lost: pd.DataFrame
     ns2_lost: pd.DataFrame
 
+    def _repr_html_(self) -> str:
+        """Returns each quantity of both, for notebooks."""
+        from longpipe.notebook import paragraph, table
+
+        rows = [(name, f"{self.longpipe[name]:.6g}", f"{self.ns2[name]:.6g}") for name in QUANTITIES]
+        head = paragraph([f"completion times differ by {self.difference:.2%}"])
+        return head + table(("quantity", "longpipe", "ns-2"), rows)
+
     @property
     def difference(self) -> float:
         """Returns the relative difference of the completion times."""

@@ -9,10 +9,10 @@ from rich.table import Table
 
 from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
+from longpipe.analysis.heads import heads
 from longpipe.analysis.limits import FlowLimit, notes, told
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
-from longpipe.cli.run.heads import heads
 from longpipe.result import Result, records
 from longpipe.scenario.buffers import Framing
 
@@ -28,7 +28,9 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
 
     Of many flows and ports the largest, with the others summed up, unless `everything` is asked for.
     """
-    for line in heads(result):
+    scenario = result.scenario
+    title = f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}"
+    for line in (title, *heads(scenario)):
         console.print(line, markup=False, highlight=False)
     limited = result.flow_limits
     most_flows, most_ports = (math.inf, math.inf) if everything else (MOST_FLOWS, MOST_PORTS)

@@ -1,11 +1,10 @@
-"""The lines above the tables of a run that describe the scenario."""
+"""Lines that describe a scenario: above the tables of a run, and in notebooks."""
 
 from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Final
 
 from longpipe.analysis.paths import Resolved, paths
-from longpipe.result import Result
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.module import Module
@@ -21,14 +20,13 @@ SHOWN: Final = ("mss", "receiver_window", "initial_window")
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 
-def heads(result: Result) -> list[str]:
-    """Returns the head: name and seed; framing, rates and delays; TCP; buffers and queue discipline."""
-    scenario, tcp = result.scenario, result.scenario.tcp
+def heads(scenario: Scenario) -> list[str]:
+    """Returns framing, rates and delays; TCP; buffers and queue discipline; the first flows and links that differ."""
+    tcp = scenario.tcp
     resolved = scenario.resolved
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return [
-        f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}",
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
         f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}; "
         f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",

@@ -1,0 +1,92 @@
+"""HTML of objects in notebooks, and progress bars there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from importlib import import_module
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from longpipe.errors import plain
+
+if TYPE_CHECKING:
+    from longpipe.study.progress import Progress
+
+# Time after which a bar is shown, and between two updates [s].
+PATIENCE_S: Final = 1.0
+_APART_S: Final = 0.2
+
+
+def paragraph(lines: Iterable[str]) -> str:
+    """Returns lines of text as a paragraph; the first is bold."""
+    first, *others = (escape(plain(line)) for line in lines)
+    return f"<p>{'<br>'.join([f'<b>{first}</b>', *others])}</p>"
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Returns a table of text."""
+
+    def row(cells: Sequence[object], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(plain(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row(cells, "td") for cells in rows)
+    return f"<table><thead>{row(heads, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def folded(summary: str, text: str) -> str:
+    """Returns preformatted text that opens on a click."""
+    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
+
+
+def in_notebook() -> bool:
+    """Returns whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
+
+
+class Bar:
+    """Context of a long operation in a notebook: a progress bar that comes after a second and goes at the end."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._began_s = name, time.monotonic()
+        self._shown_s = -PATIENCE_S
+        self._display: Any = None
+        self._html: Callable[[str], Any] = str
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._display is not None:
+            self._display.update(self._html(""))
+
+    def update(self, fraction: float) -> None:
+        """Shows the completed fraction [0, 1]."""
+        self._show(fraction, "")
+
+    def update_runs(self, now: Progress) -> None:
+        """Shows the progress of a campaign."""
+        failed = f", {now.failed} failed" if now.failed else ""
+        self._show(now.ended / max(now.wanted, 1), f"{now.ended} of {now.wanted} runs{failed}")
+
+    def _show(self, fraction: float, words: str) -> None:
+        now_s = time.monotonic()
+        if now_s < self._began_s + PATIENCE_S or now_s < self._shown_s + _APART_S:
+            return
+        self._shown_s = now_s
+        left = f", {(now_s - self._began_s) * (1 - fraction) / fraction:.0f} s left" if fraction > 0 else ""
+        text = escape(f"{self._name}: {words or f'{fraction:.0%}'}{left}")
+        shown = f'<progress value="{fraction:.4f}" max="1"></progress> {text}'
+        if self._display is None:
+            # Import only here, because the kernel has loaded it.
+            ipython = import_module("IPython.display")
+            self._html = ipython.HTML
+            self._display = ipython.display(self._html(shown), display_id=True)
+        else:
+            self._display.update(self._html(shown))
