@@ -69,8 +69,8 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
     # Parts that earlier versions did not store are missing.
     for part in PARTS & columns.keys():
         columns[part] = {
-            RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in column] if None in column else column
-            for name, column in columns[part].items()
+            RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found
+            for name, found in columns[part].items()
         }
     return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
 
