@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from longpipe.papers.paper import Findings, Paper
     from longpipe.store import Store
 
-# In the order in which they are listed; "frr-96" is the package `frr_96`.
+# Order of listings.
 IDS: Final = (
     "frr-96",
     "gr-97",
@@ -24,12 +24,12 @@ IDS: Final = (
 
 
 def package_of(paper: str) -> str:
-    """The package of a paper, by its id."""
+    """Returns the package of a paper by its id."""
     return f"{__name__}.{paper.replace('-', '_')}"
 
 
 class _Papers(Mapping[str, "Paper"]):
-    """Papers by id, each loaded when it is asked for: pandas and SciPy, which they need, take a second."""
+    """Papers by id, each loaded on first use, because pandas and SciPy take a second to load."""
 
     def __getitem__(self, paper: str) -> "Paper":
         if paper not in IDS:

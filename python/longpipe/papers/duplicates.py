@@ -1,4 +1,4 @@
-"""Segments that a receiver got more than once, from the counters of a run."""
+"""Segments that a receiver received more than once, from the counters of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parts of a replicated paper's reproduction come to: files, figures and a terminal's tables."""
+"""Output of each part of a replicated paper's reproduction: files, figures and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from longpipe.papers.experiments import Beyond
     from longpipe.papers.replication import Replication
 
-# What a sensitivity run makes of `outside.csv`.
+# File in which a sensitivity run explains the rows of `outside.csv`.
 EXPLAINED: Final = "explained.csv"
 
 
 def of_reproduction(found: Reproduction) -> Findings:
-    """Report, numbers, tables, runs, summaries and scenarios."""
+    """Returns report, numbers, tables, runs, summaries and scenarios of a reproduction."""
     shown, planned = partial(show, found), scenarios(found.paper, found.seeds)
     tables = {"tables": found.rows, "runs": found.runs, **found.summaries, "scenarios": planned}
     return Findings(
@@ -37,7 +37,7 @@ def of_reproduction(found: Reproduction) -> Findings:
 
 
 def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
-    """The paper's tables by their names, with the rows of all their metrics."""
+    """Returns the paper's tables by name, with the rows of all their metrics."""
     tables: dict[str, list[pd.DataFrame]] = {}
     for caption in found.paper.captions:
         rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == caption.metric)]
@@ -46,7 +46,7 @@ def _printed(found: Reproduction) -> dict[str, pd.DataFrame]:
 
 
 def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Findings:
-    """Errors by variant; with a reproduction in the folder, what would explain the values that its seeds don't span."""
+    """Returns errors by variant and, with a reproduction in the folder, variants that explain outside values."""
     outside = _outside(paper, folder)
     texts, summaries, hint = {}, {}, ""
     if outside is not None:
@@ -68,7 +68,7 @@ def of_sensitivity(paper: Replication, found: pd.DataFrame, folder: Path) -> Fin
 
 
 def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
-    """Runs past the paper and the tables that sum them up."""
+    """Returns the runs of an extension, and their summary tables."""
     summaries = {name: summarize(runs) for name, summarize in beyond.summaries.items()}
     return Findings(
         csv({"beyond": runs, **summaries}),
@@ -79,12 +79,12 @@ def of_beyond(beyond: Beyond, runs: pd.DataFrame) -> Findings:
 
 
 def csv(frames: dict[str, pd.DataFrame]) -> dict[str, str]:
-    """Tables as files, by their names."""
+    """Returns tables as CSV files by name."""
     return {f"{name}.csv": frame.to_csv(index=False) for name, frame in frames.items()}
 
 
 def _outside(paper: Replication, folder: Path) -> pd.DataFrame | None:
-    """The published values that a folder's reproduction does not span; None if it has none."""
+    """Returns the published values outside the range of a folder's reproduction; None if it has no such table."""
     file = folder / "outside.csv"
     if "outside" not in paper.summaries or Part.REPRODUCTION not in records(folder) or not file.exists():
         return None

@@ -1,4 +1,4 @@
-"""Sensitivity results that come with the package, so that a report shows them without computing them.
+"""Sensitivity results in the package, so that a report shows them without computing them.
 
 `python -m longpipe.papers.frozen results/PAPER` replaces those of a paper by the ones of its folder.
 """
@@ -20,7 +20,7 @@ from longpipe.papers import IDS, PAPERS, package_of
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-# Tables of a sensitivity run that a page shows; a paper has one of them.
+# Tables of a sensitivity run that a page shows; each paper has one of them.
 TABLES: Final = ("sensitivity-rows", "sensitivity")
 RECORD: Final = "frozen.json"
 
@@ -33,13 +33,13 @@ class Frozen:
 
     @property
     def record(self) -> dict[str, Any]:
-        """`seeds`, the `command` that computed them, the `engine`, and the day on which it `finished`."""
+        """Returns `seeds`, the `command` that computed them, the `engine`, and the day on which it `finished`."""
         found: dict[str, Any] = json.loads(_file(self.document, RECORD).read_text(encoding="utf-8"))
         return found
 
     @property
     def records(self) -> Mapping[str, Mapping[str, Any]]:
-        """The record, as that of the part of a folder."""
+        """Returns the record in the form of that of a folder's part."""
         return {"sensitivity": self.record}
 
     def frame(self, name: str) -> pd.DataFrame:

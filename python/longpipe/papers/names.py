@@ -1,4 +1,4 @@
-"""Levels of factors, as the papers write them."""
+"""Names of factor levels as in the papers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""A replicated paper's tables on a page: published beside simulated, how far apart they are, and the variants."""
+"""Tables of a replicated paper on a page: published and simulated values, errors, and variants."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from longpipe.papers.tables import Tables
     from longpipe.report.results import Results
 
-# A change of a mean absolute error that a reader should see.
+# Change of a mean absolute error that is highlighted.
 VISIBLE: Final = 0.005
-# Of the paper's own standard errors, how many set a difference off.
+# Number of the paper's standard errors above which a difference is highlighted.
 MANY_ERRORS: Final = 3.0
 
 Record = Mapping[Hashable, Any]
 
 
 def caption_name(paper: Replication, caption: Caption) -> str:
-    """The id of a table within the page."""
+    """Returns the id of a table within the page."""
     return f"{paper.id}-{caption.kind.lower()}-{caption.number}-{caption.metric}"
 
 
 def of_caption(rows: pd.DataFrame, caption: Caption) -> pd.DataFrame:
-    """The rows of one printed table."""
+    """Returns the rows of one printed table."""
     return rows[(rows["table"] == caption.table) & (rows["metric"] == caption.metric)]
 
 
 def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
-    """A printed table: for each of its columns published, replicated mean with interval, difference.
+    """Returns a printed table: published value, replicated mean with interval, and difference for each column.
 
-    Where a paper prints no numbers, each column has the mean alone.
+    Where a paper prints no numbers, each column has the mean only.
     """
     rows = of_caption(rows, caption)
     varying = [name for name in paper.factors if name != paper.columns and len(rows[name].unique()) > 1]
@@ -99,7 +99,7 @@ def distance(rows: pd.DataFrame) -> dict[str, float]:
 
 
 def distances(paper: Replication, results: Results) -> Iterator[Distance]:
-    """How far each printed table, and each summary that has published numbers, is from what was published."""
+    """Returns the errors of each printed table, and of each summary that has published numbers."""
     rows = results.frame("tables")
     for caption in paper.captions if paper.data else ():
         numbers = distance(of_caption(rows, caption))
@@ -113,7 +113,7 @@ def distances(paper: Replication, results: Results) -> Iterator[Distance]:
 
 
 def variants(paper: Replication, results: Tables) -> tuple[str, Grid]:
-    """What stands before the table of variants, and that table."""
+    """Returns the text before the table of variants, and that table."""
     seeds = results.records[Part.SENSITIVITY]["seeds"]
     what = "mean absolute error" if paper.data else "mean absolute difference from the paper as reproduced"
     lead = f"One choice changed at a time, {seeds} seeds each: the {what}, and the means of the rows under watch."
@@ -146,7 +146,7 @@ def _entry(record: Record, paper: Replication, notes: Footnotes, name: str) -> l
     mean, decimals = float(record["mean"]), paper.decimals
     margin = (float(record["mean_high"]) - float(record["mean_low"])) / 2
     interval = "" if margin != margin else f" ±{decimal(margin, decimals)}"
-    # The mean leads to the scenario that it is of.
+    # The mean links to its scenario.
     scenario = anchor(paper.id, cell_name(paper.factors, record))
     shown = Cell(decimal(mean, decimals) + interval, mean, link=f"#{scenario}")
     if not paper.data:
@@ -189,7 +189,7 @@ def _footer(rows: pd.DataFrame, paper: Replication, levels: list[Any]) -> list[t
 
 
 def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
-    # Folders that were written before rows said it have no column of seeds.
+    # Folders written by early versions have no column of seeds.
     seeds = told(rows, paper.factors, NAMES) if "seeds" in rows else "seeds"
     if paper.data is None:
         return f"mean ± half its 95 % interval: over {seeds}. The paper prints a curve, no numbers."
@@ -205,12 +205,12 @@ def _note(rows: pd.DataFrame, paper: Replication, caption: Caption) -> str:
 
 
 def decimal(value: float, decimals: int) -> str:
-    """A number with the decimals that the paper prints."""
+    """Formats a number with the paper's number of decimals."""
     if value != value:
         return NOTHING
     return f"{rounded(value, decimals):z.{decimals}f}".replace("-", MINUS)
 
 
 def signed(value: float, decimals: int) -> str:
-    """A rounded difference with its sign; none has none."""
+    """Formats a rounded difference with its sign; zero has none."""
     return ("+" if value > 0 else "") + decimal(value, decimals)

@@ -1,4 +1,4 @@
-"""What commands and reports ask of a paper, whatever kind of results it has."""
+"""Interface of papers for commands and reports, for any kind of results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from longpipe.errors import ScenarioError
 from longpipe.papers import PAPERS, package_of
 
-# Who draws what was found has no use for the database, nor for a page.
+# Drawing processes need neither the database nor a page.
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a part of a reproduction comes to: files, figures, and what a terminal shows of them."""
+    """Output of a part of a reproduction: files, figures, and text for a terminal."""
 
     # By name, in the order in which they are written; a reproduction has its numbers in "report.json".
     texts: Mapping[str, str]
     show: Callable[[Console], None]
-    # What the folder has, as the last line of a terminal says before its name.
+    # Contents of the folder, for the last line on a terminal.
     told: str
-    # What the figures are drawn from, by a process of their own; None where there are none.
+    # Data of the figures, which are drawn in a separate process; None without figures.
     drawn: object = None
-    # What would tell more, if anything.
+    # Command that gives more information, if any.
     hint: str = ""
-    # What the record of the folder says besides.
+    # Additional entries of the folder's record.
     record: Mapping[str, Any] = field(default_factory=dict)
-    # By the names that the paper has for them, "Table 1", and those that sum up: `published` beside `mean` and more.
+    # By their names in the paper, "Table 1", and summaries: `published`, `mean` and more.
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Distance:
-    """How far one table, or one quantity, is from what was published: `numbers` are those of `page.distance`."""
+    """Differences of one table, or one quantity, from the published values; `numbers` are those of `page.distance`."""
 
     table: str
     of: str
@@ -65,67 +65,67 @@ class Paper(ABC):
 
     id: str
     title: str
-    # What is fixed, what is drawn by seed, what the paper leaves open.
+    # Description of fixed, random and unspecified parameters.
     conditions: str
     # Default number of replications; None where nothing is random and each runs once.
     seeds: int | None = 20
-    # Heading of its tables on a page.
+    # Heading of the tables on a page.
     tables_title: str = "Published against simulated"
-    # How claims are judged, as the heading of them says.
+    # How claims are judged, for their heading.
     judged: str
 
     def __reduce__(self) -> tuple[Callable[[str], Paper], tuple[str]]:
-        """Another process has it from the registry: claims and tables are functions, which can't be sent."""
+        """Pickles the paper by its id, because claims and tables contain functions."""
         return _registered, (self.id,)
 
     @property
     def package(self) -> str:
-        """Where it is defined."""
+        """Returns the package that defines the paper."""
         return package_of(self.id)
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Replications of what goes past the paper; None if nothing does."""
+        """Returns the number of replications of the extension; None without an extension."""
         return None
 
     @abstractmethod
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of its experiments, with seeds 1 to `seeds`, and compares."""
+        """Runs missing experiments with seeds 1 to `seeds`, and compares."""
 
     @abstractmethod
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs what is missing of its variants; `folder` may hold a reproduction, whose differences they explain."""
+        """Runs missing variants; `folder` may hold a reproduction, whose differences they explain."""
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of what goes past the paper."""
+        """Runs missing experiments of the extension."""
         raise NotImplementedError
 
     @abstractmethod
     def grids(self, results: Results) -> tuple[Grid, ...]:
-        """A page's tables of published beside simulated numbers."""
+        """Returns a page's tables of published and simulated numbers."""
 
     @abstractmethod
     def variants_grid(self, results: Tables) -> tuple[str, Grid]:
-        """A page's table of the variants, and what to say of it before, if anything."""
+        """Returns a page's table of the variants, and the text before it, if any."""
 
     @abstractmethod
     def distances(self, results: Results) -> Iterator[Distance]:
-        """How far its tables are from the published ones."""
+        """Returns the differences of its tables from the published ones."""
 
     def networks(self) -> Mapping[str, Scenario]:
-        """A replicated scenario of each of its networks by name, for a table of parameters; empty by default."""
+        """Returns a replicated scenario per network, by name, for a table of parameters; empty by default."""
         return {}
 
     def cells(self) -> Mapping[str, Scenario]:
-        """The scenario of each configuration by its name, such as "lan 5 1000 vanilla epd"; empty by default."""
+        """Returns the scenario of each configuration by name, such as "lan 5 1000 vanilla epd"; empty by default."""
         return {}
 
     def only(self, table: int) -> Self:
-        """The paper with one of its tables alone; ScenarioError if it has no such table."""
+        """Returns the paper with only one of its tables. Raises ScenarioError if it has no such table."""
         raise ScenarioError(f"--table: {table}; {self.id} is reproduced as a whole")
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
-        """A page's tables that sum a part up, by the name of their file; what makes them says what they are."""
+        """Returns a page's summary tables of a part by file name; their functions describe them."""
         return {}
 
 
@@ -134,6 +134,6 @@ def _registered(paper: str) -> Paper:
 
 
 def published_data(paper: str, name: str) -> pd.DataFrame:
-    """A CSV file of a paper's package; tables and levels are names, even where they are digits."""
+    """Returns a CSV file of a paper's package; tables and levels are text, even if they are digits."""
     with (resources.files(package_of(paper)) / name).open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype={"table": str, "level": str})

@@ -1,4 +1,4 @@
-"""Why cells of a reproduced table deviate from what was printed."""
+"""Reasons for deviations of cells of a reproduced table from the printed ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNEXPLAINED: Final = "Not explained: no setting that the document leaves open wa
 
 @dataclass(frozen=True)
 class Reason:
-    """An explanation, and the cells that it is about: those whose factors have the levels of `where`."""
+    """An explanation, and the cells to which it applies: those whose factors have the levels of `where`."""
 
     text: str
     where: Mapping[str, tuple[Level, ...]]
@@ -24,7 +24,7 @@ class Reason:
     metric: str = ""
 
     def applies(self, record: Record) -> bool:
-        """Whether it is about a row of a table of results, which has the factors and the `metric`."""
+        """Returns whether it applies to a row of a results table, which has the factors and the `metric`."""
         if self.metric and record["metric"] != self.metric:
             return False
         return all(record[name] in levels for name, levels in self.where.items())
@@ -32,13 +32,13 @@ class Reason:
 
 @dataclass
 class Footnotes:
-    """The explanations of a table's cells, numbered in the order in which they are asked for."""
+    """The explanations of a table's cells, numbered in the order of first use."""
 
     reasons: Iterable[Reason]
     texts: list[str] = field(default_factory=list)
 
     def number(self, record: Record) -> int:
-        """Returns the number of the explanation of a row: its paper's own, or else whether single runs span it."""
+        """Returns the number of a row's explanation: the paper's own, or else whether single runs span the value."""
         text = next((reason.text for reason in self.reasons if reason.applies(record)), None)
         if text is None:
             low, high = float(record["low"]), float(record["high"])

@@ -1,4 +1,4 @@
-"""Runs recorded over time, from which claims take what the totals of a run do not show."""
+"""Runs recorded over time, for claims that need more than the totals of a run."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from longpipe.papers.experiments import Experiment
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 
-# Interval at which windows are sampled, and what is left out at the beginning [s].
+# Sampling interval of windows, and time excluded at the beginning [s].
 STEP_S: Final = 0.01
 SETTLED_S: Final = 1.0
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Replications of some experiments with traces on, and what is measured of each."""
+    """Replications of some experiments with traces, and their measures."""
 
     # The trace to record, by its name in `traces`.
     trace: str
-    # Chosen among the paper's experiments.
+    # Selects among the paper's experiments.
     chosen: Callable[[Experiment], bool]
     measure: Callable[[Result], Mapping[str, float]]
     seeds: int
@@ -43,10 +43,10 @@ class Recording:
 
 
 def synchronization(result: Result) -> dict[str, float]:
-    """Mean correlation between the windows of two flows, sampled every 10 ms after the first second, in [-1, 1].
+    """Returns the mean correlation between the windows of two flows, sampled every 10 ms after 1 s, in [-1, 1].
 
-    1 means that all windows rise and fall together. Flows whose window never changes are left out; nan where fewer
-    than two are left. Needs the trace `cwnd`.
+    1 means that all windows rise and fall together. Flows whose window never changes are excluded; nan if fewer than
+    two remain. Needs the trace `cwnd`.
     """
     trace = result.traces["cwnd"]
     end_s = float(trace["time_s"].max())
@@ -65,6 +65,6 @@ def synchronization(result: Result) -> dict[str, float]:
 
 
 def timeout_s(result: Result) -> dict[str, float]:
-    """Median of the retransmission timeout over all RTT samples, as the coarse timer has it [s]; needs `rtt`."""
+    """Returns the median retransmission timeout over all RTT samples, of the coarse timer [s]; needs `rtt`."""
     trace: pd.DataFrame = result.traces["rtt"]
     return {"rto_s": float(trace.loc[trace["rtt_s"].notna(), "rto_s"].median())}

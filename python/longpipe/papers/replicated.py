@@ -1,4 +1,4 @@
-"""Papers whose experiments are replicated: their published tables beside means over seeds."""
+"""Papers with replicated experiments: published tables and means over seeds."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplicatedPaper(Replication):
-    """A paper that is reproduced by replicating its experiments, seed by seed."""
+    """A paper that is reproduced by replicating its experiments with several seeds."""
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of its experiments, with seeds 1 to `seeds`, and compares."""
+        """Runs missing experiments with seeds 1 to `seeds`, and compares."""
         return findings.of_reproduction(reproduce(self, seeds, runner))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs what is missing of its variants; `folder` may hold a reproduction, whose differences they explain."""
+        """Runs missing variants; `folder` may hold a reproduction, whose differences they explain."""
         return findings.of_sensitivity(self, sensitivity(self, seeds, runner), folder)
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of what goes past the paper."""
+        """Runs missing experiments of the extension."""
         if self.beyond is None:
             return super().go_beyond(seeds, runner)
         return findings.of_beyond(self.beyond, reproduce_beyond(self, self.beyond, seeds, runner))
 
     def grids(self, results: Results) -> tuple[Grid, ...]:
-        """A page's tables of published beside simulated numbers."""
+        """Returns a page's tables of published and simulated numbers."""
         rows = results.frame("tables")
         return tuple(page.table(self, caption, rows) for caption in self.captions)
 
     def variants_grid(self, results: Tables) -> tuple[str, Grid]:
-        """A page's table of the variants, and what to say of it before."""
+        """Returns a page's table of the variants, and the text before it."""
         return page.variants(self, results)
 
     def distances(self, results: Results) -> Iterator[Distance]:
-        """How far its tables are from the published ones."""
+        """Returns the differences of its tables from the published ones."""
         return page.distances(self, results)
 
     def cells(self) -> Mapping[str, Scenario]:
-        """The replicated scenario of each row of its tables, and of the parts without a table, by its levels."""
+        """Returns the replicated scenario of each table row, and of the parts without a table, by levels."""
         return {
             " ".join(filter(None, (cell_name(self.factors, e.factors), str(e.factors.get("part", ""))))): e.replicated
             for e in self.experiments()
         }
 
     def networks(self) -> Mapping[str, Scenario]:
-        """The scenario of the first experiment with the strictest policy of each level of its factor `network`."""
+        """Returns by level of the factor `network` the first experiment with the strictest policy."""
         found: dict[str, Scenario] = {}
         for experiment in self.experiments():
             name = str(experiment.factors.get("network", self.id))
@@ -73,7 +73,7 @@ class ReplicatedPaper(Replication):
         return found
 
     def summaries_of(self, part: Part) -> Mapping[str, Callable[..., pd.DataFrame]]:
-        """A page's tables that sum a part up, by the name of their file; what makes them says what they are."""
+        """Returns a page's summary tables of a part by file name; their functions describe them."""
         if part is Part.BEYOND:
             return self.beyond.summaries if self.beyond else {}
         return self.summaries

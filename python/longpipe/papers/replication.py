@@ -1,4 +1,4 @@
-"""What a paper of replicated experiments declares; `replicated` says what is done with it."""
+"""Declarations of a paper with replicated experiments; `replicated` uses them."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ from longpipe.result import Result
 
 @dataclass(frozen=True, kw_only=True)
 class Replication(Paper):
-    """The experiments behind a paper's tables, what is measured of them, and how those tables look."""
+    """The experiments behind a paper's tables, their measures, and the format of the tables."""
 
     judged: str = "Claims, judged by 95 % intervals over seeds (E, F: mean efficiency, fairness)"
-    # CSV of its package: column `table`, the factors, the metrics; none where the paper prints no numbers.
+    # CSV in the package: column `table`, factors, metrics; None if the paper prints no numbers.
     data: str | None
-    # Names of the factors, and how a table heads them.
+    # Names of the factors, and their headings.
     factors: Mapping[str, str]
     # The factor whose levels are the columns of a printed table, and their names there.
     columns: str
     column_names: Mapping[Any, str]
     metrics: tuple[str, ...]
-    # Decimals of its printed numbers.
+    # Decimals of the printed numbers.
     decimals: int = DECIMALS
-    # Standard errors that it prints for its tables, by the table and the metric, in which differences are shown, too.
+    # Published standard errors by table and metric; differences are also shown in their units.
     standard_errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    # Why cells deviate; the first that applies is shown beside a cell.
+    # Reasons for deviations; the first applicable one is shown with a cell.
     reasons: tuple[Reason, ...] = ()
-    # The factor by which a sensitivity table sums up its errors.
+    # The factor by which a sensitivity table summarises errors.
     series: str
     captions: tuple[Caption, ...]
     experiments: Callable[[], list[Experiment]]
-    # The metrics, and whatever else the claims ask for, of one run.
+    # Returns the metrics of one run, and other values that claims need.
     measure: Callable[[Result], Mapping[str, float]]
     claims: tuple[Claim, ...]
     variants: tuple[Variant, ...]
-    # Rows that a sensitivity table shows one by one: a name and the factors that choose them.
+    # Rows that a sensitivity table shows individually: a name, and the factors that select them.
     watched: Mapping[str, Factors]
-    # Tables beyond the printed ones, by name: each of the rows and the replicated runs of a reproduction.
+    # Additional tables by name, each computed from the rows and the replicated runs of a reproduction.
     summaries: Mapping[str, Callable[[pd.DataFrame, pd.DataFrame], pd.DataFrame]] = field(default_factory=dict)
-    # Those with published numbers beside means: what the columns `published_` and `mean_` are of, with its unit.
+    # Additional tables with published numbers: meaning and unit of their columns `published_` and `mean_`.
     compared: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     beyond: Beyond | None = None
-    # Runs with traces on; their rows join the replicated runs, without a table.
+    # Runs with traces; their rows are added to the replicated runs, without a table.
     recordings: tuple[Recording, ...] = ()
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Replications of what goes past the paper; None if nothing does."""
+        """Returns the number of replications of the extension; None without an extension."""
         return self.beyond.seeds if self.beyond else None
 
     def published(self) -> pd.DataFrame:
-        """The published numbers: `table`, one column per factor, one per metric; nan where the paper prints none."""
+        """Returns the published numbers: `table`, a column per factor and metric; nan where none is printed."""
         if self.data is None:
             rows = [{"table": e.table, **e.factors} for e in self.experiments() if e.table]
             return pd.DataFrame(rows).assign(**dict.fromkeys(self.metrics, math.nan))
@@ -70,7 +70,7 @@ class Replication(Paper):
         return found[found["table"].isin([caption.table for caption in self.captions])].reset_index(drop=True)
 
     def only(self, table: int) -> Self:
-        """The paper with one of its tables alone, without claims; ScenarioError if it has no such table."""
+        """Returns the paper with only one of its tables, without claims. Raises ScenarioError if there is none."""
         captions = tuple(caption for caption in self.captions if caption.number == table)
         if not captions:
             numbers = ", ".join(dict.fromkeys(str(caption.number) for caption in self.captions))

@@ -1,4 +1,4 @@
-"""A paper's published tables beside replicated runs of the same configurations."""
+"""A paper's published tables, compared with replicated runs of the same configurations."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from longpipe import _core
 from longpipe.analysis.claims import Judgement, judge
 from longpipe.analysis.intervals import estimate, estimate_average
 
-# Who draws what was found has no use for the database.
+# Drawing processes do not need the database.
 if TYPE_CHECKING:
     from longpipe.papers.experiments import Beyond, Caption
     from longpipe.papers.replication import Replication
     from longpipe.study import Runner
 
-# Efficiency and fairness lie between 0 and 1, and so do their intervals.
+# Efficiency and fairness, and their intervals, lie between 0 and 1.
 BOUNDS = (0.0, 1.0)
-# The single run draws nothing: its seed has no effect.
+# The single run is not random, so that its seed has no effect.
 DETERMINISTIC_SEED = 1
 
 
@@ -48,11 +48,11 @@ class Reproduction:
 
     @property
     def tables(self) -> list[str]:
-        """Ids of the tables, in the paper's order."""
+        """Returns the ids of the tables in the paper's order."""
         return [str(table) for table in self.rows["table"].unique()]
 
     def averages(self, caption: Caption) -> pd.DataFrame:
-        """Column averages of one printed table: column, `published`, `mean` of its means, `mean_low`, `mean_high`."""
+        """Returns a printed table's column averages: column, `published`, `mean` of means, `mean_low`, `mean_high`."""
         column, metric = self.paper.columns, caption.metric
         published = self.rows[(self.rows["table"] == caption.table) & (self.rows["metric"] == metric)]
         chosen = self.runs[self.runs["replicated"] & (self.runs["table"] == caption.table)]
@@ -67,18 +67,18 @@ class Reproduction:
 
     @cached_property
     def summaries(self) -> dict[str, pd.DataFrame]:
-        """The paper's tables beyond the printed ones, by name."""
+        """Returns the paper's additional tables by name."""
         replicated = self.runs[self.runs["replicated"]]
         return {name: summarize(self.rows, replicated) for name, summarize in self.paper.summaries.items()}
 
     def errors(self, *by: str, of: str = "mean") -> pd.DataFrame:
-        """Mean absolute error of `of` against the published values: a row per level of `by`, a column per metric."""
+        """Returns the mean absolute error of `of`: a row per level of `by`, a column per metric."""
         rows = self.rows.assign(error=(self.rows[of] - self.rows["published"]).abs())
         of_metric = {metric: rows[rows["metric"] == metric] for metric in self.paper.metrics}
         return pd.DataFrame({m: of.groupby(list(by), sort=False)["error"].mean() for m, of in of_metric.items()})
 
     def to_json(self) -> str:
-        """The whole reproduction as JSON text; an interval that one seed can't give is null."""
+        """Returns the reproduction as JSON text; intervals, which one seed cannot give, are null."""
         report = {
             "paper": self.paper.id,
             "version": _core.__version__,
@@ -109,7 +109,7 @@ class Reproduction:
 
 
 def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
-    """Runs what is missing of a paper's experiments, with seeds 1 to `seeds`, and compares."""
+    """Runs missing experiments of a paper with seeds 1 to `seeds`, and compares."""
     began = time.monotonic()
     experiments = paper.experiments()
     single = [(e, False, (e.deterministic, DETERMINISTIC_SEED)) for e in experiments if e.deterministic]
@@ -121,7 +121,7 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
     )
     recorded = (row for recording in paper.recordings for row in recording.rows(experiments, seeds))
     runs = _frame(chain(measured, recorded))
-    # Where a paper prints no numbers, the runs as it did them stand for them.
+    # If a paper prints no numbers, its runs without randomization take their place.
     compared, source = (paper.published(), "published") if paper.data else (runs[~runs["replicated"]], "single run")
     return Reproduction(
         paper=paper,
@@ -135,7 +135,7 @@ def reproduce(paper: Replication, seeds: int, runner: Runner) -> Reproduction:
 
 
 def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
-    """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, and its `seeds` from 1 on."""
+    """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
     from longpipe.store import digest_of
 
     found = []
@@ -149,7 +149,7 @@ def scenarios(paper: Replication, seeds: int) -> pd.DataFrame:
 
 
 def reproduce_beyond(paper: Replication, beyond: Beyond, seeds: int, runner: Runner) -> pd.DataFrame:
-    """Runs what is missing of what goes past a paper; a row per run: the factors, `seed`, the paper's measures."""
+    """Runs missing experiments of an extension. Returns a row per run: factors, `seed`, the paper's measures."""
     planned = [(e, seed) for e in beyond.experiments() for seed in e.seeds(seeds)]
     runner.complete((e.replicated, seed) for e, seed in planned)
     return _frame(
@@ -158,7 +158,7 @@ def reproduce_beyond(paper: Replication, beyond: Beyond, seeds: int, runner: Run
 
 
 def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
-    """A frame of rows that come one by one and lack some columns, without keeping them all."""
+    """Returns a frame of rows that arrive one by one and lack some columns, without keeping them all."""
     columns: dict[str, list[object]] = {}
     for count, row in enumerate(rows):
         for name in row:
@@ -170,7 +170,7 @@ def _frame(rows: Iterable[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of a reproduction, from its runs."""
+    """Returns the rows of a reproduction, computed from its runs."""
     factors = ["table", *paper.factors]
     runs = runs[runs["table"].notna()]
     single = runs[~runs["replicated"]].set_index(factors)
@@ -189,7 +189,7 @@ def table_rows(paper: Replication, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - whatever a cell of a frame holds
-    """A cell of a frame for JSON: numbers rounded, nan and infinity None."""
+    """Converts a cell of a frame for JSON: numbers are rounded, nan and infinity become None."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
         return round(value, 6) if math.isfinite(value) else None

@@ -1,21 +1,21 @@
-"""How numbers of a paper's tables are rounded, on a terminal and on the page alike."""
+"""Rounding of the numbers in a paper's tables, equal on terminals and pages."""
 
 import math
 from typing import Final
 
-# Decimals of published numbers, unless a paper says otherwise.
+# Default number of decimals of published numbers.
 DECIMALS: Final = 2
-# A difference that a reader should stop at.
+# Difference that is highlighted.
 LARGE_DIFFERENCE: Final = 0.1
-# Halves go up, though binary has them a little too low.
+# Tolerance for halves, whose binary representation may be slightly too small.
 _HALF: Final = 1e-9
 
 
 def rounded(value: float, decimals: int = DECIMALS) -> float:
-    """A number to its decimals, halves up."""
+    """Rounds a number to some decimals, halves up."""
     return float(f"{value + _HALF:z.{decimals}f}")
 
 
 def difference(mean: float, published: float, decimals: int = DECIMALS) -> float:
-    """A mean less what was published, rounded once, of the exact numbers."""
+    """Returns a mean minus the published value, computed exactly and rounded once."""
     return math.copysign(rounded(abs(mean - published), decimals), mean - published)

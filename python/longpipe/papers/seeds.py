@@ -1,4 +1,4 @@
-"""Of how many seeds the means of a paper's table are, in words."""
+"""Describes the number of seeds behind the means of a paper's table."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,14 +8,14 @@ import pandas as pd
 from longpipe.analysis.intervals import CONFIDENCE
 from longpipe.analysis.quantiles import t_quantile
 
-# With so few Student's t makes intervals wide, and one seed alone makes none.
+# With this few seeds Student's t intervals are wide; one seed gives none.
 FEW: Final = 4
 
 
 def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
-    """How many seeds the rows of a table have by their column `seeds`, as in "20 seeds (WAN 10)", and whether few.
+    """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)"; also whether few.
 
-    `factors` are those by which the number of seeds may differ, `names` what levels are called.
+    `factors` are those by which the number of seeds may differ, `names` the names of their levels.
     """
     counts = rows["seeds"]
     most, fewest = int(counts.max()), int(counts.min())

@@ -1,4 +1,4 @@
-"""What each open choice decides: a paper's errors under variants, one parameter at a time."""
+"""Effects of open parameters: a paper's errors under variants, one parameter at a time."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import pandas as pd
 
 from longpipe.papers.experiments import Experiment, Variant
 
-# Who draws what was found has no use for the database.
+# Drawing processes do not need the database.
 if TYPE_CHECKING:
     from longpipe.executors import Job
     from longpipe.papers.replication import Replication
     from longpipe.study import Runner
 
 BASELINE = Variant("as reproduced", {})
-# Of a published value, what counts as near.
+# Maximum difference from a published value that counts as near.
 NEAR: Final = 0.05
 
 
 def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
-    """Replicated means, seeds 1 to `seeds`, under every variant of a paper and, first, under none.
+    """Returns replicated means, seeds 1 to `seeds`, without a variant and under every variant of a paper.
 
-    One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. Where a paper
-    prints no numbers, the means under no variant stand for them.
+    One row per variant, configuration and metric: `variant`, the factors, `metric`, `published`, `mean`. If a paper
+    prints no numbers, the means without a variant take their place.
     """
     experiments = [experiment for experiment in paper.experiments() if experiment.table]
     variants = (BASELINE, *paper.variants)
@@ -47,13 +47,13 @@ def sensitivity(paper: Replication, seeds: int, runner: Runner) -> pd.DataFrame:
 
 
 def errors(found: pd.DataFrame, *by: str) -> pd.DataFrame:
-    """Mean absolute error of each variant (rows), by the levels of `by` and the metric (columns)."""
+    """Returns the mean absolute error of each variant (rows), by the levels of `by` and the metric (columns)."""
     found = found.assign(error=(found["mean"] - found["published"]).abs())
     return found.pivot_table("error", index="variant", columns=[*by, "metric"], sort=False)
 
 
 def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
-    """For each configuration and metric the variant whose mean comes closest to the published value.
+    """Returns for each configuration and metric the variant whose mean is closest to the published value.
 
     The factors, `metric`, `published`, `as_reproduced`, the best `variant` and its `mean`; itself if none is nearer.
     """
@@ -66,10 +66,10 @@ def closest(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Published values that no seed comes near, each with the variant that comes nearest.
+    """Returns published values that no seed is close to, each with the closest variant.
 
-    `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant`, itself "as
-    reproduced" if none is nearer, its `variant_mean`, and whether that is `near`, within 0.05.
+    `outside` has the factors, `metric`, `published` and `mean`, a row per value; added are `variant` ("as reproduced"
+    if none is closer), its `variant_mean`, and whether that is `near`, within 0.05.
     """
     keys = [*paper.factors, "metric"]
     nearest = closest(paper, found).rename(columns={"mean": "variant_mean"})
@@ -78,11 +78,11 @@ def explained(paper: Replication, outside: pd.DataFrame, found: pd.DataFrame) ->
 
 
 def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
-    """What `explained` comes to, by the paper's series, the TCP flavor and the metric.
+    """Summarises `explained` by the paper's series, the TCP flavor and the metric.
 
     `rows` counts values (those that two tables share once), `near` those that some variant brings near; `distance` and
-    `variant_distance` are mean distances from the published values; `mostly` is the variant that most often is
-    nearest of those, with its number.
+    `variant_distance` are mean distances from the published values; `mostly` is the variant that is closest most often,
+    with its number.
     """
     keys = [*paper.factors, "metric"]
     by = [paper.series, "tcp", "metric"]
@@ -103,7 +103,7 @@ def explanations(paper: Replication, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def watched(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
-    """Replicated means of the watched rows under each variant (rows), by their name and the metric (columns)."""
+    """Returns replicated means of selected rows under each variant (rows), by their name and the metric (columns)."""
     columns = {}
     for name, factors in paper.watched.items():
         chosen = found
@@ -115,7 +115,7 @@ def watched(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(paper: Replication, found: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant: mean absolute errors by series, by series and column, and means of the watched rows."""
+    """Returns one row per variant: mean absolute errors by series, by series and column, and means of selected rows."""
     parts = (
         ("error of", errors(found, paper.series)),
         ("error of", errors(found, paper.series, paper.columns)),

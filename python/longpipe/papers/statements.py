@@ -1,4 +1,4 @@
-"""What each document states, sentence by sentence, and the claims that judge it."""
+"""Statements of each document, and the claims that judge them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ ORDER: Final = ("fails", "undecided", "holds")
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of a document in longpipe's words: where it stands and which claims judge it.
+    """A statement of a document in longpipe's words, with its place and the claims that judge it.
 
-    A statement without claims is not testable, and `reason` says why; else `reason` adds what a reader should know.
+    A statement without claims is not testable, and `reason` explains why; otherwise `reason` adds information.
     """
 
     id: str
     place: str
     text: str
     claims: tuple[str, ...]
-    # Claims under other settings than the document's, whose verdicts are shown and decide nothing.
+    # Claims under other settings than the document's: their verdicts are shown but do not count.
     beside: tuple[str, ...]
     reason: str
 
@@ -42,7 +42,7 @@ class Statement:
 
 @cache
 def statements(paper: str) -> tuple[Statement, ...]:
-    """Returns the statements of a paper by its id in the paper's order; empty for a paper without a list of them."""
+    """Returns the statements of a paper by its id, in the paper's order; empty without a list."""
     file = resources.files(package_of(paper)) / FILE
     if not file.is_file():
         return ()

@@ -1,4 +1,4 @@
-"""Where a page takes the tables of a paper from."""
+"""Sources of a paper's tables for a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 class Tables(Protocol):
-    """Where a page takes the tables of a paper and their record from: a folder, or the package."""
+    """Source of a paper's tables and their record: a folder, or the package."""
 
     @property
     def document(self) -> str:

@@ -1,4 +1,4 @@
-"""A reproduction as text: published tables beside ours, claims, variants; with differences from 96 columns on."""
+"""Reproductions as text: published and simulated tables, claims, variants; with differences from 96 columns on."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ REPORT_WIDTH: Final = 100
 
 STYLES = {Verdict.HOLDS: "green", Verdict.UNDECIDED: "yellow", Verdict.FAILS: "red"}
 WIDTH_WITH_DIFFERENCES = 96
-# A longer table is for a file, not for a reader.
+# Longer tables are only written to a file.
 MOST_ROWS = 60
 
 Record = Mapping[Hashable, Any]
 
 
 def text_of(show: Callable[[Console], None]) -> str:
-    """What is shown, as a report has it."""
+    """Returns the printed output, as a report contains it."""
     text = StringIO()
     show(Console(file=text, width=REPORT_WIDTH))
     return text.getvalue()
 
 
 def show(found: Reproduction, console: Console) -> None:
-    """Prints every table of the paper beside the replications, then the claims."""
+    """Prints every table of the paper with the replicated values, then the claims."""
     paper = found.paper
     console.print(paper.title, style="bold", highlight=False)
     console.print(paper.conditions, style="dim", highlight=False)
@@ -63,7 +63,7 @@ def show(found: Reproduction, console: Console) -> None:
 
 
 def show_frames(frames: Mapping[str, pd.DataFrame], console: Console) -> None:
-    """Prints tables under their names."""
+    """Prints tables with their names."""
     for name, frame in frames.items():
         console.print(_summary(name, frame), highlight=False)
 
@@ -71,7 +71,7 @@ def show_frames(frames: Mapping[str, pd.DataFrame], console: Console) -> None:
 def show_sensitivity(
     paper: Replication, found: pd.DataFrame, summaries: Mapping[str, pd.DataFrame], console: Console
 ) -> None:
-    """Prints the errors of every variant, by series and then by column, the rows under watch, and summaries."""
+    """Prints the errors of every variant, by series and by column, selected rows, and summaries."""
     metrics = " and ".join(paper.metrics)
     error = "error" if paper.data else "difference from the paper as reproduced,"
     overview = _Variants(f"Mean absolute {error} of {metrics}; their means in the rows under watch")
@@ -91,7 +91,7 @@ def show_sensitivity(
 def _table(found: Reproduction, caption: Caption, *, differences: bool) -> Table:
     paper, metric = found.paper, caption.metric
     rows = found.rows[(found.rows["table"] == caption.table) & (found.rows["metric"] == metric)]
-    # Of the replications, and of the single run where there is one.
+    # Errors of the replicated means, and of the single run if there is one.
     errors = {"mean": "error", "deterministic": "single run"}
     errors = {of: label for of, label in errors.items() if rows[of].notna().any()}
     title = f"{caption.kind} {caption.number}: {caption.title}"
@@ -154,7 +154,7 @@ def _entry(record: Record, *, differences: bool) -> str:
 
 
 def show_claims(claims: Iterable[Judgement], console: Console, title: str) -> None:
-    """Prints each claim with its verdict and evidence, under a title that says how they are judged."""
+    """Prints each claim with its verdict and evidence, under a title that describes how they are judged."""
     console.print(title, style="bold", highlight=False)
     for claim in claims:
         verdict = f"[{STYLES[claim.verdict]}]{claim.verdict:<9}[/]"
@@ -199,7 +199,7 @@ class _Variants:
         self._rows: dict[str, list[str]] = {}
 
     def add(self, frame: pd.DataFrame, digits: int) -> None:
-        """One column for each name that the frame's columns have but for their last level, the metric."""
+        """Adds one column for each name in the frame's columns without their last level, the metric."""
         for name in dict.fromkeys(column[:-1] for column in frame.columns):
             heading = " ".join(str(level) for level in name)
             self._table.add_column(heading.replace(" ", "\n"), justify="right")
@@ -219,5 +219,5 @@ def _level(level: object) -> str:
 
 
 def _short(value: float, digits: int) -> str:
-    """A number without the zero before its point, halves rounded up: .81, 1.00."""
+    """Formats a number without the zero before its point, halves rounded up: .81, 1.00."""
     return f"{rounded(value, digits):.{digits}f}".removeprefix("0")

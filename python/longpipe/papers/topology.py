@@ -1,4 +1,4 @@
-"""The network of a document as a figure."""
+"""Figures of documents' networks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from longpipe.scenario import Scenario
 
-# More sources than this would only repeat the picture.
+# More sources would only repeat the picture.
 DRAWN_SOURCES: Final = 5
 
 

@@ -1,4 +1,4 @@
-"""Checksums of stored rows, by which damaged bytes are noticed when they are read."""
+"""Checksums of stored rows, which detect damaged bytes when rows are read."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -19,49 +19,49 @@ VERSION: Final = ("version", "written_by")
 
 
 def of_bytes(content: bytes) -> str:
-    """The checksum of a file or a summary: 64 bits of BLAKE2b, as hexadecimal digits."""
+    """Returns the checksum of a file or a summary: 64 bits of BLAKE2b, as hexadecimal digits."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def of_values(values: Iterable[Any]) -> str:
-    """The checksum of text, numbers, times, bytes and lists of them, in order."""
+    """Returns the checksum of text, numbers, times, bytes and lists of them, in order."""
     return of_bytes(orjson.dumps(list(values), default=_bytes))
 
 
 def of_parts(summary: bytes, traces: Mapping[str, bytes]) -> dict[str, str]:
-    """The checksums of what a run has beside its row: its summary, and the files of its traces by kind."""
+    """Returns the checksums of a run's data outside its row: its summary, and its trace files by kind."""
     return {"summary": of_bytes(summary), **{kind: of_bytes(content) for kind, content in traces.items()}}
 
 
 def of_row(row: Mapping[str, Any], columns: Iterable[str]) -> str:
-    """The checksum of these columns of a row."""
+    """Returns the checksum of these columns of a row."""
     return of_values([row[name] for name in columns])
 
 
 def of_plan(points: Iterable[Iterable[Any]], runs: Iterable[Iterable[Any]]) -> str:
-    """The checksum of a study's points (number, digest, levels) and runs (point, replication, seed)."""
+    """Returns the checksum of a study's points (number, digest, levels) and runs (point, replication, seed)."""
     return of_values([[list(point) for point in points], [list(run) for run in runs]])
 
 
 def check(row: Mapping[str, Any], columns: Iterable[str], what: str) -> None:
-    """DamagedError, naming `what`, unless the row's `checksum` is that of its columns."""
+    """Raises DamagedError, naming `what`, unless the row's `checksum` matches its columns."""
     try:
         if of_row(row, columns) == row["checksum"]:
             return
     except (TypeError, KeyError):
-        # A number that is text now, or a column of another name.
+        # A number that has become text, or a column with another name.
         pass
     raise DamagedError(what)
 
 
 def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
-    """DamagedError, naming `what`, unless this is the checksum of the content."""
+    """Raises DamagedError, naming `what`, unless the checksum matches the content."""
     if not isinstance(content, bytes) or of_bytes(content) != expected:
         raise DamagedError(what)
 
 
 def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) -> None:
-    """DamagedError if SQLite finds tables, by default all, inconsistent with their indices; a server checks its own."""
+    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check theirs."""
     if connection.dialect.name != "sqlite":
         return
     for what in [table.name for table in tables] or ["1"]:
@@ -71,13 +71,13 @@ def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) 
 
 
 def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:
-    """The rows of a query; DamagedError where a value can't be one of its column."""
+    """Returns the rows of a query. Raises DamagedError if a value is invalid for its column."""
     try:
         return list(connection.execute(query).all())
     except SQLAlchemyError:
         raise
     except (ValueError, TypeError, OverflowError):
-        # What SQLAlchemy makes of a time that is none.
+        # SQLAlchemy's error for a time that cannot be parsed.
         raise DamagedError("a value is none of its column") from None
 
 

@@ -1,4 +1,4 @@
-"""Which engine a stored run is of: a number, and what older builds had in its place."""
+"""The engine of a stored run: a number, and its names in older builds."""
 
 import json
 import re
@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
-# Engine 7 changed recoveries by RACK and RFC 6675, the congestion controls of Linux, four queues, and what
-# efficiency and limits mean with datagrams or VBR beside TCP.
-# Engine 6 changed BBR alone; engine 5 BIC, and what RACK does of marks; engine 4 Vegas alone, engine 3 RACK's timers,
-# and slow start as in Linux. Engine 2 changed CUBIC alone; since then efficiency counts timestamps, and segments that
-# differ. Builds before engines had numbers, by a hash over their sources: both have the results of engine 1, but the
-# hasty one took ACKs to be certain of their place, which on graphs and beside VBR they may not be.
+# Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
+# efficiency and limits with datagrams or VBR beside TCP.
+# Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's timers,
+# and slow start as in Linux. Engine 2 changed CUBIC only; since then efficiency accounts for timestamps and short
+# segments. Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1,
+# but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
 _NOW: Final = "7"
 _SIXTH: Final = "6"
 _FIFTH: Final = "5"
@@ -43,12 +43,12 @@ _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|re
 
 
 def _is_web_of_cells(text: str) -> bool:
-    """Whether files of any length go as cells: how much went in short segments, which engine 7 counts, is unknown."""
+    """Returns whether web files are sent as cells: bytes in short segments, which engine 7 counts, are unknown."""
     return '"kind": "web"' in text and '"framing": "aal5"' in text
 
 
-# Engines, the latest first, each with whether the next one changed the runs of a scenario, whose fields are JSON here.
-# Parameters of Vegas stand in every scenario.
+# Engines, the latest first, each with a function of a scenario's fields as JSON: whether the next engine changed its
+# runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
     (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
     (_FIFTH, lambda text: '"bbr"' in text),
@@ -59,17 +59,17 @@ _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
 
 
 def engine_version() -> str:
-    """The engine's number as text: runs of another are never taken for this one's, whatever the package's version."""
+    """Returns the engine's number as text: runs of another engine are never used, whatever the package's version."""
     return _core.__engine__
 
 
 def earlier_names(engine: str) -> tuple[str, ...]:
-    """What older builds called this engine, the best first."""
+    """Returns the names that older builds used for this engine, the best first."""
     return (_SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
-    """Whether what the engine of an earlier name made of a scenario with these fields is what it makes now."""
+    """Returns whether runs of a scenario with these fields by an earlier engine are valid for this engine."""
     network, text = fields["network"], json.dumps(fields)
     for before, is_changed in _CHANGES:
         if is_changed(text):
@@ -82,7 +82,7 @@ def holds(name: str, fields: Mapping[str, Any]) -> bool:
 
 
 def adopt(connection: sa.Connection) -> None:
-    """Gives what builds with earlier names stored its engine's number, as far as it holds."""
+    """Assigns this engine's number to runs stored under earlier names, as far as they are valid."""
     for name in earlier_names(_NOW):
         holding = [{"of": digest} for digest in _holding(connection, name)]
         for table in (RUNS, FAILURES):
@@ -97,11 +97,11 @@ def adopt(connection: sa.Connection) -> None:
 
 
 def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
-    """Digests of the scenarios whose runs by the engine of an earlier name hold."""
+    """Returns the digests of the scenarios whose runs by an engine of an earlier name are valid."""
     of_name = sa.exists().where(RUNS.c.digest == SCENARIOS.c.digest, RUNS.c.engine == name)
     failed = sa.exists().where(FAILURES.c.digest == SCENARIOS.c.digest, FAILURES.c.engine == name)
     query = sa.select(SCENARIOS.c.digest, SCENARIOS.c.fields).where(of_name | failed)
     for digest, fields in connection.execute(query):
-        # A scenario that came with a store of version 1 has no fields: what its network was written as is unknown.
+        # A scenario from a store of version 1 has no fields, so that its network is unknown.
         if holds(name, json.loads(fields)) if fields is not None else name != _HASTY:
             yield digest

@@ -1,4 +1,4 @@
-"""The tables of a store, as its newest version has them; `migrations` brings older stores here."""
+"""Tables of a store of the newest version; `migrations` updates older stores."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ METADATA: Final = sa.MetaData()
 
 
 def _checksum() -> sa.Column[str]:
-    """The column with the checksum of the others of its row, of which `checksums` has the order."""
+    """Returns the column with the checksum of the row's other columns, whose order `checksums` defines."""
     return sa.Column("checksum", sa.String(16))
 
 
-# A row: which version of these tables a database has, and which longpipe made it so.
+# One row: the version of these tables, and the longpipe version that created it.
 LONGPIPE: Final = sa.Table(
     "longpipe",
     METADATA,
@@ -27,20 +27,20 @@ SCENARIOS: Final = sa.Table(
     "scenarios",
     METADATA,
     sa.Column("digest", sa.String(64), primary_key=True),
-    # What the core runs, zlib over JSON.
+    # The resolved scenario, zlib over JSON.
     sa.Column("resolved", sa.LargeBinary, nullable=False),
-    # The scenario as its fields, JSON; unknown for runs of version 1.
+    # The scenario's fields as JSON; unknown for runs of version 1.
     sa.Column("fields", sa.Text),
     _checksum(),
 )
 
-# What names a run.
+# Key of a run.
 _RUN: Final = ("digest", "seed", "engine")
 
 
 def _run(*, key: bool) -> tuple[sa.Column[str], ...]:
-    """The columns that name a run, as a table's key or not."""
-    # A seed is unsigned and 64 bits wide, which SQL's integers are not.
+    """Returns the key columns of a run, as a table's primary key or not."""
+    # A seed is an unsigned 64-bit number, which SQL integers cannot hold.
     return tuple(
         sa.Column(name, sa.String(size), primary_key=key, nullable=False)
         for name, size in zip(_RUN, (64, 20, 80), strict=True)
@@ -54,18 +54,18 @@ RUNS: Final = sa.Table(
     *_run(key=False),
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("finished_at", sa.DateTime, nullable=False),
-    # Time the simulation took [s], and where it did.
+    # Duration of the simulation [s], and the machine.
     sa.Column("seconds", sa.Float),
     sa.Column("machine", sa.String(255)),
     # `analysis.measures.measure` of the run, JSON.
     sa.Column("measures", sa.Text),
-    # The checksums of its summary and of the files of its traces, JSON.
+    # Checksums of its summary and of its trace files, JSON.
     sa.Column("parts", sa.Text),
     _checksum(),
     sa.UniqueConstraint(*_RUN),
 )
 
-# Apart from the runs, so that a list of these need not read past them; zlib over JSON.
+# Separate from the runs, so that lists of runs need not read them; zlib over JSON.
 SUMMARIES: Final = sa.Table(
     "summaries",
     METADATA,
@@ -73,22 +73,23 @@ SUMMARIES: Final = sa.Table(
     sa.Column("summary", sa.LargeBinary, nullable=False),
 )
 
-# A second record of each finished run, by which one that is lost from `runs` is noticed.
+# A second record of each finished run, which reveals a run missing from `runs`.
 RECEIPTS: Final = sa.Table("receipts", METADATA, *_run(key=True), _checksum())
 
-# Processes with runs in flight.
+# Processes with runs in progress.
 OWNERS: Final = sa.Table(
     "owners",
     METADATA,
     sa.Column("id", sa.String(32), primary_key=True),
     sa.Column("machine", sa.String(400), nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
-    # When the process began, which tells it from a later one with its number, and its last sign of life [s since 1970].
+    # Start time of the process, which distinguishes it from a later one with its number, and its latest heartbeat [s
+    # since 1970].
     sa.Column("began", sa.Float, nullable=False),
     sa.Column("heartbeat", sa.Float, nullable=False),
 )
 
-# Runs in flight, each with the process that has it.
+# Runs in progress, each with its process.
 LEASES: Final = sa.Table(
     "claims",
     METADATA,
@@ -110,12 +111,12 @@ STUDIES: Final = sa.Table(
     "studies",
     METADATA,
     sa.Column("name", sa.String(200), primary_key=True),
-    # The design, JSON, and the engine of its last run.
+    # The design as JSON, and the engine of its latest run.
     sa.Column("design", sa.Text, nullable=False),
     sa.Column("engine", sa.String(80), nullable=False),
     sa.Column("created_at", sa.DateTime, nullable=False),
     sa.Column("changed_at", sa.DateTime, nullable=False),
-    # How many runs it has, and the checksum of its rows in `study_points` and `study_runs`.
+    # Number of its runs, and the checksum of its rows in `study_points` and `study_runs`.
     sa.Column("runs", sa.Integer),
     sa.Column("plan", sa.String(16)),
     _checksum(),
@@ -127,7 +128,7 @@ STUDY_POINTS: Final = sa.Table(
     sa.Column("study", sa.ForeignKey("studies.name", ondelete="CASCADE"), primary_key=True),
     sa.Column("point", sa.Integer, primary_key=True),
     sa.Column("digest", sa.ForeignKey("scenarios.digest"), nullable=False),
-    # Level of each factor, and the block if there are any: JSON.
+    # Level of each factor, and the block, if any: JSON.
     sa.Column("levels", sa.Text, nullable=False),
 )
 
@@ -140,5 +141,5 @@ STUDY_RUNS: Final = sa.Table(
     sa.Column("seed", sa.String(20), nullable=False),
 )
 
-# Tables of which some queries only count the rows.
+# Tables whose rows some queries only count.
 COUNTED: Final = (STUDIES, STUDY_POINTS, STUDY_RUNS, RUNS, RECEIPTS, FAILURES, LEASES)

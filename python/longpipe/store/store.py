@@ -30,21 +30,21 @@ from longpipe.store.saving import Saving
 from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, SCENARIOS, SUMMARIES
 from longpipe.store.traces import Traces
 
-# Who only looks at studies need not wait for NumPy and Pydantic.
+# Commands that only list studies do not need NumPy and Pydantic.
 if TYPE_CHECKING:
     from longpipe.result import Result
     from longpipe.scenario import Scenario
     from longpipe.store.packing import Packed
 
-# Processes that make the same PostgreSQL database into a store at once take turns: any number that others don't use.
+# Lock number for processes that turn the same PostgreSQL database into a store: any number that others do not use.
 _TURN = 0x6C6F6E67
-# Runs that one query reads: few enough for memory, many enough that the query costs less than its rows.
+# Runs per query: few enough for memory, many enough that the overhead of a query is small.
 RUNS_AT_ONCE: Final = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Identical:
-    """An object as a key that is equal to no other, however alike."""
+    """Wraps an object as a key that equals only itself."""
 
     it: Scenario
 
@@ -55,20 +55,20 @@ class _Identical:
         return isinstance(other, _Identical) and other.it is self.it
 
 
-# A study asks for each scenario's digest several times per seed, and a hundred flows take 40 ms to resolve.
+# A study needs each scenario's digest several times per seed, and resolving a hundred flows takes 40 ms.
 @lru_cache(maxsize=32_768)
 def _digest(scenario: Scenario) -> str:
     return scenario.digest()
 
 
-# Mostly for the same object, while to compare two scenarios field by field takes 0.2 ms.
+# Keyed by identity, because comparing two scenarios takes 0.2 ms and callers usually pass the same object.
 @lru_cache(maxsize=32_768)
 def _digest_of_same(scenario: _Identical) -> str:
     return _digest(scenario.it)
 
 
 def digest_of(scenario: Scenario) -> str:
-    """`scenario.digest()`, from memory if it was asked for lately."""
+    """Returns `scenario.digest()`, cached."""
     return _digest_of_same(_Identical(scenario))
 
 
@@ -91,7 +91,7 @@ class Store:
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
-                # Looks whether there is one.
+                # Checks whether there is a store.
                 self._open(readonly=True)
                 self.close()
             self._open(readonly=readonly)
@@ -105,11 +105,11 @@ class Store:
             raise ScenarioError(f"store: {self.name}: {why}{needs}") from None
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
-        """The stored run; None if the engine, by default this one, has not finished it."""
+        """Returns the stored run; None if the engine, by default this one, has not finished it."""
         return next(self.load_all([(scenario, seed)], engine=engine))
 
     def load_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result | None]:
-        """The stored runs in the order of the jobs, `RUNS_AT_ONCE` of them by each query."""
+        """Returns the stored runs in the order of the jobs, read by queries of `RUNS_AT_ONCE` runs."""
         from longpipe.store.packing import unpack
 
         engine, left = engine or engine_version(), iter(jobs)
@@ -128,7 +128,7 @@ class Store:
     def _run_rows(
         self, connection: sa.Connection, jobs: list[tuple[Scenario, int]], engine: str
     ) -> list[Mapping[str, Any] | None]:
-        """The row of each run with its summary, checked; None where the engine has not finished it."""
+        """Returns the verified row of each run with its summary; None if the engine has not finished it."""
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
         query = (
             sa.select(
@@ -152,11 +152,11 @@ class Store:
         return [found.get(key) for key in keys]
 
     def require(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result:
-        """The stored run, which must be there."""
+        """Returns the stored run. Raises if it is missing."""
         return next(self.require_all([(scenario, seed)], engine=engine))
 
     def require_all(self, jobs: Iterable[tuple[Scenario, int]], *, engine: str | None = None) -> Iterator[Result]:
-        """The stored runs in the order of the jobs, which must be there."""
+        """Returns the stored runs in the order of the jobs. Raises if one is missing."""
         wanted, asked = tee(jobs)
         for (scenario, seed), result in zip(wanted, self.load_all(asked, engine=engine), strict=True):
             if result is None:
@@ -164,17 +164,17 @@ class Store:
             yield result
 
     def has(self, scenario: Scenario, seed: int) -> bool:
-        """Whether this engine has finished the run."""
+        """Returns whether this engine has finished the run."""
         return bool(self.finished([(scenario, seed)]))
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
-        """Digest and seed, as text, of those of the runs that this engine has finished."""
+        """Returns digest and seed, as text, of the runs among these that this engine has finished."""
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
         with self.reading() as connection:
             return finished(connection, keys, engine_version())
 
     def save(self, scenario: Scenario, seed: int, packed: Packed) -> None:
-        """Stores a finished run, in place of an earlier one."""
+        """Stores a finished run; replaces an earlier one."""
         digest = digest_of(scenario)
         if packed.traces:
             self._traces.write(self._traces.folder(digest, seed, engine_version()), packed.traces)
@@ -199,13 +199,13 @@ class Store:
             )
 
     def keep(self, result: Result, seconds: float = math.nan) -> None:
-        """Stores a run of this process, which took so long."""
+        """Stores a run of this process, with its duration."""
         from longpipe.store.packing import pack
 
         self.save(result.scenario, result.seed, pack(result, seconds))
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
-        """Notes why a run failed, until it succeeds, and gives up its lease."""
+        """Records the failure of a run, until it succeeds, and releases its lease."""
         key = (digest_of(scenario), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
         told: dict[str, object] = {"message": message, "failed_at": _now()}
@@ -220,11 +220,11 @@ class Store:
             connection.execute(sa.delete(LEASES).where(*_is(LEASES, key, engine_version())))
 
     def leases(self) -> Leases:
-        """A context in which this process takes leases of runs before it does them."""
+        """Returns a context in which this process takes leases of runs."""
         return Leases(self.writing, engine_version(), alone=self._address.is_memory)
 
     def save_scenarios(self, connection: sa.Connection, scenarios: Iterable[Scenario]) -> None:
-        """Stores those that are not there yet."""
+        """Stores the scenarios that are not stored yet."""
         from longpipe.store.packing import compressed
 
         new = {digest_of(scenario): scenario for scenario in scenarios}
@@ -240,11 +240,11 @@ class Store:
             self._known.update(new)
 
     def check_traces(self, scenario: Scenario) -> None:
-        """StoreError if the scenario asks for traces and the store has no directory for them."""
+        """Raises StoreError if the scenario requests traces and the store has no directory for them."""
         self._traces.check(bool(_traces_of(scenario)))
 
     def count(self) -> int:
-        """Number of runs stored, those of other engines included."""
+        """Returns the number of stored runs, including those of other engines."""
         with self.reading() as connection:
             runs, receipts = (
                 sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (RUNS, RECEIPTS)
@@ -255,7 +255,7 @@ class Store:
             return int(found)
 
     def check_integrity(self, connection: sa.Connection) -> None:
-        """DamagedError if tables whose rows are counted contradict their indices; looked at once for an open store.
+        """Raises DamagedError if tables whose rows are counted contradict their indices; checked once per open store.
 
         A query that only counts reads indices, which have no checksums.
         """
@@ -264,21 +264,21 @@ class Store:
             self._is_consistent = True
 
     def close(self) -> None:
-        """Gives the file or the connections back."""
+        """Closes the file or the connections."""
         self._database.dispose()
         if self._copy is not None:
             self._copy.cleanup()
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that reads; StoreError, one line, if the database fails."""
+        """Starts a read transaction. Raises StoreError if the database fails."""
         with self._transaction(self._reader) as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction that writes; StoreError, one line, if the database fails."""
-        # An interrupt in the middle would leave it open, and all others waiting for its lock.
+        """Starts a write transaction. Raises StoreError if the database fails."""
+        # Interrupts are deferred, because an open transaction would keep all others waiting for its lock.
         with deferred(), self._transaction(self._writer) as connection:
             yield connection
 
@@ -290,7 +290,7 @@ class Store:
         except DamagedError as error:
             raise StoreError(f"store {self.name}: {error}") from None
         except (SQLAlchemyError, sqlite3.Error) as error:
-            # What was new in this transaction is not there.
+            # Scenarios stored by this transaction are not there.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             raise StoreError(f"store {self.name}: {told}") from None
@@ -302,7 +302,7 @@ class Store:
             with self._database.begin() as connection:
                 found = self._version(connection)
                 if found == schema.VERSION:
-                    # The log is also there while another process has runs in flight.
+                    # The log also exists while another process has runs in progress.
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
                     return
@@ -314,7 +314,7 @@ class Store:
         except BaseException:
             self.close()
             raise
-        # An older store becomes a present one even if it is only looked at; if it can't be written, a copy of it does.
+        # An older store is migrated even if it is only read; if it cannot be written, a copy is migrated.
         self.close()
         try:
             self._open(readonly=False)
@@ -327,7 +327,7 @@ class Store:
         self._open(readonly=True)
 
     def _open_copy(self, found: int) -> None:
-        """Opens a copy of a store of an earlier version, brought to the present one in a temporary directory."""
+        """Opens a copy of a store of an earlier version, migrated in a temporary directory."""
         self._copy = tempfile.TemporaryDirectory(prefix="longpipe-store-")
         copy = Address(Path(self._copy.name) / "runs.db")
         try:
@@ -347,7 +347,7 @@ class Store:
     def _connect(self, address: Address, *, readonly: bool) -> None:
         self._database = address.engine(readonly=readonly)
         self._writer = self._database.execution_options(**{WRITES: True})
-        # Every statement of a transaction that reads sees the same rows; in SQLite it always does.
+        # Every statement of a read transaction sees the same rows; in SQLite this is always so.
         self._reader = (
             self._database if address.is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
         )
@@ -355,11 +355,11 @@ class Store:
     def _make(self) -> None:
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
-                # The driver writes of a failed batch of rows to standard error.
+                # The driver writes to standard error about a failed batch of rows.
                 if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
                     raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
-            # Another process may have been faster.
+            # Another process may have created it meanwhile.
             found = self._version(connection)
             if found is None:
                 migrations.create(connection)

@@ -1,4 +1,4 @@
-"""Studies as a store keeps them: a design, its points and its runs, by name."""
+"""Studies in a store: a design, its points and its runs, by name."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 STATES: Final = ("finished", "running", "failed", "waiting")
-# Columns of `runs` that tell how a run went, not what it found.
+# Columns of `runs` about the execution of a run, not its results.
 PROVENANCE: Final = ("digest", "state", "finished_at", "seconds", "machine", "message")
 
-# Columns of `runs` that its checksum covers, without those that name a run; of a failure.
+# Columns of `runs` that its checksum covers, without the key; and those of a failure.
 _OF_RUN: Final = ("name", "finished_at", "seconds", "machine", "measures", "parts")
 _OF_FAILURE: Final = ("name", "failed_at", "checksum")
-# The state of a run that was finished and is no longer there.
+# State of a finished run that is missing.
 _GONE: Final = "gone"
 
-# Of a run: point, replication, seed.
+# Run of a study: point, replication, seed.
 Row = tuple[int, int, int]
 
-# Names that a message lists.
+# Maximum number of names in a message.
 _SHOWN: Final = 10
 
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study as stored: its design as JSON, the engine that its runs are of, and how many these are.
+    """A stored study: its design as JSON, the engine of its runs, and their number.
 
     `plan` is the checksum of its points and runs.
     """
@@ -61,7 +61,7 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class Overview:
-    """A study and the numbers of its runs; times are UTC."""
+    """A study and the numbers of its runs by state; times are UTC."""
 
     name: str
     runs: int
@@ -73,13 +73,13 @@ class Overview:
 
 
 def find(store: Store, name: str) -> StudyRecord | None:
-    """The study with this name, if there is one."""
+    """Returns the study with this name, if there is one."""
     with store.reading() as connection:
         return _record(connection, name)
 
 
 def require(store: Store, name: str) -> StudyRecord:
-    """The study with this name; ScenarioError names those there are."""
+    """Returns the study with this name. Raises ScenarioError, which names the existing ones."""
     if (record := find(store, name)) is None:
         with store.reading() as connection:
             names = list(connection.execute(sa.select(STUDIES.c.name).order_by(STUDIES.c.changed_at.desc())).scalars())
@@ -91,7 +91,7 @@ def require(store: Store, name: str) -> StudyRecord:
 def put(
     store: Store, name: str, design: str, points: Iterable[tuple[Scenario, Mapping[str, Any]]], runs: Iterable[Row]
 ) -> None:
-    """Stores a study in place of an earlier one with this name, whose runs stay; its engine is this one.
+    """Stores a study; replaces an earlier one with this name, whose runs remain. Its engine is this one.
 
     `points` are scenarios and their levels, `runs` the number of a point from 1, the replication from 1, and the seed.
     """
@@ -127,7 +127,7 @@ def put(
 
 
 def overview(store: Store) -> list[Overview]:
-    """All studies of a store, the last changed first."""
+    """Returns all studies of a store, the latest changed first."""
 
     def count(table: sa.Table) -> sa.ColumnElement[int]:
         return sa.func.count(table.c.digest)
@@ -159,7 +159,7 @@ def overview(store: Store) -> list[Overview]:
 
 
 def counts(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Number of runs of a study in each of `STATES`."""
+    """Returns the number of runs of a study in each of `STATES`."""
     with store.reading() as connection:
         alive = [owner.id for owner in living(connection)]
         state = sa.case(
@@ -180,7 +180,7 @@ def counts(store: Store, record: StudyRecord) -> dict[str, int]:
 
 
 def remove(store: Store, name: str) -> None:
-    """Forgets a study; its runs stay in the store."""
+    """Removes a study; its runs remain in the store."""
     require(store, name)
     with store.writing() as connection:
         for table, column in ((STUDY_RUNS, STUDY_RUNS.c.study), (STUDY_POINTS, STUDY_POINTS.c.study)):
@@ -203,7 +203,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     )  # fmt: skip
     planned = _of_study(columns, record).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
     with store.reading() as connection:
-        # As it is now: it may have grown meanwhile.
+        # Read again, because the study may have grown meanwhile.
         now = _record(connection, record.name)
         found = _columns(connection, planned)
         of_point = checksums.rows_of(
@@ -230,7 +230,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
         **heads,
         "replication": found["replication"],
         "seed": list(map(int, found["seed"])),
-        # A factor may be called like a measure.
+        # A factor may have the name of a measure.
         **{name: values for name, values in measured.items() if name not in heads},
         "digest": found["digest"],
         "state": state,
@@ -239,7 +239,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Number of a study's runs that only other engines finished, by engine: an upgrade did not adopt their results."""
+    """Returns by engine the number of a study's runs that only other engines finished, and that were not adopted."""
     other = RUNS.alias()
     same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
     query = (
@@ -287,7 +287,7 @@ def _record(connection: sa.Connection, name: str) -> StudyRecord | None:
 
 
 def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
-    """DamagedError for a run or a failure that is not what was stored, and for a finished run that is gone."""
+    """Raises DamagedError for a run or a failure that differs from the stored one, and for a missing finished run."""
     for row in _rows(found, found):
         if row["finished_at"] is None and row["receipt"] is None:
             if row["message"] is not None:
@@ -303,7 +303,7 @@ def _check_rows(found: Mapping[str, list[Any]], engine: str) -> None:
 
 
 def _check_plan(connection: sa.Connection, name: str, plan: str) -> None:
-    """DamagedError unless the points and runs of a study are those that its row was stored with."""
+    """Raises DamagedError unless points and runs of a study match its row."""
     points = sa.select(STUDY_POINTS.c.point, STUDY_POINTS.c.digest, STUDY_POINTS.c.levels)
     runs = sa.select(STUDY_RUNS.c.point, STUDY_RUNS.c.replication, STUDY_RUNS.c.seed)
     found = checksums.of_plan(
@@ -333,7 +333,7 @@ def _run(name: str, seed: str) -> str:
 
 
 def _measures(texts: list[str | None]) -> dict[str, list[float]]:
-    """The measures of runs, a column each, nan where there are none."""
+    """Returns the measures of runs, a column each; nan where there are none."""
     rows = orjson.loads(f"[{','.join(text or '{}' for text in texts)}]")
     names = dict.fromkeys(name for row in rows for name in row)
     columns = {name: [row.get(name) for row in rows] for name in names}
@@ -370,5 +370,5 @@ def _is_of(table: sa.Table, engine: str | sa.Column[Any]) -> sa.ColumnElement[bo
 
 
 def _failed(engine: str | sa.Column[Any]) -> sa.ColumnElement[bool]:
-    """A failure of a run that was not finished since."""
+    """Returns a failure of a run that was not finished later."""
     return sa.and_(_is_of(FAILURES, engine), RUNS.c.id.is_(None))

@@ -1,4 +1,4 @@
-"""ATM Forum/97-0616: how much buffer SACK needs over one LEO hop, several LEO hops and a GEO satellite."""
+"""ATM Forum/97-0616: the buffer that SACK needs over one LEO hop, several LEO hops and a GEO satellite."""
 
 from functools import cache
 from itertools import product
@@ -20,39 +20,39 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 from longpipe.units import TIME
 
-# The paper says nothing of the order of simultaneous cells.
+# The paper does not specify the order of simultaneous cells.
 DETERMINISTIC_TIES: Final = "rotating"
 
-# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock. That all sources of
-# this configuration start together and share a coarse timer, ATM Forum/96-1761 says, by the same authors.
+# Each replication draws the order of simultaneous cells and the phase of the hosts' common clock. ATM Forum/96-1761, by
+# the same authors, says that all sources of this configuration start together and share a coarse timer.
 DRAWN: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "common"},
 }
 
-# The other convention: a clock per host, and starts within one tick.
+# The other convention: one clock per host, and starts within one tick.
 SPREAD_STARTS: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "per-flow"},
     "start": {"kind": "random", "over": "100 ms"},
 }
 
-# Section 2 takes "135 Mbps approximately" as what TCP can reach.
+# Section 2 assumes "135 Mbps approximately" as the maximum for TCP.
 ATTAINABLE_BPS: Final = 135e6
-# Without SONET's overhead the links carry cells at their whole rate.
+# Without SONET overhead the links carry cells at their whole rate.
 FAST_RATE: Final = "155.52 Mbit/s"
-# Buffers of half a round trip or more, those that the paper recommends.
+# The buffers that the paper recommends: at least half a round trip.
 SUFFICIENT_RTT: Final = 0.5
-# Of a run's duration, the start-up that a summary tells apart.
+# Start-up phase that a summary separates, as a fraction of a run.
 START_UP: Final = 0.2
 PARTS_SHARE: Final = 0.5
 
 
 @cache
 def experiments() -> list[Experiment]:
-    """The 72 points of Figures 2 to 4, again with spread starts, and parts with sufficient buffers alone.
+    """Yields the 72 points of Figures 2 to 4, the same with spread starts, and parts with sufficient buffers only.
 
-    These are at 155.52 Mbit/s, and the first fifth of the run.
+    The parts use links of 155.52 Mbit/s, and the first fifth of the run.
     """
     found = []
     for network, link in LINKS.items():
@@ -93,9 +93,9 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Metrics of section 2; `efficiency` is of the links' own rate, `printed_efficiency` of 135 Mbit/s.
+    """Returns the metrics of section 2; `efficiency` uses the links' rate, `printed_efficiency` 135 Mbit/s.
 
-    Nothing delivered at all counts as fairness 0.
+    Fairness is 0 if nothing was delivered.
     """
     flows, throughput_bps = result.columns["flows"], float(result.throughputs_bps.sum())
     return {

@@ -1,4 +1,4 @@
-"""Past ATM Forum/97-0616: up to 1000 sources, buffers down to BDP / sqrt(N), every TCP flavor."""
+"""Extension of ATM Forum/97-0616: up to 1000 sources, buffers down to BDP / sqrt(N), every TCP flavor."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -14,14 +14,14 @@ from longpipe.scenario import Scenario
 
 FLAVORS: Final = ("vanilla", "tahoe", "reno", "newreno", "sack")
 SOURCES: Final = (5, 15, 50, 150, 500, 1000)
-# Of the bandwidth-delay product; beside them stands 1 / sqrt(N).
+# In bandwidth-delay products; buffers of 1 / sqrt(N) are added.
 BUFFERS_BDP: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 CURVE: Final = ["network", "tcp", "sources"]
 
-# Two hundred round trips over the LEO links; over GEO, where a start-up alone takes some twenty, the paper's 100 s.
+# Two hundred RTTs over the LEO links; over GEO, where the start-up takes twenty RTTs, the paper's 100 s.
 DURATIONS: Final = {"leo": "10 s", "multi-leo": "30 s", "geo": "100 s"}
 
-# As the replications of the paper, with starts spread over a second: 1000 sources need not begin as one burst.
+# As in the paper's replications, with starts spread over a second, so that 1000 sources do not start as one burst.
 DRAWN: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "per-flow"},
@@ -30,12 +30,12 @@ DRAWN: Final[dict[str, object]] = {
 
 
 def small_buffer_bdp(sources: int) -> float:
-    """The buffer that desynchronized flows need, in bandwidth-delay products (Appenzeller et al., SIGCOMM 2004)."""
+    """Returns the buffer [BDP] that desynchronized flows need (Appenzeller et al., SIGCOMM 2004)."""
     return float(1 / np.sqrt(sources))
 
 
 def grid(sources: Iterable[int] = SOURCES) -> Iterator[Factors]:
-    """Every flavor and buffer over the three links, for each of the numbers of sources."""
+    """Yields every flavor and buffer over the three links, for each number of sources."""
     for (network, link), n in product(LINKS.items(), sources):
         buffers = [(bdp, "ladder") for bdp in BUFFERS_BDP] + [(small_buffer_bdp(n), "sqrt")]
         for (bdp, rule), tcp in product(buffers, FLAVORS):
@@ -45,7 +45,7 @@ def grid(sources: Iterable[int] = SOURCES) -> Iterator[Factors]:
 
 
 def experiments(sources: Iterable[int] = SOURCES) -> list[Experiment]:
-    """The runs of the whole grid."""
+    """Yields the runs of the whole grid."""
     return [Experiment(factors, _scenario(factors)) for factors in grid(sources)]
 
 
@@ -65,9 +65,9 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def needed(runs: pd.DataFrame) -> pd.DataFrame:
-    """Per link, flavor and number of sources: the buffer needed and what BDP / sqrt(N) gives, means over seeds.
+    """Returns the buffer needed and the results with BDP / sqrt(N), per link, flavor and number of sources.
 
-    `needed_bdp` is the smallest buffer [bandwidth-delay products] with 95 % of `best_efficiency`, the largest that the
+    `needed_bdp` is the smallest buffer [BDP] with 95 % of `best_efficiency`, the largest that the
     flavor reaches with any buffer; `lowest_bdp` and `highest_bdp` are its smallest and largest over single seeds.
     `small_bdp` is 1 / sqrt(N), `small_efficiency` and `small_fairness` are what it gives.
     """

@@ -1,4 +1,4 @@
-"""What the start-up alone leaves of a run: the largest efficiency that any buffer or recovery could reach."""
+"""Upper bound on efficiency by the start-up alone, for any buffer and recovery."""
 
 from typing import Final
 

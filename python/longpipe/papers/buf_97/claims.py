@@ -1,4 +1,4 @@
-"""What ATM Forum/97-0616 concludes, as conditions on replicated runs."""
+"""Conclusions of ATM Forum/97-0616, as conditions on replicated runs."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -14,21 +14,21 @@ from longpipe.papers.buf_97.links import LINKS
 SUFFICIENT_RTT: Final = 0.5
 FEW: Final = 5
 FAST: Final = "155.52"
-# The runs of the figures with starts within 100 ms and a clock per host.
+# Runs of the figures with starts within 100 ms and a clock per host.
 SPREAD: Final = "spread"
-# A gain that still counts as none, and a loss of fairness.
+# Maximum increase that counts as no gain, and maximum loss of fairness.
 NO_GAIN: Final = 0.02
 
 Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 
 def _figures(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """The runs of one of Figures 2 to 4."""
+    """Returns the runs of one of Figures 2 to 4."""
     return runs[runs["table"] == LINKS[network].figure]
 
 
 def spread(conditions: Conditions) -> Conditions:
-    """The same conditions on the runs with spread starts."""
+    """Applies a condition to the runs with spread starts."""
 
     def of_spread(runs: pd.DataFrame) -> Iterator[Condition]:
         figures = {network: link.figure for network, link in LINKS.items()}
@@ -75,7 +75,7 @@ def _rises(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _rank_correlation(curve: pd.DataFrame) -> float:
-    """Spearman's, of the efficiency with the buffer; 0 for a constant efficiency, which does not rise."""
+    """Returns Spearman's rank correlation of efficiency and buffer; 0 for a constant efficiency."""
     if curve["efficiency"].min() == curve["efficiency"].max():
         return 0.0
     return rank_correlation(curve["buffer_cells"], curve["efficiency"])
@@ -109,7 +109,7 @@ def _more_can_cost(runs: pd.DataFrame) -> Iterator[Condition]:
         chosen = _figures(runs, network)
         whole, double = (mean_by_seed(chosen, "efficiency", sources=FEW, buffer_rtt=b) for b in (1.0, 2.0))
         costs[network] = whole - double
-    # The claim is of either link.
+    # The claim holds for either link.
     best = max(costs, key=lambda network: float(costs[network].mean()))
     other = ", ".join(f"{costs[network].mean():.3f} on {network}" for network in costs if network != best)
     yield Condition(f"E(1 RTT) - E(2 RTT), N {FEW}, {best} ({other})", costs[best], above=0.0)
@@ -134,7 +134,7 @@ def _fair(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _both(number: int, text: str, conditions: Conditions, note: str = "") -> tuple[Claim, Claim]:
-    """A claim under both conventions of starting."""
+    """Returns a claim for both start conventions."""
     return (
         Claim(f"buf-{number}", text, conditions, note=note),
         Claim(f"buf-{number}-spread", f"{text} (starts spread, a clock per host)", spread(conditions), False, note),

@@ -1,4 +1,4 @@
-"""Figures of ATM Forum/97-0616: efficiency and fairness against buffer, and how much buffer a satellite link needs."""
+"""Figures of ATM Forum/97-0616: efficiency and fairness against buffer, and the buffer that a satellite link needs."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,27 +15,27 @@ from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 
-# And markers that tell the lines apart in grey.
+# Markers that distinguish the lines in grey.
 COLOURS: Final = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 MARKERS: Final = ("o", "s", "^", "D", "v")
-# Below it a flavor's best is nothing to aim at.
+# Efficiency below which a flavor's maximum is not a useful target.
 GOOD: Final = 0.9
 LABELS: Final = {"efficiency": "efficiency", "fairness": "fairness (Jain's index)"}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Its Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
+    """Returns Figure 1, and Figures 2 to 4 with each metric in one figure, by file name."""
     network = topology(found.paper.networks()["leo"], "buf-97, Figure 1: N sources; here one LEO hop with 5 of them")
     return {"network": network, **{metric: against_buffer(found, metric) for metric in found.paper.metrics}}
 
 
 def beyond_figures(summaries: Mapping[str, pd.DataFrame]) -> dict[str, Figure]:
-    """The figure past the paper, by file name."""
+    """Returns the figure of the extension by file name."""
     return {"how-much-buffer": how_much_buffer(summaries["buffer-needed"])}
 
 
 def curve(found: Reproduction, network: str, sources: int, metric: str) -> pd.DataFrame:
-    """One curve of Figures 2 to 4, a row per buffer: cells, RTT, single run, mean over seeds and its 95 % interval."""
+    """Returns a curve of Figures 2 to 4, a row per buffer: cells, RTT, single run, mean over seeds, 95 % interval."""
     rows = found.rows
     chosen = rows[(rows["network"] == network) & (rows["sources"] == sources) & (rows["metric"] == metric)]
     columns = ["buffer_cells", "buffer_rtt", "deterministic", "mean", "mean_low", "mean_high"]
@@ -43,7 +43,7 @@ def curve(found: Reproduction, network: str, sources: int, metric: str) -> pd.Da
 
 
 def against_buffer(found: Reproduction, metric: str) -> Figure:
-    """A metric against the buffer, a panel per link and a line per number of sources; rings mark efficiency's knees."""
+    """Draws a metric against the buffer: a panel per link, a line per number of sources, rings at the knees."""
     figure = Figure(figsize=(13, 5.2), layout="constrained")
     for panel, (network, link) in zip(figure.subplots(1, 3, sharey=True), LINKS.items(), strict=True):
         for sources, colour, marker in zip(link.sources, COLOURS, MARKERS, strict=False):
@@ -70,7 +70,7 @@ def against_buffer(found: Reproduction, metric: str) -> Figure:
 
 
 def how_much_buffer(needed: pd.DataFrame) -> Figure:
-    """Above, the buffer that each flavor needs against the number of sources; below, what BDP / sqrt(N) gives it."""
+    """Draws the buffer that each flavor needs against the number of sources, and the results with BDP / sqrt(N)."""
     figure = Figure(figsize=(13, 8), layout="constrained")
     panels = figure.subplots(2, len(LINKS), sharex=True, sharey="row")
     for (above, below), (network, link) in zip(panels.T, LINKS.items(), strict=True):

@@ -1,4 +1,4 @@
-"""The three links of ATM Forum/97-0616 and what all its runs share."""
+"""The three links of ATM Forum/97-0616, and the common parameters of its runs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ from longpipe.aal5 import CELL_BITS
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
-# Of cells, after SONET's overhead.
+# Rate of cells without SONET overhead.
 SLOW_RATE: Final = "149.76 Mbit/s"
 HOST_DELAY: Final = "5 ms"
 
@@ -23,22 +23,22 @@ class Link:
     duration: str
     sources: tuple[int, ...]
     buffers_cells: tuple[int, ...]
-    # What section 4 calls one round trip.
+    # Round trip as section 4 defines it.
     round_trip_cells: int
 
     def round_trips(self, buffer_cells: int) -> float:
-        """A buffer in multiples of what the paper calls one round trip."""
+        """Returns a buffer in multiples of the paper's round trip."""
         return round(buffer_cells / self.round_trip_cells, 4)
 
     @property
     def bdp_cells(self) -> float:
-        """The bandwidth-delay product [cell] of the propagation alone."""
+        """Returns the bandwidth-delay product [cell] of the propagation delay."""
         round_trip_ps = 2 * (TIME.parse(self.trunk_delay) + 2 * TIME.parse(HOST_DELAY))
         return RATE.parse(SLOW_RATE) * round_trip_ps / 1e12 / CELL_BITS
 
 
-# Section 4 says both 50 and 100 ms for several LEO hops; 50 gives its 120 ms. Its list lacks their 25000 cells, which
-# its ladder of halves and doubles has.
+# Section 4 gives both 50 and 100 ms for several LEO hops; 50 is consistent with its 120 ms. Its list lacks the buffer
+# of 25000 cells, which its series of halves and doubles contains.
 LINKS: Final = {
     "leo": Link(
         name="one LEO hop, 30 ms",
@@ -72,8 +72,8 @@ LINKS: Final = {
     ),
 }
 
-# Section 4, and the defaults that stand for what it leaves open. R and Z of Selective Drop are those of the later
-# ATM Forum/98-0876 by the same authors.
+# Section 4, and defaults for unspecified parameters. R and Z of Selective Drop are those of ATM Forum/98-0876 by the
+# same authors.
 BASE: Final = Scenario().with_(
     **{
         "network": {
@@ -102,7 +102,7 @@ BASE: Final = Scenario().with_(
 
 
 def on_link(link: Link) -> dict[str, object]:
-    """The changes that put a scenario on this link, with its window and duration."""
+    """Returns the changes that put a scenario on this link, with its window and duration."""
     return {
         "duration": link.duration,
         "network.trunk_delay": link.trunk_delay,

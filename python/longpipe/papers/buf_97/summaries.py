@@ -1,4 +1,4 @@
-"""Tables that sum up the reproduction of ATM Forum/97-0616: knees, denominators, start-up."""
+"""Summary tables of the reproduction of ATM Forum/97-0616: knees, denominators, start-up."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -13,7 +13,7 @@ CONFIGURATION: Final = ["network", "sources", "buffer_cells", "buffer_rtt"]
 
 
 def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Where each curve has its knee [cells; round trips; BDP], and the efficiency at 0.5, 1 and 2 or 3 round trips."""
+    """Returns the knee of each curve [cells; round trips; BDP], and the efficiency at 0.5, 1 and 2 or 3 round trips."""
     chosen = runs[runs["table"].notna()]
     found = []
     for (network, sources), curve in chosen.groupby(["network", "sources"], sort=False):
@@ -36,7 +36,7 @@ def knees(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean efficiency with half a round trip of buffer or more: of 149.76 Mbit/s, and 155.52 over 135 Mbit/s."""
+    """Returns mean efficiency with buffers of at least 0.5 RTT: of 149.76 Mbit/s, and 155.52 over 135 Mbit/s."""
     sufficient = runs[runs["buffer_rtt"] >= 0.5]
     of = {
         "149.76": sufficient[sufficient["table"].notna()].groupby("network", sort=False)["efficiency"],
@@ -49,7 +49,7 @@ def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def start_up(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean efficiency with half a round trip of buffer or more, over the first fifth of a run, the rest, and all."""
+    """Returns mean efficiency with at least half a round trip of buffer: first fifth of a run, the rest, and all."""
     keys = [*CONFIGURATION, "seed"]
     whole = runs[runs["table"].notna()].set_index(keys)["efficiency"]
     first = runs[runs["part"] == "start-up"].set_index(keys)["efficiency"]

@@ -16,17 +16,18 @@ from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 
-# The paper rules out randomization and does not say in which order simultaneous cells are served.
+# The paper excludes randomization, and does not specify the order of simultaneous cells.
 DETERMINISTIC_TIES: Final = "rotating"
 
 # Each replication draws the order of simultaneous cells and the phase of the hosts' common clock, which the paper
-# leaves open; that all sources start together it says.
+# leaves open. The paper specifies that all sources start together.
 DRAWN: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "common"},
 }
 
-# Of the seeds asked for. Runs over the WAN are the longest and differ least; without loss no order matters at all.
+# Fractions of the requested seeds. Runs over the WAN are the longest and differ least; without loss the order has no
+# effect.
 SHARES: Final = {"lan": 1.0, "wan": 0.5}
 ZERO_LOSS_SHARE: Final = 0.15
 FINE_TIMER_SHARE: Final = 0.25
@@ -47,7 +48,7 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
-# The paper gives R and Z of Fair Buffer Allocation alone; the same serve the other two.
+# The paper gives R and Z for Fair Buffer Allocation only; here they also apply to the other two policies.
 POLICIES: Final[dict[str, dict[str, object]]] = {
     "tail-drop": {"kind": "tail-drop"},
     "epd": {"kind": "epd", "threshold": 0.9},
@@ -55,7 +56,7 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
     "fba": {"kind": "fba", "threshold": 0.9, "z": 0.8},
 }
 
-# What its section 3.1 gives, and the defaults that stand for what it leaves open.
+# Parameters of its section 3.1, and defaults for unspecified ones.
 BASE: Final = Scenario().with_(
     **{
         "network": {
@@ -85,7 +86,7 @@ BASE: Final = Scenario().with_(
 
 
 def experiments() -> list[Experiment]:
-    """The 64 configurations of Tables 1 to 4, and those without a table that claims need.
+    """Yields the 64 configurations of Tables 1 to 4, and those that only claims need.
 
     Claim frr-9 needs 12 of them, frr-11 (a fine timer) 8, frr-14 (R and Z of Fair Buffer Allocation) 32.
     """
@@ -124,7 +125,7 @@ def _zero_loss() -> list[Experiment]:
 
 
 def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: float) -> list[Experiment]:
-    """The configurations of Vanilla TCP under one policy with other settings, as parts without a table."""
+    """Yields the configurations of Vanilla TCP under one policy with other settings, as parts without a table."""
     found = []
     for network, sources in product(NETWORKS, SOURCES):
         for buffer, (part, changes) in product(BUFFERS_CELLS[network], parts.items()):
@@ -142,13 +143,13 @@ def _variations(policy: str, parts: Mapping[str, Mapping[str, object]], share: f
 
 
 def _fine_timer() -> list[Experiment]:
-    """Plain UBR with a timer of a tenth of the granularity; the first RTO stays at 3 s."""
+    """Returns plain UBR with a timer of a tenth of the granularity; the first RTO remains 3 s."""
     fine = {"tcp.timer.tick": "10 ms", "tcp.timer.initial_rto": "300 ticks"}
     return _variations("tail-drop", {FINE_TIMER: fine}, FINE_TIMER_SHARE)
 
 
 def _fba_parameters() -> list[Experiment]:
-    """Other parameters of Fair Buffer Allocation than the paper's."""
+    """Returns other parameters of Fair Buffer Allocation than the paper's."""
     parts = {
         name: {"switch.policy": {"kind": "fba", "threshold": r, "z": z}} for name, (r, z) in FBA_PARAMETERS.items()
     }
@@ -169,10 +170,10 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Metrics of section 3.2, and what explains them.
+    """Returns the metrics of section 3.2, and explanatory ones.
 
-    `cells_lost` and `peak_queue_cells` are of all switches. `duplicates` is the share of the segments sent that arrived
-    although the receiver had them: segments sent less those damaged in the network and those delivered.
+    `cells_lost` and `peak_queue_cells` cover all switches. `duplicates` is the fraction of segments sent that arrived
+    although the receiver had them: segments sent minus those damaged in the network and those delivered.
     """
     switches = result.ports[result.ports["kind"] == "switch"]
     return {
@@ -187,7 +188,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _synchronized(experiment: Experiment) -> bool:
-    """Chooses plain UBR with 15 sources and the smaller buffers, of which claim frr-17 compares the flavors."""
+    """Selects plain UBR with 15 sources and the smaller buffers, for which claim frr-17 compares the flavors."""
     factors = experiment.factors
     return factors["policy"] == "tail-drop" and factors["sources"] == 15 and factors["buffer_cells"] in (1000, 12000)
 

@@ -1,4 +1,4 @@
-"""What ATM Forum/96-1761 concludes, as conditions on replicated runs."""
+"""Conclusions of ATM Forum/96-1761, as conditions on replicated runs."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -7,10 +7,10 @@ import pandas as pd
 
 from longpipe.analysis.claims import Claim, Condition, mean_by_seed
 
-# Largest queue without loss: the segments of all windows less what the round trip holds.
+# Maximum queue without loss: the segments of all windows minus the capacity of the round trip.
 PEAK_CELLS: Final = {("lan", 5): 7609, ("lan", 15): 22849, ("wan", 5): 59256, ("wan", 15): 199776}
 
-# Buffers of the runs about zero loss, in units of that queue.
+# Buffers of the runs without losses, in units of that queue.
 ZERO_LOSS_PARTS: Final = {"double": 2.0, "zero-loss": 1.0, "half": 0.5}
 
 # Parts of the runs that only claims need: a timer of 10 ms, and parameters R and Z of Fair Buffer Allocation.
@@ -22,7 +22,7 @@ FBA_PARAMETERS: Final = {
     "FBA Z 1": (0.9, 1.0),
 }
 
-# As evidence abbreviates the mean of a metric over the configurations named in brackets.
+# Abbreviations in evidence for the mean of a metric over the configurations in brackets.
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 
 Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
@@ -33,7 +33,7 @@ def _of_tables(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _exceeds(metric: str, more: dict[str, object], less: dict[str, object], by: float = 0.0) -> Conditions:
-    """Mean of the metric over the runs `more` exceeds that over the runs `less` by more than `by`."""
+    """Returns the condition that the metric's mean over `more` exceeds that over `less` by more than `by`."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         yield _difference(runs, metric, more, less, above=by)
@@ -128,7 +128,7 @@ def _fairness_beyond_epd(runs: pd.DataFrame) -> Iterator[Condition]:
 
 def _zero_loss(runs: pd.DataFrame) -> Iterator[Condition]:
     def each(metric: str, part: str) -> pd.DataFrame:
-        """One row per seed, one column per network and number of sources."""
+        """Returns one row per seed, and one column per network and number of sources."""
         chosen = {at: mean_by_seed(runs, metric, part=part, network=at[0], sources=at[1]) for at in PEAK_CELLS}
         return pd.DataFrame(chosen)
 

@@ -1,4 +1,4 @@
-"""Figures of ATM Forum/96-1761: efficiency against fairness, each published point led to the simulated one."""
+"""Figures of ATM Forum/96-1761: efficiency against fairness, with each published point linked to the simulated one."""
 
 from typing import Final
 
@@ -11,20 +11,20 @@ from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import BLUE, VERMILION
 
-# Of the smaller and the larger buffer, and of the fewer and the more sources.
+# For the smaller and the larger buffer, and for fewer and more sources.
 COLOURS: Final = (VERMILION, BLUE)
 MARKERS: Final = ("o", "s")
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """The network, and efficiency against fairness of every table, by file name."""
+    """Returns the network, and efficiency against fairness of every table, by file name."""
     of_tables = {f"tables-{table.replace('+', '-')}": efficiency_fairness(found, table) for table in found.tables}
     network = topology(found.paper.networks()["lan"], "frr-96, Figure 1: N sources; here the LAN with 5")
     return {"network": network, **of_tables}
 
 
 def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.DataFrame:
-    """A table's configurations as points: the factors; `published`, `mean`, `mean_low`, `mean_high` of each metric."""
+    """Returns a table's configurations as points: factors; `published`, `mean`, `mean_low`, `mean_high` per metric."""
     rows = reproduction.rows[reproduction.rows["table"] == table]
     numbers = ["published", "mean", "mean_low", "mean_high"]
     points = rows.pivot_table(
@@ -35,9 +35,9 @@ def efficiency_fairness_points(reproduction: Reproduction, table: str) -> pd.Dat
 
 
 def efficiency_fairness(reproduction: Reproduction, table: str) -> Figure:
-    """Efficiency against fairness of a table, a row of panels per network and a column per policy.
+    """Draws efficiency against fairness of a table: a row of panels per network and a column per policy.
 
-    A line leads from each published point to the replicated mean, whose 95 % intervals are the thin cross.
+    A line links each published point to the replicated mean, whose 95 % intervals are the thin cross.
     """
     points = efficiency_fairness_points(reproduction, table)
     paper = reproduction.paper

@@ -1,4 +1,4 @@
-"""Why cells of frr-96 deviate, as far as it was found; docs/frr-96.md has the numbers."""
+"""Known reasons for deviations of cells of frr-96; docs/frr-96.md has the numbers."""
 
 from typing import Final
 

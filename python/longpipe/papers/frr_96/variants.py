@@ -1,6 +1,6 @@
-"""Other settings of what ATM Forum/96-1761 leaves open, one at a time.
+"""Other settings of parameters that ATM Forum/96-1761 leaves open, one at a time.
 
-A variant is a name, dotted scenario fields, and where it applies; add one here and the sensitivity table has its row.
+A variant is a name, dotted scenario fields, and a condition; each one added here gets a row in the sensitivity table.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ VARIANTS: Final = (
     Variant("clock phase 0", {"tcp.timer.phase": {"kind": "fixed", "at": "0 s"}}),
     Variant("clock phase 50 ms", {"tcp.timer.phase": {"kind": "fixed", "at": "50 ms"}}),
     Variant("clock phase per flow", {"tcp.timer.phase": {"kind": "per-flow"}}),
-    # The first RTO stays at 3 s.
+    # The first RTO remains 3 s.
     Variant("tick 50 ms", {"tcp.timer.tick": "50 ms", "tcp.timer.initial_rto": "60 ticks"}),
     Variant("tick 200 ms", {"tcp.timer.tick": "200 ms", "tcp.timer.initial_rto": "15 ticks"}),
     Variant("tick 500 ms", {"tcp.timer.tick": "500 ms", "tcp.timer.initial_rto": "6 ticks"}),

@@ -20,11 +20,11 @@ from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 
-# The paper says nothing of the order of simultaneous cells.
+# The paper does not specify the order of simultaneous cells.
 DETERMINISTIC_TIES: Final = "rotating"
 
 # Each replication draws the order of simultaneous cells and the phase of the hosts' common clock, which the paper
-# leaves open. That all sources of this configuration start together, with no other randomness, ATM Forum/96-1761 says.
+# leaves open. ATM Forum/96-1761 says that all sources of this configuration start together, without other randomness.
 DRAWN: Final[dict[str, object]] = {
     "switch.ties": "random",
     "tcp.timer.phase": {"kind": "common"},
@@ -39,7 +39,7 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
         "network.trunk_delay": "5 ms",
         "network.exit_delay": "5 ms",
     },
-    # 1 km of fibre from the hosts to the switches.
+    # 1 km of fiber from the hosts to the switches.
     "satellite": {
         "duration": "40 s",
         "tcp.receiver_window": "8704000 B",
@@ -50,14 +50,14 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
-# The paper names no thresholds; these are what its authors print for both policies, ATM Forum/98-0876 section 6.3.
+# The paper gives no thresholds; these are its authors' for both policies, from ATM Forum/98-0876 section 6.3.
 POLICIES: Final[dict[str, dict[str, object]]] = {
     "tail-drop": {"kind": "tail-drop"},
     "epd": {"kind": "epd", "threshold": 0.8},
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
 }
 
-# What its section 4.1 gives, and the defaults that stand for what it leaves open.
+# Parameters of its section 4.1, and defaults for unspecified ones.
 BASE: Final = Scenario().with_(
     **{
         "network": {
@@ -82,32 +82,33 @@ BASE: Final = Scenario().with_(
             "initial_rto": "30 ticks",
         },
         "tcp.ack": {"kind": "immediate"},
-        # Fitted: its LAN's Reno and SACK time out nearly as often as Vanilla, unlike the same authors' of 1996.
+        # Fitted, because its Reno and SACK on the LAN have nearly as many timeouts as Vanilla, unlike in the authors'
+        # paper of 1996.
         "tcp.fast_retransmit_interval": "200 ms",
         "tcp.reno.inflate_always": True,
         "start": {"kind": "fixed", "at": "0 s"},
     }
 )
 
-# Of the seeds asked for, what runs without a table have.
+# Fraction of the requested seeds for runs without a table.
 PARTS_SHARE: Final = 0.5
 
-# Its satellite efficiencies are divided by what segments of 512 bytes could reach; its own have 9180.
+# Its satellite efficiencies are divided by the maximum for segments of 512 bytes, although its segments have 9180.
 PAPER_S_MSS: Final = 512
 SATELLITE_MSS: Final = 9180
 
 
 @cache
 def experiments() -> list[Experiment]:
-    """The 306 rows of Tables 1 to 9, and runs that only claims need.
+    """Yields the 306 rows of Tables 1 to 9, and runs that only claims need.
 
-    Twelve rows of Tables 1 and 2 come again in Tables 3 to 6.
+    Twelve rows of Tables 1 and 2 also appear in Tables 3 to 6.
     """
     return [*_tables(), *_without_fit(), *_long_bursts()]
 
 
 def _without_fit() -> Iterator[Experiment]:
-    """Reno and SACK on the LAN without the two settings that are fitted."""
+    """Yields Reno and SACK on the LAN without the two fitted settings."""
     plain = {"tcp.fast_retransmit_interval": "0 s", "tcp.reno.inflate_always": False}
     for one in _tables():
         if one.table == "3+5" and one.factors["tcp"] != "vanilla":
@@ -116,7 +117,7 @@ def _without_fit() -> Iterator[Experiment]:
 
 
 def _long_bursts() -> Iterator[Experiment]:
-    """Bursts of VBR that are longer than the round trip of the satellite link and the timers."""
+    """Yields bursts of VBR that are longer than the satellite link's RTT and the timers."""
     for tcp, rate in product(("vanilla", "reno", "sack"), (0.0, 0.5)):
         factors: Factors = {
             "network": "satellite",
@@ -162,9 +163,9 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Metrics of section 4.2, and what VBR saw: `vbr_delay_s`, the mean from end to end, and `vbr_cells_lost`.
+    """Returns the metrics of section 4.2, and VBR's: mean end-to-end `vbr_delay_s` and `vbr_cells_lost`.
 
-    `efficiency` has the paper's denominator, `true_efficiency` that of the segments sent.
+    `efficiency` uses the paper's denominator, `true_efficiency` that of the segments sent.
     """
     satellite = result.scenario.tcp.mss == f"{SATELLITE_MSS} B"
     flattering = cell_tax(SATELLITE_MSS) / cell_tax(PAPER_S_MSS) if satellite else 1.0
@@ -183,7 +184,7 @@ def measure(result: Result) -> dict[str, float]:
 
 
 def _over_the_satellite(experiment: Experiment) -> bool:
-    """Chooses Selective Drop with 200 000 cells and a GR of 0, of which claim gr-13 takes the timeout."""
+    """Selects Selective Drop with 200 000 cells and a GR of 0, for which claim gr-13 uses the timeout."""
     factors = experiment.factors
     return experiment.table == "7" and factors["buffer_cells"] == 200000 and factors["guaranteed_rate"] == 0
 

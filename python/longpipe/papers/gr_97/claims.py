@@ -1,4 +1,4 @@
-"""What ATM Forum/97-0424 concludes, as conditions on replicated runs."""
+"""Conclusions of ATM Forum/97-0424, as conditions on replicated runs."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ PLAIN_TIMER: Final = "no fitted settings"
 LONG_BURSTS: Final = "long bursts"
 LONG_BURST_MS: Final = 3000
 BURST_MS: Final = 300
-# VBR's bursts are served at this share of the link while UBR has cells waiting, by the GR.
+# Share of the link at which VBR's bursts are served while UBR has cells waiting, by GR.
 FLATTENED: Final = {0.1: 0.9, 0.5: 0.5}
 RIVALS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP"}
 
@@ -31,12 +31,12 @@ def _difference(runs: pd.DataFrame, metric: str, more: Chosen, less: Chosen) -> 
 
 
 def _of_rates(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """The runs of Tables 3 to 9: every TCP, policy and GR beside VBR of 300 ms."""
+    """Returns the runs of Tables 3 to 9: every TCP, policy and GR beside VBR of 300 ms."""
     return runs[runs["table"].notna() & (runs["table"] != PERIODS) & (runs["network"] == network)]
 
 
 def _of_the_document(runs: pd.DataFrame) -> pd.DataFrame:
-    """The runs of the LAN without the two fitted settings, which Vanilla TCP does not have; only their common seeds."""
+    """Returns the LAN's runs without the two fitted settings, which Vanilla TCP does not have; common seeds only."""
     vanilla = _of_rates(runs, "lan")
     vanilla = vanilla[vanilla["tcp"] == "vanilla"]
     plain = runs[runs["part"] == PLAIN_TIMER]
@@ -45,7 +45,7 @@ def _of_the_document(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shares(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Share of the variation of efficiency that each rival explains, a row per seed [0 to 1]."""
+    """Returns the share of the variation of efficiency that each component explains, a row per seed [0 to 1]."""
 
     def of_one_seed(chosen: pd.DataFrame) -> dict[str, float]:
         y = chosen["efficiency"]
@@ -117,7 +117,7 @@ def _starvation_decides(runs: pd.DataFrame) -> Iterator[Condition]:
     short = short[(short["buffer_cells"] == long["buffer_cells"].iloc[0]) & (short["policy"] == "selective-drop")]
 
     def gain(chosen: pd.DataFrame) -> pd.Series:
-        """Efficiency with a GR of .5 less that without any."""
+        """Returns the efficiency with a GR of .5 minus that without GR."""
         with_rate, without = (mean_by_seed(chosen, "true_efficiency", guaranteed_rate=rate) for rate in (0.5, 0.0))
         return with_rate - without
 
@@ -136,7 +136,8 @@ def _bursts_flattened(runs: pd.DataFrame) -> Iterator[Condition]:
     chosen = _of_rates(runs, "wan")
     alone = mean_by_seed(chosen, "vbr_longest_delay_s", guaranteed_rate=0.0)
     for rate, share in FLATTENED.items():
-        # A burst of T at the link's rate, served at `share` of it, ends after T / share, when its last cell is served.
+        # A burst of length T at the link's rate, served at `share` of it, ends after T / share, when its last cell is
+        # served.
         wait_s = mean_by_seed(chosen, "vbr_longest_delay_s", guaranteed_rate=rate) - alone
         found = 1e-3 * BURST_MS / (1e-3 * BURST_MS + wait_s)
         yield Condition(f"wan: VBR's share of the link in a burst, GR {rate:g}", found, share - 0.02, share + 0.02)

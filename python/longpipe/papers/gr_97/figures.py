@@ -1,4 +1,4 @@
-"""Figures of ATM Forum/97-0424: efficiency against fairness, marked by one factor at a time."""
+"""Figures of ATM Forum/97-0424: efficiency against fairness, with points marked by one factor at a time."""
 
 from typing import Any, Final
 
@@ -21,22 +21,22 @@ from longpipe.units import RATE
 
 FloatArray = npt.NDArray[np.float64]
 
-# And markers that tell the levels apart in grey.
+# Markers that distinguish the levels in grey.
 COLOURS: Final = (BLUE, VERMILION, GREEN)
 MARKERS: Final = ("o", "s", "^")
 FACTORS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP flavor"}
-# Of Figure 2: the rates, the time shown [s], its steps, and the period of VBR, on and off [s].
+# Parameters of Figure 2: rates, time shown [s], steps, and the on and off times of VBR [s].
 SHOWN_RATES: Final = (0.0, 0.1, 0.5)
 SHOWN_S: Final = (4.2, 6.0)
 STEP_S: Final = 0.01
 PERIOD_S: Final = 0.6
 TITLES: Final = {"lan": "LAN", "wan": "WAN", "satellite": "Satellite"}
-# From the plainest on, as in the paper's tables.
+# From the simplest on, as in the paper's tables.
 LEVELS: Final = {"policy": ("tail-drop", "epd", "selective-drop"), "tcp": ("vanilla", "reno", "sack")}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Its Figures 2 to 5 by file name."""
+    """Returns Figures 2 to 5 by file name."""
     network = topology(found.paper.networks()["lan"], "gr-97, Figure 3: N sources beside VBR; here the LAN with 5")
     return {
         "link-shares": link_shares(),
@@ -47,7 +47,7 @@ def figures(found: Reproduction) -> dict[str, Figure]:
 
 
 def link_shares() -> Figure:
-    """Figure 2: the share of the link that UBR gets over time for three GRs, and VBR's bursts, WAN with 15 sources."""
+    """Draws Figure 2: UBR's share of the link over time for three GRs, and VBR's bursts; WAN with 15 sources."""
     figure = Figure(figsize=(9.5, 5.4), layout="constrained")
     panels = figure.subplots(len(SHOWN_RATES), 1, sharex=True, sharey=True)
     for panel, rate in zip(panels, SHOWN_RATES, strict=True):
@@ -67,7 +67,7 @@ def link_shares() -> Figure:
 
 
 def ubr_share(rate: float) -> tuple[FloatArray, FloatArray]:
-    """Middles of steps of 10 ms [s] and the share of the trunk's cells that carried new data of UBR in each, [0, 1]."""
+    """Returns the middles of 10 ms intervals [s], and each one's share of trunk cells with new UBR data, [0, 1]."""
     cells = found_cells(rate)
     edges = np.arange(SHOWN_S[0], SHOWN_S[1] + STEP_S / 2, STEP_S)
     in_step, _ = np.histogram(cells["time_s"], edges, weights=cells["cells"])
@@ -76,7 +76,7 @@ def ubr_share(rate: float) -> tuple[FloatArray, FloatArray]:
 
 
 def found_cells(rate: float) -> pd.DataFrame:
-    """Cells of UBR's segments at their arrival, from one run over the WAN."""
+    """Returns the cells of UBR's segments at their arrival, from one run over the WAN."""
     levels = {"network": "wan", "sources": 15, "buffer_cells": 36000, "tcp": "sack", "policy": "selective-drop"}
     chosen = {**levels, "guaranteed_rate": rate, "vbr_period_ms": 300}
     cells = PAPERS["gr-97"].cells()[" ".join(str(level) for level in chosen.values())]
@@ -85,7 +85,7 @@ def found_cells(rate: float) -> pd.DataFrame:
 
 
 def points(found: Reproduction) -> pd.DataFrame:
-    """A row per table row: `table`, the factors, `published_` and `mean_` of efficiency and fairness."""
+    """Returns a row per table row: `table`, factors, `published_` and `mean_` of efficiency and fairness."""
     index = ["table", *found.paper.factors]
     wide = found.rows.pivot_table(["published", "mean"], index=index, columns="metric", sort=False, observed=True)
     wide.columns = pd.Index(["_".join(names) for names in wide.columns])
@@ -93,7 +93,7 @@ def points(found: Reproduction) -> pd.DataFrame:
 
 
 def vbr_period(found: Reproduction) -> Figure:
-    """Figure 4: SACK beside VBR of three periods, GR 0; a line leads from each published point to the simulated."""
+    """Draws Figure 4: SACK beside VBR of three periods, GR 0; lines link published points to simulated ones."""
     chosen = points(found)
     chosen = chosen[chosen["table"] == PERIODS]
     figure = Figure(figsize=(9.5, 4.8), layout="constrained")
@@ -109,7 +109,7 @@ def vbr_period(found: Reproduction) -> Figure:
 
 
 def by_factor(found: Reproduction) -> Figure:
-    """Figure 5: Tables 3 to 9, a row of panels per network and a column per factor that marks the points."""
+    """Draws Figure 5: Tables 3 to 9, a row of panels per network and a column per factor that marks the points."""
     chosen = points(found)
     chosen = chosen[chosen["table"] != PERIODS]
     networks = list(chosen["network"].unique())
@@ -121,7 +121,7 @@ def by_factor(found: Reproduction) -> Figure:
             _panel(panel, of_row, factor, joined=False)
             panel.set_title(f"{TITLES[network]} by {name}", loc="left", fontsize=10)
             panel.set_xlabel("fairness (Jain's index)")
-            # Nothing is printed or found as slow and as unfair as that.
+            # No published or simulated point has values that low, so that the legend hides none.
             panel.legend(handles=_of_levels(of_row, factor), frameon=False, fontsize=8, loc="lower left")
         row[0].set_ylabel("efficiency")
     figure.legend(handles=_of_sources(), loc="outside lower center", ncols=2, frameon=False)

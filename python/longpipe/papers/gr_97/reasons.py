@@ -1,4 +1,4 @@
-"""Why cells of gr-97 deviate, as far as it was found; docs/gr-97.md has the numbers."""
+"""Known reasons for deviations of cells of gr-97; docs/gr-97.md has the numbers."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Tables that sum up the reproduction of ATM Forum/97-0424: distances, variation, denominators, VBR."""
+"""Summary tables of the reproduction of ATM Forum/97-0424: errors, variation, denominators, VBR."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -15,7 +15,7 @@ GROUPS: Final = (["network"], ["network", "guaranteed_rate"], ["network", "tcp"]
 
 
 def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean absolute error of the replicated means by network, by GR and by TCP, and of the single runs."""
+    """Returns the mean absolute error of the replicated means by network, by GR and by TCP, and of the single runs."""
     rows = rows.assign(mean_error=(rows["mean"] - rows["published"]).abs())
     rows["single_error"] = (rows["deterministic"] - rows["published"]).abs()
     named = {"mean_error": "", "single_error": "single_run_"}
@@ -31,9 +31,9 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean absolute residual of the published values about their own main effects, and the error of our means.
+    """Returns the mean absolute residual of the published values about their main effects, and the error of our means.
 
-    The fit has the published values themselves to go by: where they scatter, single runs did, and no mean comes near.
+    The fit uses the published values themselves: where they scatter, the paper's single runs did, and no mean is close.
     """
     chosen = rows[rows["table"] != PERIODS].assign(error=(rows["mean"] - rows["published"]).abs())
     found = []
@@ -50,7 +50,7 @@ def scatter(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Percent of the variation of Tables 3 to 9 that each factor explains, as published and as simulated."""
+    """Returns the percentage of the variation of Tables 3 to 9 that each factor explains, published and simulated."""
     published = rows[rows["table"] != PERIODS].pivot_table(
         "published", index=["network", *FACTORS], columns="metric", sort=False
     )
@@ -76,7 +76,7 @@ def variation(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Published values that lie outside what the seeds span: the row, `published`, `mean`, `lowest`, `highest`."""
+    """Returns published values outside the range of the seeds: the row, `published`, `mean`, `lowest`, `highest`."""
     keys = ["table", "network", *FACTORS, "vbr_period_ms"]
     measured = runs.melt(keys, list(METRICS), "metric", "value")
     spans = measured.groupby([*keys, "metric"])["value"].agg(["min", "max"]).reset_index()
@@ -89,7 +89,7 @@ def outside(rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _suspected(row: pd.Series) -> str:
-    """What may explain that a published value lies outside: a conjecture from its factors, not tested by a run."""
+    """Returns a possible reason why a published value lies outside, conjectured from its factors, not tested."""
     if row["metric"] == "fairness" and row["published"] <= 1.1 / row["sources"]:
         return "one source alone: lock step of simultaneous cells"
     if row["network"] == "lan" and row["tcp"] == "reno":
@@ -104,7 +104,7 @@ def _suspected(row: pd.Series) -> str:
 
 
 def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Efficiency over the satellite under the paper's denominator (segments of 512 bytes) and that of its own 9180."""
+    """Returns efficiency over the satellite with the paper's denominator (512-byte segments), and with 9180 bytes."""
     chosen = runs[runs["table"].notna() & (runs["network"] == "satellite")]
     means = chosen.groupby("tcp", sort=False)[["efficiency", "true_efficiency"]].mean()
     named = means.set_axis(["efficiency_over_512_byte_tax", "efficiency_over_9180_byte_tax"], axis="columns")
@@ -112,7 +112,7 @@ def denominators(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def vbr(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """What VBR pays: mean and longest delay from end to end [ms], cells lost."""
+    """Returns the costs for VBR: mean and maximum end-to-end delay [ms], cells lost."""
     groups = runs[runs["table"].notna()].groupby(["network", "guaranteed_rate", "vbr_period_ms"], sort=False)
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Other settings of what ATM Forum/97-0424 leaves open, one at a time."""
+"""Other settings of parameters that ATM Forum/97-0424 leaves open, one at a time."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -9,7 +9,7 @@ R, Z = "switch.policy.threshold", "switch.policy.z"
 SELECTIVE_DROP = {"policy": ("selective-drop",)}
 RENO, SACK = {"tcp": ("reno",)}, {"tcp": ("sack",)}
 FAST_RETRANSMIT = {"tcp": ("reno", "sack")}
-# The LAN's windows are no larger.
+# Without the LAN, whose windows are smaller.
 LARGE_WINDOWS = {"network": ("wan", "satellite")}
 
 VARIANTS: Final = (

@@ -12,7 +12,7 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 
 ID: Final = "hypatia-20"
-# Index of the path from the source's station on.
+# Index of the path's link behind the source's station.
 _TRUNK: Final = 2
 _STATIONS: Final = {
     "rio-petersburg": ("Rio de Janeiro", "Saint Petersburg"),
@@ -20,7 +20,7 @@ _STATIONS: Final = {
     "istanbul-nairobi": ("Istanbul", "Nairobi"),
 }
 CONTROLS: Final = {"newreno": "aimd", "vegas": "vegas"}
-# As ns-3: a delay is that of the instant at which a packet's transmission begins, and packets keep no order.
+# As in ns-3: the delay is read when a packet's transmission starts, and packets are not kept in order.
 AS_NS3: Final = {"step": "100 ms", "between": "hold", "at": "start", "order": "free"}
 
 BASE: Final = Scenario().with_(
@@ -36,10 +36,10 @@ BASE: Final = Scenario().with_(
             "trunk_rate": "10 Mbit/s",
             "trunk_delay": "0 s",
         },
-        # A hundred wait, and one is in service.
+        # A hundred packets wait, and one is in transmission.
         "switch.buffer": "101 packets",
         "tcp.recovery": "newreno",
-        # ns-3's, with packets of 1432 bytes.
+        # As in ns-3, with packets of 1432 bytes.
         "tcp.mss": "1380 B",
         "tcp.initial_window": "10 segments",
         "tcp.receiver_window": "100 MB",
@@ -52,7 +52,7 @@ BASE: Final = Scenario().with_(
 
 @cache
 def experiments() -> list[Experiment]:
-    """Both controls over each pair: once from the start on, and by seed from an instant of the first second on."""
+    """Yields both controllers over each pair: once from time zero, and by seed from a time within the first second."""
     found = []
     for pair, (first, last) in _STATIONS.items():
         for tcp, control in CONTROLS.items():
@@ -64,7 +64,7 @@ def experiments() -> list[Experiment]:
 
 
 def path(scenario: Scenario) -> dict[str, float]:
-    """Round trip over a run's route [ms], where it jumps up most by 91 s, and when there is none [s]."""
+    """Returns a run's RTT over its route [ms], its largest increase by 91 s, and times without a route [s]."""
     motion = scenario.resolved["links"][_TRUNK]["motion"]
     at_ps, one_way_ps = np.array(motion["delay"]["knots_ps"], dtype=float).T
     at_s, round_trips_ms = at_ps / 1e12, 2 * one_way_ps / 1e9
@@ -84,7 +84,7 @@ def path(scenario: Scenario) -> dict[str, float]:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """What the claims ask for: of the path, of its queue [packets], and the window at two instants [segments]."""
+    """Returns the measures for claims: of the path, of its queue [packets], and the window at two times [segments]."""
     ports: dict[str, Any] = {name: column[_TRUNK] for name, column in result.columns["ports"].items()}
     windows = result.traces["cwnd"]
     last = np.searchsorted(windows["time_s"].to_numpy(), [BEFORE_S, AFTER_S], side="right") - 1

@@ -1,4 +1,4 @@
-"""What Hypatia's paper says of round trips and of both controls, as conditions."""
+"""Statements of Hypatia's paper about RTTs and both controllers, as conditions."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -12,14 +12,14 @@ PAIRS: Final = {
     "manila-dalian": "Manila - Dalian",
     "istanbul-nairobi": "Istanbul - Nairobi",
 }
-# Least and most round trip [ms] without queues, of the pairs that always have a route.
+# Minimum and maximum RTT [ms] without queues, of the pairs that always have a route.
 RANGES: Final = {"manila-dalian": (25, 48), "istanbul-nairobi": (47, 70)}
-# The first pair's route gets longer [s, ms], and is gone [s].
+# Time of the increase and RTTs of the first pair's route [s, ms], and times without a route [s].
 JUMP: Final = (33, 96, 111)
 GAP: Final = (155, 165)
-# Numbers are printed whole.
+# Numbers are printed as integers.
 WHOLE: Final = 0.5
-# The window is looked at before the jump and long after it, with a route at both [s].
+# Times before the increase and long after it, with a route at both [s].
 BEFORE_S: Final = 32.0
 AFTER_S: Final = 150.0
 FILLS: Final = ("rio-petersburg", "manila-dalian", "istanbul-nairobi")

@@ -1,4 +1,4 @@
-"""Figures of Hypatia's runs: what each control has of its link, and the windows that it leaves."""
+"""Figures of Hypatia's runs: each controller's share of the link, and windows."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ PANELS: Final = {"utilization": "share of 10 Mbit/s in use", "mean_queue": "mean
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """By pair and control: the share of the link in use, and the mean queue; a point per seed."""
+    """Draws by pair and controller the used share of the link, and the mean queue; a point per seed."""
     runs = found.runs[found.runs["replicated"]]
     figure = Figure(figsize=(9, 4), layout="constrained")
     panels = figure.subplots(1, len(PANELS))

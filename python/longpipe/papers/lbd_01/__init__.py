@@ -1,4 +1,4 @@
-"""Lee, Lee and Choi, 2001: one transfer over one bottleneck, ever larger bandwidth-delay products."""
+"""Lee, Lee and Choi, 2001: one transfer over one bottleneck, with increasing bandwidth-delay products."""
 
 from __future__ import annotations
 
@@ -25,43 +25,43 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TransferPaper(Paper):
-    """A paper of transfers, each run once and some of them watched over time."""
+    """A paper of transfers, each run once and some of them recorded over time."""
 
     @property
     def beyond_seeds(self) -> int | None:
-        """One run of each."""
+        """Returns the number of replications, 1."""
         return SEED
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of its transfers, watches some over time, and compares; `seeds` has no effect."""
+        """Runs missing transfers, records some over time, and compares; `seeds` has no effect."""
         return text.of_reproduction(self, reproduce(runner))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs what is missing of its variants; neither `seeds` nor `folder` has an effect."""
+        """Runs missing variants; neither `seeds` nor `folder` has an effect."""
         return text.of_sensitivity(sensitivity(runner))
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of what goes past the paper; `seeds` has no effect."""
+        """Runs missing transfers of the extension; `seeds` has no effect."""
         return text.of_beyond(reproduce_beyond(runner))
 
     def grids(self, results: Results) -> tuple[Grid, ...]:
-        """A page's tables: the numbers printed, utilization by buffer, gains."""
+        """Returns a page's tables: the published numbers, utilization by buffer, gains."""
         return page.grids(results)
 
     def variants_grid(self, results: Tables) -> tuple[str, Grid]:
-        """A page's table of the variants."""
+        """Returns a page's table of the variants."""
         return "", page.variants(results)
 
     def cells(self) -> Mapping[str, Scenario]:
-        """The scenario of each transfer of Table 1, by W*, the buffer in W* and the flavor."""
+        """Returns the scenario of each transfer of Table 1, by W*, the buffer in W* and the flavor."""
         return {f"{t.w_star_packets} {t.buffer_bdp:g} {t.tcp}": t.scenario() for t in transfers()}
 
     def networks(self) -> Mapping[str, Scenario]:
-        """The smallest and the largest bandwidth-delay product, with half of it as buffer."""
+        """Returns scenarios of the smallest and the largest bandwidth-delay product, with half of it as buffer."""
         return {f"W* = {w}": Transfer(w, HALF, "sack").scenario() for w in (W_STARS[0], W_STARS[-1])}
 
     def distances(self, results: Results) -> Iterator[Distance]:
-        """How far each quantity is from what was published."""
+        """Returns the differences between simulated and published values, by quantity."""
         return page.distances(results)
 
 

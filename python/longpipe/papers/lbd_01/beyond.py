@@ -1,4 +1,4 @@
-"""The question of lbd-01 at today's sizes: 8 GB over 600 ms, up to 10 Gbit/s and a million packets in the pipe."""
+"""Extension of lbd-01 to present sizes: 8 GB over 600 ms, up to 10 Gbit/s and a million packets in flight."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ RATES_MBPS: Final = (100, 1000, 10_000)
 BUFFERS: Final = (0.25, 0.5, 1.0)
 ROUND_TRIP_MS: Final = 600
 SEGMENTS: Final = 12_500_000
-# Access links are as much faster than the bottleneck as the paper's are at 32 Mbit/s.
+# The ratio of access and bottleneck rates is the paper's at 32 Mbit/s.
 ACCESS: Final = 3.125
-# The largest window of RFC 7323, which fewer than two W* fill at 10 Gbit/s.
+# Maximum window of RFC 7323; it is less than two W* at 10 Gbit/s.
 WINDOW: Final = "1 GiB"
 
 
@@ -35,11 +35,11 @@ class LongTransfer:
 
     @property
     def w_star_packets(self) -> int:
-        """Packets of a bandwidth-delay product."""
+        """Returns the packets of a bandwidth-delay product."""
         return self.rate_mbps * 1000 * ROUND_TRIP_MS // (8 * PACKET_BYTES)
 
     def scenario(self) -> Scenario:
-        """The transfer as a scenario."""
+        """Returns the transfer as a scenario."""
         return BASE.with_(
             **{
                 "name": f"past lbd-01 {self.tcp} {self.rate_mbps} Mbit/s B={self.buffer_bdp:g}W*",
@@ -56,12 +56,12 @@ class LongTransfer:
 
 
 def transfers() -> list[LongTransfer]:
-    """All of them, 45."""
+    """Returns all 45 transfers."""
     return [LongTransfer(*levels) for levels in product(RATES_MBPS, BUFFERS, (*FLAVORS, *FLAVORS_BEYOND))]
 
 
 def reproduce_beyond(runner: Runner) -> pd.DataFrame:
-    """Runs what is missing; a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
+    """Runs missing transfers. Returns a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
     planned = transfers()
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
     runner.complete(jobs)

@@ -1,4 +1,4 @@
-"""What lbd-01 concludes, as conditions on one run of each configuration: nothing in them is random."""
+"""Conclusions of lbd-01, as conditions on one run of each configuration; nothing is random."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from longpipe.analysis.claims import Claim, Condition, Exact
 from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS
 
-# A difference of mu that the paper calls identical (section 4).
+# Maximum difference of mu that the paper calls identical (section 4).
 TIE: Final = 0.019
 TOLERANCE: Final = "The tolerance of 10 % is longpipe's own."
 
 Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
-# How long each of two flavors recovers from its first overflow at W* = 640, B = W*/4 [s].
+# Recovery times of two flavors after their first overflow at W* = 640, B = W*/4 [s].
 RECOVERIES: Final = {"newreno": (8.0, 12.0), "reno": (1.0, 3.0)}
 
 
@@ -26,7 +26,7 @@ def _exact(quantity: str, value: float, **limits: float) -> Condition:
 
 
 def utilization(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> float:
-    """Average link utilization of one configuration."""
+    """Returns the average link utilization of one configuration."""
     chosen = (runs["tcp"] == tcp) & (runs["buffer_bdp"] == buffer) & (runs["w_star_packets"] == w_star)
     return float(runs.loc[chosen, "utilization"].iloc[0])
 
@@ -41,7 +41,7 @@ def _falls(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _leads(tcp: str, buffers: tuple[float, ...], w_stars: tuple[int, ...], ties: float) -> Conditions:
-    """The flavor has the largest mu, but for ties."""
+    """Returns the condition that the flavor has the largest mu, except for ties."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         others = [flavor for flavor in FLAVORS if flavor != tcp]
@@ -67,7 +67,7 @@ def _newreno_falls_behind(recoveries: dict[str, float]) -> Conditions:
 
 
 def _inverse(slopes: pd.DataFrame) -> Conditions:
-    """`slopes`: a row per W*, a column per flavor [1/s]."""
+    """Checks `slopes`, a row per W* and a column per flavor [1/s]."""
 
     def conditions(_runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in slopes:
@@ -96,7 +96,7 @@ def _no_more(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _extremes(runs: pd.DataFrame) -> Iterator[Condition]:
-    """Mu is largest at the smallest W* and smallest at the largest, in each of the 12 settings."""
+    """Checks that mu is largest at the smallest W* and smallest at the largest, in each of the 12 settings."""
     settings = [(tcp, buffer) for tcp in FLAVORS for buffer in BUFFERS]
     curves = {at: [utilization(runs, *at, w) for w in W_STARS] for at in settings}
     short = min(curve[0] - max(curve[1:]) for curve in curves.values())
@@ -124,7 +124,7 @@ def _newreno_ahead(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _gain(runs: pd.DataFrame, tcp: str, buffer: float, w_star: int) -> float:
-    """BG of section 4.3: mu over that with B = W*/4."""
+    """Returns BG of section 4.3: mu divided by that with B = W*/4."""
     return utilization(runs, tcp, buffer, w_star) / utilization(runs, tcp, 0.25, w_star)
 
 
@@ -200,20 +200,20 @@ def _sack_fills(full: dict[int, float], second_loss: float) -> Conditions:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What transfers recorded over time show: slopes of Table 2, recoveries [s] and more of sections 4.1 and 4.2."""
+    """Results of transfers recorded over time: slopes of Table 2, recoveries [s] and more of sections 4.1 and 4.2."""
 
     slopes: pd.DataFrame
     recoveries: dict[str, float]
     estimate_packets: float
     falls_again: pd.Series
     newreno_stall: float
-    # Of SACK with B = W*/2 [s]: when it fills the pipe, by W*, and when it loses again at W* = 20.
+    # For SACK with B = W*/2 [s]: time at which it fills the pipe, by W*, and of its next loss at W* = 20.
     sack_full: dict[int, float]
     sack_second_loss: float
 
 
 def claims(recorded: Recorded) -> tuple[Claim, ...]:
-    """The claims; what the totals of runs do not show comes from transfers recorded over time."""
+    """Returns the claims; those that need more than totals use transfers recorded over time."""
 
     def claim(number: int, text: str, conditions: Conditions, note: str = "") -> Claim:
         return Claim(f"lbd-{number}", text, conditions, published=False, note=note)

@@ -1,4 +1,4 @@
-"""Transfers of lbd-01 over time: normalized throughput and its slope, packets sent, acknowledged and lost."""
+"""Transfers of lbd-01 over time: normalized throughput and its slope; packets sent, acknowledged and lost."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,37 +15,37 @@ from longpipe.scenario import Dumbbell
 from longpipe.units import RATE, TIME
 
 TRACES: Final = {"traces": {"sequence": True, "queue": True, "cwnd": True}}
-# Losses further apart, in round trips, belong to different overflows.
+# Minimum gap between losses of different overflows [RTT].
 GAP: Final = 0.5
-# Share of the bottleneck that counts as all of it.
+# Share of the bottleneck that counts as fully used.
 FULL: Final = 0.98
-# Round trips until ACKs come at the pace of congestion avoidance, and those left out at the end of the transfer.
+# RTTs until ACKs reach the pace of congestion avoidance, and RTTs excluded at the end of the transfer.
 SETTLED: Final = 3
 LEFT_OUT: Final = 2
 
 
 @dataclass(frozen=True)
 class Course:
-    """One transfer as it went: `sent`, `lost` and `acknowledged` are frames of `s` and `packet`."""
+    """A recorded transfer: `sent`, `lost` and `acknowledged` are frames of `s` and `packet`."""
 
     transfer: Transfer
     result: Result
 
     @classmethod
     def of(cls, transfer: Transfer, **changes: object) -> "Course":
-        """Runs a transfer, with dotted fields changed."""
+        """Runs a transfer with changed (dotted) fields."""
         return cls(transfer, simulate(transfer.scenario(**TRACES, **changes)))
 
     @cached_property
     def round_trip_s(self) -> float:
-        """Propagation there and back."""
+        """Returns the propagation delay in both directions."""
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
         return 2 * TIME.parse(network.trunk_delay) / 1e12
 
     @cached_property
     def sent(self) -> pd.DataFrame:
-        """Every packet sent, with `again` for those sent before."""
+        """Returns every packet sent; `again` marks retransmissions."""
         trace = self.result.traces["sequence"]
         sent = trace[trace["event"] == 0]
         columns = {"s": sent["time_s"], "packet": sent["sequence_bytes"] // MSS, "again": sent["retransmission"]}
@@ -53,16 +53,16 @@ class Course:
 
     @cached_property
     def acknowledged(self) -> pd.DataFrame:
-        """Every ACK that came, with the packets below `packet` acknowledged."""
+        """Returns every ACK received; packets below `packet` are acknowledged."""
         trace = self.result.traces["sequence"]
         acks = trace[trace["event"] == 1]
         return pd.DataFrame({"s": acks["time_s"], "packet": acks["sequence_bytes"] // MSS}).reset_index(drop=True)
 
     @cached_property
     def lost(self) -> pd.DataFrame:
-        """Packets that found the bottleneck full, at the instant at which they came to it."""
+        """Returns packets that found the bottleneck's buffer full, at their arrival times."""
         queue = self.result.traces["queue"]
-        # Alone and in order on their way, the packets come to the bottleneck as they were sent.
+        # A single flow keeps its order, so that packets arrive at the bottleneck as sent.
         trunk = queue[queue["port"] == "switch1->switch2"].reset_index(drop=True)
         full = trunk.index[trunk["queue_packets"] > self.transfer.buffer_packets]
         columns = {"s": trunk.loc[full, "time_s"].to_numpy(), "packet": self.sent.loc[full, "packet"].to_numpy()}
@@ -70,51 +70,51 @@ class Course:
 
     @cached_property
     def first_overflow(self) -> pd.DataFrame:
-        """Of `lost`, those of the first overflow, which ends slow start."""
+        """Returns the losses of the first overflow, which ends slow start."""
         return first_overflow(self.lost, self.round_trip_s)
 
     @property
     def recovery_s(self) -> float:
-        """From the first loss until all packets of the first overflow are acknowledged."""
+        """Returns the time from the first loss until all packets of the first overflow are acknowledged."""
         return self.recovered_s - float(self.lost["s"].iloc[0])
 
     @property
     def recovered_s(self) -> float:
-        """When all packets of the first overflow are acknowledged."""
+        """Returns the time at which all packets of the first overflow are acknowledged."""
         last = self.first_overflow["packet"].max()
         return float(self.acknowledged.loc[self.acknowledged["packet"] > last, "s"].iloc[0])
 
     @property
     def second_loss_s(self) -> float:
-        """When the bottleneck drops a packet again after the first overflow; nan if it never does."""
+        """Returns the time of the first drop after the first overflow; nan without one."""
         later = self.lost["s"].iloc[len(self.first_overflow) :]
         return float(later.iloc[0]) if len(later) else float("nan")
 
     @property
     def pipe_full_s(self) -> float:
-        """Middle of the first round trip after the recovery in which the bottleneck is busy throughout."""
+        """Returns the middle of the first RTT after the recovery in which the bottleneck is busy throughout."""
         steps = self.throughput()
         full = steps[(steps["s"] > self.recovered_s) & (steps["throughput"] >= FULL)]
         return float(full["s"].iloc[0]) if len(full) else float("nan")
 
     @property
     def reductions_s(self) -> list[float]:
-        """Times at which ssthresh changes."""
+        """Returns the times at which ssthresh changes."""
         trace = self.result.traces["cwnd"]
         thresholds = trace["ssthresh_bytes"].to_numpy()
         return [float(s) for s in trace["time_s"].to_numpy()[1:][thresholds[1:] != thresholds[:-1]]]
 
     @property
     def estimate_packets(self) -> float:
-        """The threshold that the first ACKs suggested, nan without any."""
+        """Returns the threshold estimated from the first ACKs; nan without an estimate."""
         thresholds = self.result.traces["cwnd"]["ssthresh_bytes"]
         finite = thresholds[np.isfinite(thresholds)]
         return float(finite.iloc[0]) / MSS if len(finite) else float("nan")
 
     def throughput(self, begin_s: float = 0.0, end_s: float | None = None) -> pd.DataFrame:
-        """T_N in steps of a round trip: `s`, the middle of each, and `throughput`, a fraction of the bottleneck.
+        """Returns T_N in steps of an RTT: `s`, the middle of each, and `throughput`, a fraction of the bottleneck.
 
-        Each packet that arrives makes an ACK, so that ACKs count arrivals, half a round trip later.
+        Each arriving packet is acknowledged, so that ACKs count arrivals, half an RTT later.
         """
         network = self.result.scenario.network
         assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
@@ -126,7 +126,7 @@ class Course:
         return pd.DataFrame({"s": edges[:-1] + step_s / 2, "throughput": share})
 
     def avoidance_s(self) -> tuple[float, float]:
-        """Begin and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
+        """Returns start and end of the congestion avoidance that first fills the pipe, or else lasts to the end."""
         trace = self.result.traces["cwnd"]
         windows = trace["cwnd_bytes"].to_numpy() / MSS
         thresholds, times = trace["ssthresh_bytes"].to_numpy() / MSS, trace["time_s"].to_numpy()
@@ -142,7 +142,7 @@ class Course:
         raise ValueError(f"{self.result.scenario.name}: no congestion avoidance")
 
     def slope_per_s(self) -> float:
-        """Slope of T_N in congestion avoidance below the bottleneck's rate, by least squares."""
+        """Returns the slope of T_N in congestion avoidance below the bottleneck's rate, by least squares."""
         begin_s, end_s = self.avoidance_s()
         step_s = self.round_trip_s
         steps = self.throughput(begin_s + SETTLED * step_s, end_s)
@@ -152,6 +152,6 @@ class Course:
 
 
 def first_overflow(lost: pd.DataFrame, round_trip_s: float) -> pd.DataFrame:
-    """The losses, by their `s`, up to the first gap between them."""
+    """Returns the losses, by `s`, up to the first gap."""
     gaps = (lost["s"].diff() > GAP * round_trip_s).to_numpy()
     return lost.iloc[: int(gaps.argmax())] if gaps.any() else lost

@@ -15,18 +15,18 @@ from longpipe.papers.names import NAMES
 from longpipe.papers.topology import topology
 from longpipe.pictures.style import ASH, BLUE, GREEN, PURPLE, SKY, VERMILION, plain
 
-# And markers that tell the flavors apart in grey.
+# Markers that distinguish the flavors in grey.
 COLOURS: Final = {"reno": VERMILION, "newreno": BLUE, "sack": GREEN, "tahoe": ASH, "vegas": PURPLE}
 MARKERS: Final = {"reno": "o", "newreno": "s", "sack": "^", "tahoe": "v", "vegas": "D"}
 # From the smallest to the largest W*.
 SHADES: Final = ("#440154", "#414487", "#2a788e", "#22a884", "#7ad151", "#d8c219")
-# What Figures 3 to 5 and 6 show of the transfers.
+# Parts of the transfers in Figures 3 to 5 and 6.
 THROUGHPUT_S: Final = 12.0
 FIGURE_6_S: Final = {"reno": 4.0, "newreno": 22.0}
 
 
 def figures(found: TransferReproduction) -> dict[str, Figure]:
-    """Figures 1 to 7 by file name."""
+    """Returns Figures 1 to 7 by file name."""
     over_time = {
         f"figure-{number}-{tcp}": throughput(found, tcp) for number, tcp in ((3, "reno"), (4, "sack"), (5, "newreno"))
     }
@@ -40,12 +40,12 @@ def figures(found: TransferReproduction) -> dict[str, Figure]:
 
 
 def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
-    """The figure past the paper, by file name."""
+    """Returns the figure of the extension by file name."""
     return {"beyond": long_pipes(runs)}
 
 
 def utilization(found: TransferReproduction) -> Figure:
-    """Figure 2: mu against W*, a panel per buffer; a published point follows from a printed completion time."""
+    """Draws Figure 2: mu against W*, a panel per buffer; published points follow from printed completion times."""
     figure = Figure(figsize=(11, 7.2), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True).flatten()
     printed = found.numbers[found.numbers["quantity"] == "completion_time"]
@@ -69,7 +69,7 @@ def utilization(found: TransferReproduction) -> Figure:
 
 
 def throughput(found: TransferReproduction, tcp: str) -> Figure:
-    """Figures 3 to 5: normalized throughput in steps of a round trip, B = W*/2, a panel per W*."""
+    """Draws Figures 3 to 5: normalized throughput in steps of an RTT, B = W*/2, a panel per W*."""
     figure = Figure(figsize=(11, 6.4), layout="constrained")
     panels = figure.subplots(2, 3, sharex=True, sharey=True).flatten()
     for panel, w_star, shade in zip(panels, W_STARS, SHADES, strict=True):
@@ -95,7 +95,7 @@ def throughput(found: TransferReproduction, tcp: str) -> Figure:
 
 
 def recovery(found: TransferReproduction) -> Figure:
-    """Figure 6: packets sent, acknowledged and lost over time, W* = 640 and B = W*/4."""
+    """Draws Figure 6: packets sent, acknowledged and lost over time, W* = 640 and B = W*/4."""
     figure = Figure(figsize=(11, 5), layout="constrained")
     for panel, (tcp, transfer) in zip(figure.subplots(1, 2), FIGURE_6.items(), strict=True):
         _sequence(panel, found.courses[transfer], FIGURE_6_S[tcp])
@@ -107,7 +107,7 @@ def recovery(found: TransferReproduction) -> Figure:
 
 
 def buffer_gain(found: TransferReproduction) -> Figure:
-    """Figure 7: utilization over that with a quarter of W*, against the buffer; hollow markers are published."""
+    """Draws Figure 7: utilization relative to a quarter of W*, against the buffer; hollow markers are published."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     gained = gains(found.runs)
     printed = found.numbers[found.numbers["quantity"] == "buffer_gain"]
@@ -131,7 +131,7 @@ def buffer_gain(found: TransferReproduction) -> Figure:
 
 
 def long_pipes(runs: pd.DataFrame) -> Figure:
-    """Utilization against W* past the paper, a panel per buffer; `runs` has a row per run of `beyond`."""
+    """Draws utilization against W* beyond the paper, a panel per buffer; `runs` has a row per run of `beyond`."""
     buffers = list(dict.fromkeys(runs["buffer_bdp"]))
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     panels = figure.subplots(1, len(buffers), sharey=True, squeeze=False)[0]
@@ -151,7 +151,7 @@ def long_pipes(runs: pd.DataFrame) -> Figure:
 
 
 def _bits(found: TransferReproduction) -> float:
-    """Bits on the wire of the paper's file."""
+    """Returns the bits on the wire of the paper's file."""
     one = found.runs.iloc[0]
     return float(one["utilization"] * one["w_star_packets"] * 50e3 * one["completion_time_s"])
 
@@ -179,7 +179,7 @@ def _sequence(axes: Axes, course: Course, until_s: float) -> None:
     )
     for frame, label, marker, colour, size in parts:
         chosen = frame[frame["s"] <= until_s]
-        # Thousands of points: an image within the SVG.
+        # Thousands of points are drawn as an image within the SVG.
         axes.plot(chosen["s"], chosen["packet"], marker, color=colour, markersize=size, label=label, rasterized=True)
     axes.set_xlabel("time [s]")
     axes.set_ylabel("packet")

@@ -1,4 +1,4 @@
-"""Every number that lbd-01 prints, beside ours."""
+"""Every number that lbd-01 prints, compared with the simulated one."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -9,14 +9,14 @@ from longpipe.papers.lbd_01.claims import utilization
 from longpipe.papers.lbd_01.courses import Course
 from longpipe.papers.lbd_01.transfers import W_STARS, Transfer, published
 
-# Figures 3 to 5 and Table 2 have half a bandwidth-delay product of buffer, Figure 6 a quarter of the largest.
+# Buffers: half a bandwidth-delay product in Figures 3 to 5 and Table 2, a quarter of the largest in Figure 6.
 HALF: Final = 0.5
 FIGURE_6: Final = {tcp: Transfer(640, 0.25, tcp) for tcp in ("reno", "newreno")}
 WATCHED: Final = (
     *(Transfer(w_star, HALF, tcp) for tcp in ("reno", "sack", "newreno") for w_star in W_STARS),
     *FIGURE_6.values(),
 )
-# The timeout of the first overflow comes within this time of its first loss; a later fall of the window is another one.
+# Maximum time from the first loss to the timeout of the first overflow; a later reduction is another one.
 SECOND_FALL_S: Final = 0.9
 SLOPES: Final = ("reno", "sack")
 
@@ -24,13 +24,13 @@ Courses = Mapping[Transfer, Course]
 
 
 def slopes(courses: Courses) -> pd.DataFrame:
-    """Table 2: slope of T_N [1/s], a row per W* and a column per flavor."""
+    """Returns Table 2: slope of T_N [1/s], a row per W* and a column per flavor."""
     values = {tcp: [courses[Transfer(w, HALF, tcp)].slope_per_s() for w in W_STARS] for tcp in SLOPES}
     return pd.DataFrame(values, index=pd.Index(W_STARS, name="w_star_packets"))
 
 
 def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
-    """The published numbers with `simulated` and `error`, relative to the published one."""
+    """Returns the published numbers with `simulated` and `error`, relative to the published one."""
     table_2 = slopes(courses)
     reno, newreno = (courses[transfer] for transfer in FIGURE_6.values())
 
@@ -51,7 +51,7 @@ def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
         "utilization_difference_reno_minus_newreno": lambda row: (
             run(row, "utilization", "reno") - run(row, "utilization", "newreno")
         ),
-        # SACK is the lower one here, by the paper's text.
+        # SACK has the lower value here, according to the paper's text.
         "utilization_difference_sack_reno": lambda row: (
             run(row, "utilization", "reno") - run(row, "utilization", "sack")
         ),
@@ -82,12 +82,12 @@ def numbers(runs: pd.DataFrame, courses: Courses) -> pd.DataFrame:
 
 
 def _of(row: pd.Series) -> Transfer:
-    """The transfer that a published number is about."""
+    """Returns the transfer to which a published number refers."""
     return Transfer(int(row["w_star_packets"]), float(row["buffer_bdp"]), str(row["tcp"]))
 
 
 def falls_again(courses: Courses) -> pd.Series:
-    """When Reno's window falls first after the timeout that follows its first overflow, by W* [s]; B = W*/2."""
+    """Returns the time of Reno's first reduction after the timeout of its first overflow, by W* [s]; B = W*/2."""
     found = {}
     for w_star in W_STARS:
         course = courses[Transfer(w_star, HALF, "reno")]
@@ -97,13 +97,13 @@ def falls_again(courses: Courses) -> pd.Series:
 
 
 def stall(courses: Courses) -> float:
-    """NewReno's mean T_N between 1 and 11 s of Figure 6."""
+    """Returns NewReno's mean T_N between 1 and 11 s of Figure 6."""
     steps = courses[FIGURE_6["newreno"]].throughput()
     return float(steps.loc[steps["s"].between(1.0, 11.0), "throughput"].mean())
 
 
 def gains(runs: pd.DataFrame) -> pd.DataFrame:
-    """Figure 7: `gain`, mu over that with B = W*/4, for each row of `runs`."""
+    """Returns Figure 7: `gain`, mu divided by that with B = W*/4, for each row of `runs`."""
     quarter = runs[runs["buffer_bdp"] == 0.25].set_index(["tcp", "w_star_packets"])["utilization"]
     keys = pd.MultiIndex.from_frame(runs[["tcp", "w_star_packets"]])
     found = runs[["tcp", "w_star_packets", "buffer_bdp"]].copy()

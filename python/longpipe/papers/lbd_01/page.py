@@ -1,4 +1,4 @@
-"""lbd-01 on a page: the numbers that it prints beside ours, utilization, gains, variants."""
+"""Page of lbd-01: published and simulated numbers, utilization, gains, variants."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,10 +13,10 @@ from longpipe.report.frames import cell, grid
 from longpipe.report.parts import Cell, Column, Grid, number
 from longpipe.report.results import Results
 
-# A relative error that a reader should stop at.
+# Relative error that a page highlights.
 LARGE_ERROR: Final = 0.1
 
-# What a page calls the quantities of published.csv.
+# Names of the quantities of published.csv on a page.
 QUANTITIES: Final = {
     "completion_time": "completion time t_c",
     "utilization_difference_reno_minus_newreno": "utilization, Reno less NewReno",
@@ -40,7 +40,7 @@ QUANTITIES: Final = {
 
 
 def grids(results: Results) -> tuple[Grid, ...]:
-    """The numbers printed, utilization by buffer, gains."""
+    """Returns the tables of published numbers, utilization by buffer, and gains."""
     runs, numbers, gains = (results.frame(name) for name in ("runs", "numbers", "gains"))
     gained = gains.replace({"tcp": NAMES}).pivot_table(
         "gain", index=["tcp", "w_star_packets"], columns="buffer_bdp", sort=False
@@ -59,20 +59,20 @@ def grids(results: Results) -> tuple[Grid, ...]:
 
 
 def variants(results: Tables) -> Grid:
-    """The numbers under other settings."""
+    """Returns the numbers under other settings."""
     found = results.frame("sensitivity")
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Numbers that the paper prints.")
 
 
 def distances(results: Results) -> Iterator[Distance]:
-    """How far the simulated numbers lie from the published ones, by quantity."""
+    """Returns the errors of the simulated numbers, by quantity."""
     for row in _distances(results.frame("numbers")).to_dict("records"):
         unit = "" if row["unit"] == "1" else str(row["unit"])
         yield Distance(str(row["quantity"]).replace("_", " "), "", row, unit)
 
 
 def _distances(numbers: pd.DataFrame) -> pd.DataFrame:
-    """How far the simulated numbers lie from the published ones, a row per quantity; see `papers.page.distance`."""
+    """Returns the errors of the simulated numbers, a row per quantity; see `papers.page.distance`."""
     difference = numbers["simulated"] - numbers["published"]
     table = numbers.assign(error=difference.abs(), difference=difference, size=numbers["published"].abs())
     groups = table.groupby("quantity", sort=False)
@@ -89,7 +89,7 @@ def _distances(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _slopes(numbers: pd.DataFrame) -> Grid:
-    """Table 2, as the paper prints it."""
+    """Returns Table 2 as printed in the paper."""
     rows = numbers[numbers["quantity"] == "slope_tn"]
     columns = [Column("W*", number=True)]
     flavors = list(rows["tcp"].unique())

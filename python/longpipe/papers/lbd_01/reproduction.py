@@ -1,4 +1,4 @@
-"""The transfers of lbd-01, run, compared and judged."""
+"""Runs the transfers of lbd-01, compares and judges them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from longpipe.papers.lbd_01.transfers import (
 from longpipe.papers.reproduction import plain
 from longpipe.study.progress import Progress
 
-# Who draws what was found has no use for the database.
+# Drawing processes do not need the database.
 if TYPE_CHECKING:
     from longpipe.study import Runner
 
@@ -50,7 +50,7 @@ class TransferReproduction:
     claims: tuple[Judgement, ...]
 
     def to_json(self) -> str:
-        """The whole reproduction as JSON text; an interval, which one run can't give, is null."""
+        """Returns the reproduction as JSON text; intervals, which one run cannot give, are null."""
         tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
         report = {
             "paper": ID,
@@ -83,14 +83,14 @@ class TransferReproduction:
 
 
 def _metric(value: Any, published: float | None) -> dict[str, Any]:  # noqa: ANN401 - int or float
-    """A metric of one run, in the shape that replicated ones have."""
+    """Returns a metric of one run in the form of replicated ones."""
     measured = plain(value)
     unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
     return {"published": published, "deterministic": measured, "mean": measured, **unknown}
 
 
 def reproduce(runner: Runner) -> TransferReproduction:
-    """Runs what is missing of the paper's transfers, watches some of them over time, and compares."""
+    """Runs missing transfers of the paper, records some of them over time, and compares."""
     began = time.monotonic()
     planned = [*transfers(), *transfers(FLAVORS_BEYOND)]
     in_all = len(planned) + len(WATCHED)
@@ -122,7 +122,7 @@ def reproduce(runner: Runner) -> TransferReproduction:
 
 
 def scenarios() -> pd.DataFrame:
-    """What `reproduce` runs, a row per scenario: `scenario`, `digest`, `replicated`, `seeds`."""
+    """Returns the scenarios of `reproduce`, a row each: `scenario`, `digest`, `replicated`, `seeds`."""
     from longpipe.store import digest_of
 
     found = [transfer.scenario() for transfer in (*transfers(), *transfers(FLAVORS_BEYOND))]
@@ -133,7 +133,7 @@ def scenarios() -> pd.DataFrame:
 
 
 def measured(planned: list[Transfer], runner: Runner) -> pd.DataFrame:
-    """Runs what is missing of some transfers; a row of results each."""
+    """Runs missing transfers. Returns a row of results for each transfer."""
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
     runner.complete(jobs)
     return pd.DataFrame(

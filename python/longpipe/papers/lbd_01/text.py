@@ -1,4 +1,4 @@
-"""What the parts of lbd-01's reproduction come to: files, figures and a terminal's tables."""
+"""Output of each part of lbd-01's reproduction: files, figures and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
-    """Report, numbers, runs, gains and scenarios."""
+    """Returns report, numbers, runs, gains and scenarios."""
     shown = partial(_show, paper, found)
     tables = {"runs": found.runs, "numbers": found.numbers, "gains": gains(found.runs), "scenarios": scenarios()}
     return Findings(
@@ -35,13 +35,13 @@ def of_reproduction(paper: Paper, found: TransferReproduction) -> Findings:
 
 
 def of_sensitivity(found: pd.DataFrame) -> Findings:
-    """The numbers under every variant."""
+    """Returns the numbers under every variant."""
     shown = partial(show_frames, {"numbers that the paper prints, under other settings": found})
     return Findings(csv({"sensitivity": found}), shown, told="The same as sensitivity.csv")
 
 
 def of_beyond(found: pd.DataFrame) -> Findings:
-    """Runs past the paper."""
+    """Returns the runs of the extension."""
     shown = {"8 GB over 600 ms": _by_flavor(found, ["rate_mbps", "w_star_packets", "buffer_bdp"])}
     return Findings(csv({"beyond": found}), partial(show_frames, shown), told="Runs and figure", drawn=found)
 
@@ -59,7 +59,7 @@ def _show(paper: Paper, found: TransferReproduction, console: Console) -> None:
 
 
 def _numbers(numbers: pd.DataFrame) -> pd.DataFrame:
-    """The numbers as text, each with the digits that it has."""
+    """Returns the numbers as text, each with its published digits."""
     shown = numbers.astype(object).where(numbers.notna(), "")
     shown["quantity"] = numbers["quantity"].str.replace("_", " ")
     for name in ("published", "simulated"):
@@ -73,6 +73,6 @@ def _utilization(runs: pd.DataFrame, buffer: float) -> pd.DataFrame:
 
 
 def _by_flavor(runs: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Utilization, a column per flavor."""
+    """Returns utilization, a column per flavor."""
     wide = runs.pivot_table("utilization", index=keys, columns="tcp", sort=False)
     return wide[[*FLAVORS, *FLAVORS_BEYOND]].rename_axis(columns=None).reset_index()

@@ -1,4 +1,4 @@
-"""The transfers of lbd-01: its configurations and what is measured of each."""
+"""The transfers of lbd-01: configurations and measures."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import RATE, SIZE
 
 ID: Final = "lbd-01"
-# Table 1: W* is the packets of a bandwidth-delay product, 20 for each Mbit/s; buffers are parts of it.
+# Table 1: W* is the bandwidth-delay product in packets, 20 per Mbit/s; buffers are fractions of it.
 W_STARS: Final = (20, 40, 80, 160, 320, 640)
 BUFFERS: Final = (0.25, 0.5, 0.75, 1.0)
 FLAVORS: Final = ("reno", "newreno", "sack")
@@ -24,7 +24,7 @@ PACKET_BYTES: Final = 640
 SEGMENTS: Final = 12_500
 MSS: Final = PACKET_BYTES - HEADER_BYTES
 
-# What ns-2 did in 2000, which the paper used, and the access links that give the times of its section 4.2.
+# Behavior of ns-2 in 2000, which the paper used, and access links that give the times of its section 4.2.
 BASE: Final = Scenario().with_(
     **{
         "framing": "ip",
@@ -48,7 +48,7 @@ BASE: Final = Scenario().with_(
         "tcp.timer": {
             "kind": "coarse",
             "tick": "100 ms",
-            # As Debian's ns-2 draws it with its default seed.
+            # As drawn by Debian's ns-2 with its default seed.
             "phase": {"kind": "fixed", "at": "44412 us"},
             "min_rto": "2 ticks",
             "initial_rto": "30 ticks",
@@ -60,14 +60,14 @@ BASE: Final = Scenario().with_(
 )
 
 
-# Nothing is random: a seed has no effect.
+# Nothing is random, so that a seed has no effect.
 SEED: Final = 1
 
 
 def options(tcp: str) -> dict[str, object]:
-    """What a flavor of TCP sets in a scenario."""
+    """Returns the scenario fields of a TCP flavor."""
     return {
-        # A loss is Reno's business under Vegas too, as in ns-2.
+        # As in ns-2, Vegas uses Reno's loss recovery.
         "tcp.recovery": "reno" if tcp == "vegas" else tcp,
         "tcp.congestion": "vegas" if tcp == "vegas" else "aimd",
         "tcp.estimate_ssthresh": tcp == "newreno",
@@ -84,11 +84,11 @@ class Transfer:
 
     @property
     def buffer_packets(self) -> int:
-        """B: packets that may wait behind the one in service."""
+        """Returns B: packets that may wait behind the one in transmission."""
         return int(self.w_star_packets * self.buffer_bdp)
 
     def scenario(self, **changes: object) -> Scenario:
-        """The configuration as a scenario, with dotted fields changed."""
+        """Returns the configuration as a scenario, with changed (dotted) fields."""
         return BASE.with_(
             **{
                 "name": f"{ID} {self.tcp} W*={self.w_star_packets} B={self.buffer_packets}",
@@ -101,7 +101,7 @@ class Transfer:
 
 
 def transfers(flavors: tuple[str, ...] = FLAVORS) -> list[Transfer]:
-    """The configurations of Table 1 with these flavors, 24 for each."""
+    """Returns the configurations of Table 1 with these flavors, 24 each."""
     return [Transfer(*levels) for levels in product(W_STARS, BUFFERS, flavors)]
 
 
@@ -132,10 +132,10 @@ METRICS: Final = ("completion_time_s", "utilization", "losses", "timeouts", "ret
 
 
 def row(transfer: Transfer, measured: Mapping[str, float]) -> dict[str, Any]:
-    """A row of results: the factors, then what was measured."""
+    """Returns a row of results: factors and measures."""
     return {**vars(transfer), **measured}
 
 
 def published() -> pd.DataFrame:
-    """Every number the paper prints: `quantity`, `w_star_packets`, `buffer_bdp`, `tcp`, `value`, `unit`."""
+    """Returns every number the paper prints: `quantity`, `w_star_packets`, `buffer_bdp`, `tcp`, `value`, `unit`."""
     return published_data(ID, "published.csv")

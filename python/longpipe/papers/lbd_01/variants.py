@@ -1,4 +1,4 @@
-"""What the open choices of lbd-01 decide: numbers that it prints, under other settings."""
+"""Effects of the open parameters of lbd-01: published numbers under other settings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _gain(tcp: str, w_star: int) -> Callable[[Measured], float]:
     return lambda found: _complete(tcp, w_star, 0.25)(found) / _complete(tcp, w_star, 0.5)(found)
 
 
-# Columns: the heading, where the paper prints the number, and how it follows from the runs.
+# Columns: heading, published value, and its computation from the runs.
 QUANTITIES: Final[dict[str, tuple[tuple[str, int, float, str], Callable[[Measured], float]]]] = {
     "reno_t_c": (("completion_time", 640, 0.25, "reno"), _complete("reno", 640, 0.25)),
     "newreno_t_c": (("completion_time", 640, 0.25, "newreno"), _complete("newreno", 640, 0.25)),
@@ -76,7 +76,7 @@ TRANSFERS: Final = (
 
 
 def sensitivity(runner: Runner) -> pd.DataFrame:
-    """A row for what is published and one per variant: `variant`, the QUANTITIES."""
+    """Returns a row for the published values and one per variant: `variant`, the QUANTITIES."""
     jobs = {
         (variant.name, transfer): (transfer.scenario(**variant.changes(transfer)), SEED)
         for variant in VARIANTS

@@ -1,4 +1,4 @@
-"""RFC 9438: mean windows of Reno, HSTCP and CUBIC by the share of segments lost; past it, figure 8 of BBR's paper."""
+"""RFC 9438: mean windows of Reno, HSTCP and CUBIC by loss rate; extension: figure 8 of BBR's paper."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class TablePaper(Paper):
-    """A document of tables over the share of segments lost, each number of which is one run."""
+    """A document with tables by loss rate, each number of which is one run."""
 
     tables: tuple[str, ...]
 
     @property
     def beyond_seeds(self) -> int | None:
-        """Losses of the sweep are drawn, of the same seeds each time."""
+        """Returns the number of replications of the sweep, whose losses are random."""
         return SEED
 
     def reproduce(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of its connections, and compares; `seeds` has no effect."""
+        """Runs missing connections, and compares; `seeds` has no effect."""
         return text.of_reproduction(self, reproduce(runner, self.tables))
 
     def sensitivity(self, seeds: int, runner: Runner, folder: Path) -> Findings:
-        """Runs what is missing of its variants; neither `seeds` nor `folder` has an effect."""
+        """Runs missing variants; neither `seeds` nor `folder` has an effect."""
         return text.of_sensitivity(sensitivity(runner))
 
     def go_beyond(self, seeds: int, runner: Runner) -> Findings:
-        """Runs what is missing of the sweep of losses; `seeds` has no effect."""
+        """Runs missing points of the sweep of loss rates; `seeds` has no effect."""
         return text.of_beyond(reproduce_beyond(runner))
 
     def grids(self, results: Results) -> tuple[Grid, ...]:
-        """A page's tables: printed beside simulated windows."""
+        """Returns a page's tables: printed and simulated windows."""
         return page.grids(results)
 
     def variants_grid(self, results: Tables) -> tuple[str, Grid]:
-        """A page's table of the variants."""
+        """Returns a page's table of the variants."""
         return "", page.variants(results)
 
     def distances(self, results: Results) -> Iterator[Distance]:
-        """How far each table is from the printed one."""
+        """Returns the differences of each table from the printed one."""
         return page.distances(results)
 
     def only(self, table: int) -> Self:
-        """One of its tables, without claims; ScenarioError if it has no such table."""
+        """Returns one of its tables, without claims. Raises ScenarioError if it has no such table."""
         if str(table) not in self.tables:
             raise ScenarioError(f"--table: {table}; {self.id} accepts {', '.join(self.tables)}")
         return replace(self, tables=(str(table),))

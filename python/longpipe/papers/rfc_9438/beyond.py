@@ -1,4 +1,4 @@
-"""Past RFC 9438: figure 8 of Cardwell et al. 2016, goodput of CUBIC, BBR and BBRv3 by the packets lost."""
+"""Extension of RFC 9438: figure 8 of Cardwell et al. 2016, goodput of CUBIC, BBR and BBRv3 by packet loss rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longpipe.scenario import Scenario
 if TYPE_CHECKING:
     from longpipe.study import Runner
 
-# 100 Mbit/s and 100 ms for 60 s, as the figure's caption says; the buffer and what a handshake tells are open.
+# 100 Mbit/s and 100 ms for 60 s, as in the figure's caption; buffer and handshake RTT are not specified.
 PATH: Final = Scenario().with_(
     **{
         "framing": "ip",
@@ -30,12 +30,12 @@ PATH: Final = Scenario().with_(
 )
 CONTROLS: Final = ("cubic", "bbr", "bbr3")
 LOSSES: Final = (1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.03, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-# Losses are drawn.
+# Losses are random.
 SEEDS: Final = (1, 2, 3, 4, 5)
 
 
 def scenario(control: str, loss: float) -> Scenario:
-    """One point of the figure."""
+    """Returns one point of the figure as a scenario."""
     return PATH.with_(
         **{
             "name": f"figure 8 {control} p={loss:g}",
@@ -46,7 +46,7 @@ def scenario(control: str, loss: float) -> Scenario:
 
 
 def reproduce_beyond(runner: Runner) -> pd.DataFrame:
-    """Runs what is missing; a row per run: `loss`, `control`, `seed`, `goodput_mbps`, `timeouts`."""
+    """Runs missing points. Returns a row per run: `loss`, `control`, `seed`, `goodput_mbps`, `timeouts`."""
     planned = [(control, loss, seed) for control, loss, seed in product(CONTROLS, LOSSES, SEEDS)]
     jobs = [(scenario(control, loss), seed) for control, loss, seed in planned]
     runner.complete(jobs)
@@ -60,6 +60,6 @@ def reproduce_beyond(runner: Runner) -> pd.DataFrame:
 
 
 def by_loss(runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean goodput [Mbit/s] over the seeds by loss, a column per control."""
+    """Returns the mean goodput [Mbit/s] over the seeds by loss rate, a column per controller."""
     wide = runs.pivot_table("goodput_mbps", index="loss", columns="control")
     return wide[list(CONTROLS)].rename_axis(columns=None).reset_index()

@@ -1,4 +1,4 @@
-"""What RFC 9438 concludes of its tables, as conditions on one run of each connection: nothing in them is random."""
+"""Conclusions of RFC 9438 about its tables, as conditions on one run of each connection; nothing is random."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -8,11 +8,11 @@ import pandas as pd
 
 from longpipe.analysis.claims import Claim, Condition, Exact
 
-# How far a mean may be from a printed one, and from another that is to equal it.
+# Maximum relative difference of a mean from a printed one, and from another that should equal it.
 NEAR: Final = 0.05
-# Losses at which the closed forms hold: a window of twelve is no continuum.
+# Maximum loss rate for the closed forms: a window of twelve segments is not a continuum.
 RARE: Final = 2e-3
-# Of p in W, by control: Reno and RFC 3649's, and equation 6 of section 5.1.
+# Exponents of p in W by controller: Reno's and RFC 3649's, and equation 6 of section 5.1.
 EXPONENTS: Final = {"reno": -0.5, "highspeed": -0.835, "cubic-0.4": -0.75}
 CUBICS: Final = ("cubic-0.04", "cubic-0.4", "cubic-4")
 
@@ -22,7 +22,7 @@ def _exact(quantity: str, value: float, **limits: float) -> Condition:
 
 
 def _beside_reno(runs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of CUBIC in Tables 1 and 2, with Reno's `simulated_reno` and `published_reno` at the same loss."""
+    """Returns CUBIC's rows of Tables 1 and 2, with `simulated_reno` and `published_reno` at the same loss."""
     of_tables = runs[runs["table"].isin(["1", "2"])]
     keys = ["table", "loss"]
     reno = of_tables[of_tables["control"] == "reno"][[*keys, "published", "simulated"]]

@@ -1,4 +1,4 @@
-"""The connections of RFC 9438's tables: one in whose path an exact share of the segments is lost and nothing queues."""
+"""The connections of RFC 9438's tables: a path with an exact loss rate and without queues."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,11 +12,11 @@ from longpipe.units import SIZE
 
 ID: Final = "rfc-9438"
 MSS: Final = 1000
-# Nothing is random: a seed has no effect.
+# Nothing is random, so that a seed has no effect.
 SEED: Final = 1
 
 _CUBIC: Final = {"kind": "cubic", "rules": "rfc-9438", "hystart": "none", "fast_convergence": False}
-# The RFC's columns; fast convergence, which its section 4.7 has for flows that meet, has no part in its means.
+# The RFC's columns. Fast convergence (section 4.7), which is for competing flows, is not part of its means.
 CONTROLS: Final[dict[str, dict[str, object]]] = {
     "reno": {"kind": "aimd"},
     "highspeed": {"kind": "highspeed", "rules": "rfc-3649"},
@@ -31,12 +31,12 @@ NAMES: Final = {
     "cubic-0.4": "CUBIC, C = 0.4",
     "cubic-4": "CUBIC, C = 4",
 }
-# A mean takes losses, of which the rarer are as good: a cycle is as long as the last one.
+# Minimum loss rate: rarer losses would take too long, and a cycle is as long as the previous one.
 LEAST_LOSS: Final = 5e-7
 LEAST_LOSSES: Final = 6
 MOST_LOSSES: Final = 100
 SEGMENTS: Final = 2_500_000
-# The window at a loss over the mean, and the segments of a slow start that ends there.
+# Ratio of the window at a loss to the mean, and segments of a slow start that ends there.
 PEAK: Final = 1.08
 SLOW_START: Final = 2.1
 
@@ -62,9 +62,9 @@ BASE: Final = Scenario().with_(
 
 @dataclass(frozen=True)
 class Connection:
-    """One number of a table: round trip [ms], share of segments lost, control, and the mean window there [segment].
+    """One number of a table: RTT [ms], loss rate, controller, and the printed mean window [segment].
 
-    The printed window says only where slow start ends, how long the run is, and thereby what it is a mean of.
+    The printed window only determines where slow start ends, and the length of the run.
     """
 
     round_trip_ms: int
@@ -74,19 +74,19 @@ class Connection:
 
     @property
     def period(self) -> int:
-        """Segments from one loss to the next."""
+        """Returns the number of segments from one loss to the next."""
         return round(1 / self.loss)
 
     @property
     def losses(self) -> int:
-        """Losses of the run."""
+        """Returns the number of losses in the run."""
         return min(MOST_LOSSES, max(LEAST_LOSSES, SEGMENTS // self.period))
 
     def scenario(self, **changes: object) -> Scenario:
-        """The connection as a scenario, with dotted fields changed."""
+        """Returns the connection as a scenario, with changed (dotted) fields."""
         at_loss = PEAK * self.window
         begins = int(SLOW_START * at_loss)
-        # Room for windows that are far larger than the printed ones.
+        # Allows for windows that are much larger than the printed ones.
         indices = [begins + self.period * loss for loss in range(3 * self.losses)]
         seconds = 1.2 * self.losses * self.period / self.window * self.round_trip_ms / 1000
         return BASE.with_(
@@ -102,22 +102,22 @@ class Connection:
         )
 
     def bernoulli(self) -> dict[str, object]:
-        """The change to losses of the same share, each drawn by itself."""
+        """Returns the change to independent losses with the same rate."""
         return {"network.trunk_loss": {"kind": "bernoulli", "probability": self.loss}}
 
 
 def measure(result: Result, round_trip_ms: int) -> dict[str, float]:
-    """`window`: segments delivered in a round trip, over the whole run; `timeouts`."""
+    """Returns `window`, segments delivered per RTT over the whole run, and `timeouts`."""
     delivered = float(result.flows["delivered_bytes"].sum()) / SIZE.parse(result.scenario.tcp.mss)
     round_trips = duration_s(result.scenario) * 1000 / round_trip_ms
     return {"window": delivered / round_trips, "timeouts": int(result.flows["timeouts"].sum())}
 
 
 def published() -> pd.DataFrame:
-    """Every number that Tables 1 to 3 print: `table`, `round_trip_ms`, `loss`, `control`, `window` [segment]."""
+    """Returns every number of Tables 1 to 3: `table`, `round_trip_ms`, `loss`, `control`, `window` [segment]."""
     return published_data(ID, "published.csv")
 
 
 def connection(row: dict[Any, Any]) -> Connection:
-    """The connection of a row of `published`."""
+    """Returns the connection of a row of `published`."""
     return Connection(int(row["round_trip_ms"]), float(row["loss"]), str(row["control"]), float(row["window"]))

@@ -1,4 +1,4 @@
-"""Figures of RFC 9438's response functions, and of goodput by losses past it."""
+"""Figures of RFC 9438's response functions, and of goodput by loss rate in the extension."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from longpipe.papers.rfc_9438.connections import NAMES
 from longpipe.papers.rfc_9438.reproduction import TableReproduction
 from longpipe.pictures.style import ASH, BLUE, GREEN, SKY, VERMILION, plain
 
-# And markers that tell them apart in grey.
+# Markers that distinguish the controllers in grey.
 STYLES: Final = {
     "reno": (VERMILION, "o"),
     "highspeed": (ASH, "v"),
@@ -23,17 +23,17 @@ LOSS_STYLES: Final = {"cubic": (VERMILION, "o", "CUBIC"), "bbr": (BLUE, "D", "BB
 
 
 def figures(found: TableReproduction) -> dict[str, Figure]:
-    """Tables 1 and 2 as one figure, by file name; none for Table 3 alone."""
+    """Returns Tables 1 and 2 as one figure, by file name; none for Table 3 alone."""
     return {"response": response(found)} if {"1", "2"} & set(found.rows["table"]) else {}
 
 
 def beyond_figures(runs: pd.DataFrame) -> dict[str, Figure]:
-    """The figure past the document, by file name."""
+    """Returns the figure of the extension by file name."""
     return {"losses": losses(runs)}
 
 
 def response(found: TableReproduction) -> Figure:
-    """Mean window against the share of segments lost: lines as printed, markers as simulated."""
+    """Draws the mean window against the loss rate: lines as printed, markers as simulated."""
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     for panel, (table, trip) in zip(figure.subplots(1, 2, sharey=True), (("1", "100 ms"), ("2", "10 ms")), strict=True):
         of_table = found.rows[found.rows["table"] == table]
@@ -55,7 +55,7 @@ def response(found: TableReproduction) -> Figure:
 
 
 def losses(runs: pd.DataFrame) -> Figure:
-    """Goodput against the share of packets lost: each run, and the line of the means."""
+    """Draws goodput against the packet loss rate: each run, and a line of means."""
     figure = Figure(figsize=(8, 4.6), layout="constrained")
     panel = figure.subplots()
     means = by_loss(runs)

@@ -1,4 +1,4 @@
-"""RFC 9438 on a page: its tables beside ours, variants, distances."""
+"""Page of RFC 9438: printed and simulated tables, variants, errors."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from longpipe.report.frames import cell, grid
 from longpipe.report.parts import NOTHING, Cell, Column, Grid, number
 from longpipe.report.results import Results
 
-# A relative error that a reader should stop at.
+# Relative error that a page highlights.
 LARGE_ERROR: Final = 0.05
 TITLES: Final = {
     "1": "Table 1: mean windows at a round trip of 100 ms [segment]",
@@ -22,19 +22,19 @@ TITLES: Final = {
 
 
 def grids(results: Results) -> tuple[Grid, ...]:
-    """A table for each of the three: printed, simulated, the error."""
+    """Returns a table for each of the three: printed, simulated, error."""
     rows = results.frame("tables")
     return tuple(_table(rows[rows["table"] == table], table) for table in TITLES if table in set(rows["table"]))
 
 
 def variants(results: Tables) -> Grid:
-    """Mean windows of Table 1 under other settings."""
+    """Returns the mean windows of Table 1 under other settings."""
     found = results.frame("sensitivity")
     return grid(found, f"{ID}-sensitivity-variants", "Variants", note="Mean windows [segment] of Table 1.", digits=4)
 
 
 def distances(results: Results) -> Iterator[Distance]:
-    """How far the simulated windows of each table lie from the printed ones."""
+    """Returns the errors of the simulated windows of each table."""
     rows = results.frame("tables")
     rows = rows[rows["simulated"].notna()]
     for table, of_table in rows.groupby("table"):

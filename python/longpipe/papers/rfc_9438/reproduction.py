@@ -1,4 +1,4 @@
-"""The connections of RFC 9438's tables, run, compared and judged."""
+"""Runs the connections of RFC 9438's tables, compares and judges them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from longpipe.papers.rfc_9438 import connections
 from longpipe.papers.rfc_9438.claims import CLAIMS
 from longpipe.papers.rfc_9438.connections import BASE, ID, SEED, connection, measure, published
 
-# Who draws what was found has no use for the database.
+# Drawing processes do not need the database.
 if TYPE_CHECKING:
     from longpipe.study import Runner
 
@@ -36,11 +36,11 @@ class TableReproduction:
 
     @property
     def run(self) -> pd.DataFrame:
-        """The rows that were run."""
+        """Returns the rows that were run."""
         return self.rows[self.rows["simulated"].notna()]
 
     def to_json(self) -> str:
-        """The whole reproduction as JSON text; an interval, which one run can't give, is null."""
+        """Returns the reproduction as JSON text; intervals, which one run cannot give, are null."""
         report = {
             "paper": ID,
             "version": _core.__version__,
@@ -60,12 +60,12 @@ def _row(one: dict[Any, Any]) -> dict[str, Any]:
     unknown = dict.fromkeys(("low", "high", "mean_low", "mean_high"))
     mean = plain(one["simulated"])
     window = {"published": plain(one["published"]), "deterministic": mean, "mean": mean, **unknown}
-    # Rarer losses than six decimals tell.
+    # The loss rate is not rounded, because six decimals would not suffice.
     return {"round_trip_ms": one["round_trip_ms"], "loss": one["loss"], "control": one["control"], "window": window}
 
 
 def reproduce(runner: Runner, tables: tuple[str, ...]) -> TableReproduction:
-    """Runs what is missing of the connections of some tables, and compares."""
+    """Runs missing connections of some tables, and compares."""
     began = time.monotonic()
     rows = published().rename(columns={"window": "published"})
     rows = rows[rows["table"].isin(tables)].reset_index(drop=True)
@@ -86,13 +86,13 @@ def reproduce(runner: Runner, tables: tuple[str, ...]) -> TableReproduction:
 
 
 def _connections(rows: pd.DataFrame) -> list[tuple[int, connections.Connection]]:
-    """Those that are run, with the numbers of their rows."""
+    """Returns the connections that are run, with the numbers of their rows."""
     all_of_them = enumerate(connection({**row, "window": row["published"]}) for row in rows.to_dict("records"))
     return [(number, one) for number, one in all_of_them if one.loss >= connections.LEAST_LOSS]
 
 
 def scenarios(rows: pd.DataFrame) -> pd.DataFrame:
-    """What `reproduce` runs for some rows, a row per scenario: `scenario`, `digest`, `replicated`, `seeds`."""
+    """Returns the scenarios of `reproduce` for some rows: `scenario`, `digest`, `replicated`, `seeds`."""
     from longpipe.store import digest_of
 
     found = [one.scenario() for _, one in _connections(rows)]

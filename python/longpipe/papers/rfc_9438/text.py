@@ -1,4 +1,4 @@
-"""What the parts of RFC 9438's reproduction come to: files, figures and a terminal's tables."""
+"""Output of each part of RFC 9438's reproduction: files, figures and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from longpipe.papers.paper import Paper
 
 
-# Windows from here on have no decimals [segment].
+# Minimum window that is printed without decimals [segment].
 LARGE: Final = 1000
 
 
 def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
-    """Report, numbers, tables and scenarios."""
+    """Returns report, numbers, tables and scenarios."""
     shown = partial(_show, paper, found)
     tables = {"tables": found.rows, "scenarios": scenarios(found.rows)}
     by_name = {f"Table {table}": rows.reset_index(drop=True) for table, rows in found.rows.groupby("table")}
@@ -42,13 +42,13 @@ def of_reproduction(paper: Paper, found: TableReproduction) -> Findings:
 
 
 def of_sensitivity(found: pd.DataFrame) -> Findings:
-    """Mean windows under every variant."""
+    """Returns the mean windows under every variant."""
     shown = partial(show_frames, {"mean windows of Table 1 [segment], under other settings": found})
     return Findings(csv({"sensitivity": found}), shown, told="The same as sensitivity.csv")
 
 
 def of_beyond(found: pd.DataFrame) -> Findings:
-    """The sweep of losses."""
+    """Returns the sweep of loss rates."""
     shown = {"Goodput [Mbit/s] by the share of packets lost, 100 Mbit/s and 100 ms": _losses(by_loss(found))}
     return Findings(csv({"beyond": found}), partial(show_frames, shown), told="Runs and figure", drawn=found)
 
@@ -75,7 +75,7 @@ def _window(segments: float) -> str:
 
 
 def _wide(rows: pd.DataFrame) -> pd.DataFrame:
-    """Printed and simulated windows as text, a row per loss, a pair of columns per control; "-" where none was run."""
+    """Returns printed and simulated windows as text: a row per loss, two columns per control; "-" without a run."""
     lines: dict[float, dict[str, str]] = {}
     for row in rows.to_dict("records"):
         line = lines.setdefault(float(row["loss"]), {"loss": f"{row['loss']:g}"})

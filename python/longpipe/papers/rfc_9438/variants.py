@@ -1,4 +1,4 @@
-"""What the tables of RFC 9438 leave open: mean windows under other settings, one at a time."""
+"""Effects of parameters that RFC 9438 leaves open: mean windows under other settings, one at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINUX: Final[dict[str, dict[str, object]]] = {
     "highspeed": {"kind": "highspeed", "rules": "linux"},
     "cubic-0.4": {**CONTROLS["cubic-0.4"], "rules": "linux"},
 }
-# Rows of Table 1 that take seconds.
+# Rows of Table 1 that take only seconds.
 WATCHED: Final = ((1e-3, "reno"), (1e-4, "reno"), (1e-4, "highspeed"), (1e-3, "cubic-0.4"), (1e-4, "cubic-0.4"))
 
 
@@ -47,7 +47,7 @@ def _cubic(of: Connection, **options: object) -> dict[str, object]:
 
 
 def sensitivity(runner: Runner) -> pd.DataFrame:
-    """A row for what is printed and one per variant: `variant`, then a mean window [segment] for each row watched."""
+    """Returns a row of printed windows and one per variant: `variant`, a mean window [segment] per selected row."""
     table = published()
     chosen = {}
     for row in table[table["table"] == "1"].to_dict("records"):

@@ -37,7 +37,7 @@ NETWORKS: Final[dict[str, dict[str, object]]] = {
     },
 }
 
-# Cells by multiples of the round trip's bandwidth-delay product; the WAN's largest holds a packet of each connection.
+# Cells, in multiples of the bandwidth-delay product; the WAN's largest buffer holds a packet of each connection.
 BUFFERS_CELLS: Final = {
     "wan": {0.5: 531, 1.0: 1062, 2.0: 2300},
     "meo": {0.5: 10615, 1.0: 21230, 2.0: 42460},
@@ -49,7 +49,7 @@ POLICIES: Final[dict[str, dict[str, object]]] = {
     "selective-drop": {"kind": "selective-drop", "threshold": 0.8, "z": 0.8},
 }
 
-# What its sections 5 and 6 give, and the defaults that stand for what they leave open.
+# Parameters of its sections 5 and 6, and defaults for unspecified ones.
 BASE: Final = Scenario().with_(
     **{
         "duration": "100 s",
@@ -65,8 +65,8 @@ BASE: Final = Scenario().with_(
         "switch.slot_phase": 0.5,
         "tcp.silly_window_avoidance": False,
         "tcp.idle_restart": False,
-        # The guard against repeated fast retransmits is of November 1998 (RFC 2582). The paper says that its NewReno
-        # lacks it, and its SACK of 1997 predates it.
+        # The guard against repeated fast retransmits is of April 1999 (RFC 2582). The paper says that its NewReno lacks
+        # it, and its SACK of 1997 is older.
         "tcp.sack.guard": False,
         "tcp.timer": {
             "kind": "coarse",
@@ -77,14 +77,14 @@ BASE: Final = Scenario().with_(
         },
         "tcp.ack": {"kind": "immediate"},
         "traffic": {"kind": "web", "cut": "clamping", "kilobyte": 1024, "cycle_from": "first-request"},
-        # All at once is pathological: each client's first packet spoils another's.
+        # Simultaneous starts are pathological: each client's first packet would cause the loss of another's.
         "start": {"kind": "random", "over": "100 ms"},
     }
 )
 
 
 def experiments() -> list[Experiment]:
-    """The 72 configurations of Tables 4, 7 and 10."""
+    """Yields the 72 configurations of Tables 4, 7 and 10."""
     found = []
     for row in PAPER.published().to_dict("records"):
         factors: Factors = {name: row[name] for name in PAPER.factors}
@@ -103,9 +103,9 @@ def _scenario(factors: Factors) -> Scenario:
 
 
 def measure(result: Result) -> dict[str, float]:
-    """Metrics of section 7, from the highest sequence number received, and what tells why.
+    """Returns the metrics of section 7, from the highest sequence number received, and explanatory ones.
 
-    `scheduled_bps` is what the servers had to send; `median_s_2` and its like are response times of class 2 [s].
+    `scheduled_bps` is the offered load of the servers; `median_s_2` and similar are response times of class 2 [s].
     """
     duration = duration_s(result.scenario)
     throughputs = result.flows["highest_sequence_bytes"] * 8 / duration

@@ -25,7 +25,7 @@ Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 
 class Documents:
-    """The paper's analysis of each seed's runs, made once."""
+    """The paper's analysis of each seed's runs, computed once."""
 
     def __init__(self, runs: pd.DataFrame) -> None:
         self._runs = runs
@@ -36,13 +36,13 @@ class Documents:
         return {seed: anova(part, metric, FACTORS, order=2) for seed, part in chosen.groupby("seed")}
 
     def shares(self, network: str, metric: str) -> pd.DataFrame:
-        """Share of the variation of each component [0 to 1], a row per seed."""
+        """Returns the share of the variation of each component [0 to 1], a row per seed."""
         found = {seed: one.variation.set_index("component") for seed, one in self._analysis(network, metric).items()}
         terms = [name for name in next(iter(found.values())).index[3:] if name != "error"]
         return pd.DataFrame({seed: table.loc[terms, "percent"] / 100 for seed, table in found.items()}).T
 
     def effects(self, network: str, metric: str, factor: str) -> tuple[pd.DataFrame, pd.Series]:
-        """Main effects by level and half the length of their intervals, a row per seed."""
+        """Returns main effects by level, and half the length of their intervals, a row per seed."""
         effects, halves = {}, {}
         for seed, one in self._analysis(network, metric).items():
             table = one.effects(LEVEL)
@@ -53,7 +53,7 @@ class Documents:
 
 
 def _largest_share(network: str, metric: str, factor: str, beside: tuple[str, ...] = ()) -> Conditions:
-    """The factor's share exceeds that of every other component but those in `beside`."""
+    """Returns the condition that the factor's share exceeds that of every other component except those in `beside`."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         shares = Documents(runs).shares(network, metric)
@@ -66,7 +66,7 @@ def _largest_share(network: str, metric: str, factor: str, beside: tuple[str, ..
 
 
 def _apart(network: str, *order: str) -> Conditions:
-    """Intervals of the flavors' effects on efficiency do not overlap, in this order, the largest first."""
+    """Requires that intervals of the flavors' effects on efficiency do not overlap, the largest first."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         effects, half = Documents(runs).effects(network, "efficiency", "tcp")
@@ -78,7 +78,7 @@ def _apart(network: str, *order: str) -> Conditions:
 
 
 def _overlap(network: str, *flavors: str) -> Conditions:
-    """Intervals of these flavors' effects on efficiency all overlap."""
+    """Returns the condition that intervals of these flavors' effects on efficiency all overlap."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         effects, half = Documents(runs).effects(network, "efficiency", "tcp")
@@ -154,7 +154,7 @@ def _interaction_third(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _selective_drop_gain(flavors: tuple[str, ...], **limits: float) -> Conditions:
-    """Efficiency of Selective Drop less that of EPD on the WAN, for each flavor and buffer."""
+    """Returns the efficiency of Selective Drop minus that of EPD on the WAN, for each flavor and buffer."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in flavors:
@@ -193,7 +193,7 @@ def _small_gains_over_meo(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _effects_enclose_none(network: str) -> Conditions:
-    """At most one of the nine main effects on fairness has an interval without 0."""
+    """Checks that at most one of the nine main effects on fairness has an interval without 0."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         documents, apart = Documents(runs), []

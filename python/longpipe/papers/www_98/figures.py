@@ -1,4 +1,4 @@
-"""Figures of ATM Forum/98-0876: published against simulated, and the analysis of variation link by link."""
+"""Figures of ATM Forum/98-0876: published and simulated values, and the analysis of variation link by link."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """By file name: one of all tables; by link the main effects, the interactions and the variation explained."""
+    """Returns by file name one figure of all tables, and by link main effects, interactions and explained variation."""
     runs = found.runs[found.runs["replicated"]].rename(columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"})
     drawn = {metric: by_buffer(found, metric) for metric in LETTERS}
     for network in NETWORKS:
@@ -34,13 +34,13 @@ def figures(found: Reproduction) -> dict[str, Figure]:
 
 
 def points(found: Reproduction, metric: str) -> pd.DataFrame:
-    """A row per configuration: the factors, `published`, `mean`, `low` to `high`, which holds 95 % of single runs."""
+    """Returns a row per configuration: factors, `published`, `mean`, and `low` to `high`, of 95 % of single runs."""
     rows = found.rows[found.rows["metric"] == metric]
     return rows[[*found.paper.factors, "published", "mean", "low", "high"]].reset_index(drop=True)
 
 
 def by_buffer(found: Reproduction, metric: str) -> Figure:
-    """A metric against the buffer, a row of panels per link and a column per flavor; bars hold 95 % of single runs."""
+    """Draws a metric against the buffer: a row of panels per link, a column per flavor; bars span 95 % of runs."""
     chosen = points(found, metric)
     figure = Figure(figsize=(11, 8), layout="constrained")
     panels = figure.subplots(len(NETWORKS), len(FLAVORS), sharex=True, sharey="row")

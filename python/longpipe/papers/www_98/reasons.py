@@ -1,4 +1,4 @@
-"""Why cells of www-98 deviate, as far as it was found; docs/www-98.md has the numbers."""
+"""Known reasons for deviations of cells of www-98; docs/www-98.md has the numbers."""
 
 from typing import Final
 

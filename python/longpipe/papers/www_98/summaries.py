@@ -1,4 +1,4 @@
-"""Tables 5, 6, 8, 9, 11 and 12 of ATM Forum/98-0876 beside replications, what survives them, and response times."""
+"""Tables 5, 6, 8, 9, 11 and 12 of ATM Forum/98-0876 with replications, conclusions that hold, and response times."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
@@ -17,13 +17,13 @@ NETWORKS: Final = ("wan", "meo", "geo")
 
 
 def by_seed(runs: pd.DataFrame, network: str, metric: str) -> list[Anova]:
-    """The paper's analysis of one link, for each seed's 24 runs by themselves."""
+    """Returns the paper's analysis of one link, for each seed's 24 runs separately."""
     chosen = runs[runs["network"] == network]
     return [anova(part, metric, FACTORS, order=2) for _, part in chosen.groupby("seed")]
 
 
 def replicated(runs: pd.DataFrame, network: str, metric: str, factors: Sequence[str] = FACTORS) -> Anova:
-    """All seeds in one analysis: every interaction, the seeds as blocks, and as error what the seeds disagree about.
+    """Returns the analysis of all seeds together: every interaction, seeds as blocks, their disagreement as error.
 
     A single seed gives the paper's own analysis.
     """
@@ -59,7 +59,7 @@ def variation(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Tables 6, 9 and 12: main effects with their 90 % intervals, published and from all seeds together."""
+    """Returns Tables 6, 9 and 12: main effects with 90 % intervals, published and from all seeds together."""
     found = []
     published = published_data("www-98", "effects.csv")
     for network in NETWORKS:
@@ -80,7 +80,7 @@ def effects(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
-    """Mean absolute error of the replicated means by link, and their mean difference from the published."""
+    """Returns the mean absolute error of the replicated means by link, and their mean difference from the published."""
     found = []
     for network, group in rows.groupby("network", sort=False):
         numbers: dict[str, object] = {"network": network}
@@ -92,7 +92,7 @@ def errors(rows: pd.DataFrame, _runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Which conclusions survive replication: the verdict, and how many seeds alone would have led to each."""
+    """Returns the verdict on each conclusion, and the number of single seeds that would have led to it."""
     seeds = sorted(runs["seed"].unique())
     found = []
     for claim in CLAIMS:
@@ -106,7 +106,7 @@ def survival(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
-    """Time to the last byte of a file by link, TCP and class [s], the median over all runs; inf: beyond the run."""
+    """Returns median time to a file's last byte by link, TCP and class [s], over all runs; inf: beyond the run."""
     classes = sorted(int(name.rpartition("_")[2]) for name in runs.columns if name.startswith("median_s_"))
     found = []
     for (network, tcp), group in runs.groupby(["network", "tcp"], sort=False):
@@ -118,7 +118,7 @@ def response_times(_rows: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _where(row: Mapping[Hashable, Any]) -> dict[str, str]:
-    """Which published number a row of a data file is, in few letters."""
+    """Returns a short description of a published number from its row in a data file."""
     component = row["component"].replace("buffer_bdp", "buffer")
     return {"table": f"{row['table']} {row['network']}", "of": LETTERS[row["metric"]], "component": component}
 

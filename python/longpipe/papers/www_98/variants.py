@@ -1,4 +1,4 @@
-"""Other settings of what ATM Forum/98-0876 leaves open, one at a time."""
+"""Other settings of parameters that ATM Forum/98-0876 leaves open, one at a time."""
 
 from collections.abc import Mapping
 from typing import Final

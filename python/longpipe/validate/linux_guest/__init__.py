@@ -1,1 +1,1 @@
-"""What runs inside the guest kernel of `longpipe validate linux`: the standard library alone."""
+"""Code that runs in the guest kernel of `longpipe validate linux`, with the standard library only."""

@@ -1,4 +1,4 @@
-"""A capture by AF_PACKET in the guest, as pcap with nanoseconds; its time 0 is when the flows begin."""
+"""A capture by AF_PACKET in the guest, as pcap with nanoseconds; time 0 is the start of the flows."""
 
 import socket
 import struct
@@ -10,12 +10,12 @@ SO_RCVBUFFORCE: Final = 33
 SO_TIMESTAMPNS: Final = 35
 BUFFER_BYTES: Final = 1 << 28
 MAGIC_NS, ETHERNET = 0xA1B23C4D, 1
-# Headers alone: Ethernet, IPv4 and TCP with all its options.
+# Headers only: Ethernet, IPv4 and TCP with all its options.
 SNAP: Final = 14 + 20 + 60
 
 
 class Capture:
-    """What goes through a device, in both directions, at the instants at which it does."""
+    """Captures the packets that pass a device in both directions, with their times."""
 
     def __init__(self, device: str, file: Path) -> None:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
@@ -28,24 +28,24 @@ class Capture:
         self._file.write(struct.pack("=IHHiIII", MAGIC_NS, 2, 4, 0, 0, SNAP, ETHERNET))
 
     def begin(self, now: float) -> None:
-        """Forgets what came before: connections made ready."""
+        """Discards packets captured so far, which belong to the setup of connections."""
         while self._next():
             pass
         self._begin = round(now * 1e9)
 
     def drain(self) -> None:
-        """Writes what has come by."""
+        """Writes the packets captured so far."""
         while found := self._next():
             at, length, head = found
             self._file.write(struct.pack("=IIII", *divmod(at - self._begin, 10**9), len(head), length) + head)
 
     def close(self) -> None:
-        """Writes the last of it."""
+        """Writes the remaining packets, and closes the file."""
         self.drain()
         self._file.close()
 
     def _next(self) -> tuple[int, int, bytes] | None:
-        """When the next packet came [ns], its length on the wire [bytes], its headers."""
+        """Returns time [ns], length on the wire [bytes] and headers of the next packet."""
         try:
             packet, told, _, _ = self._socket.recvmsg(1 << 16, 64)
         except BlockingIOError:

@@ -24,7 +24,7 @@ from longpipe.validate.linux_guest.losses import Losses
 
 TCP_CONGESTION: Final = 13
 PR_SET_TIMERSLACK: Final = 29
-# The application writes all that its buffer takes this often [s].
+# Interval at which the application fills its buffer [s].
 WRITE_S: Final = 0.02
 MOST_FLOWS: Final = 16
 CHUNK: Final = bytes(1 << 16)
@@ -32,7 +32,7 @@ MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_bpf")
 
 
 class Flow:
-    """One connection: its control, when it starts [s], how much it sends [bytes] (None: all it can)."""
+    """One connection: its controller, start time [s], and amount of data [bytes] (None: unlimited)."""
 
     def __init__(self, flow: dict[str, Any]) -> None:
         self.start, self.left = float(flow["start_s"]), flow["bytes"]
@@ -48,7 +48,7 @@ class Flow:
         self.socket.setblocking(False)
 
     def write(self, now: float) -> None:
-        """Writes until the buffer is full, or all there is; nothing before its start."""
+        """Writes until the buffer is full or all data are written; nothing before the start."""
         if now < self.start:
             return
         try:
@@ -60,13 +60,13 @@ class Flow:
             pass
 
     def abort(self) -> None:
-        """Resets the connection, so that none of its data stays in the kernel."""
+        """Resets the connection, so that none of its data remain in the kernel."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("=ii", 1, 0))
         self.socket.close()
 
 
 def receive() -> None:
-    """The receiving application, in a process of its own: takes all at once, to the end or to SIGUSR1."""
+    """Runs the receiving application in its own process: reads everything at once, until the end or SIGUSR1."""
     children: dict[int, socket.socket] = {}
 
     def end(*_: object) -> None:
@@ -93,7 +93,7 @@ def receive() -> None:
 
 
 def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
-    """Runs a case; writes the series."""
+    """Runs a case and writes the series."""
     losses = Losses(case["lost_packets"]) if case["lost_packets"] else None
     if losses is not None:
         losses.attach("d", "d0")
@@ -128,19 +128,19 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
 
 
 def _change(rate: int | None) -> None:
-    """Gives the bottleneck another rate [bit/s], if there is one."""
+    """Changes the bottleneck's rate [bit/s], if there is a bottleneck."""
     if rate is not None:
         path.set_rate(rate)
 
 
 def _counted(flows: list[Flow], losses: Losses | None) -> dict[str, Any]:
-    """Counters of the queue, the link and each connection."""
+    """Returns counters of the queue, the link and each connection."""
     counted = path.counters() | {"flows": [tcpinfo.read(flow.socket) for flow in flows]}
     return counted if losses is None else counted | {"by_number": losses.lost}
 
 
 def _sample(flows: list[Flow], now: float) -> list[str]:
-    """A row of the series for each flow."""
+    """Writes a row of the series for each flow."""
     rows = []
     for number, flow in enumerate(flows):
         told = tcpinfo.read(flow.socket)
@@ -151,17 +151,17 @@ def _sample(flows: list[Flow], now: float) -> list[str]:
 
 
 def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") -> None:
-    """Runs a case over the path that was made for it, and leaves the results in its folder."""
+    """Runs a case over the path prepared for it, and writes the results into its folder."""
     told = run(case, share)
     receiver.send_signal(signal.SIGUSR1)
     told["kernel"] = os.uname().release
-    # The host waits for the name, and must not find half of the file.
+    # The host waits for the file's name, and must not find an incomplete file.
     (share / "written").write_text(json.dumps(told))
     (share / "written").rename(share / "result.json")
 
 
 def main(modules: Path, share: Path) -> None:
-    """Every case of the shared folder, by number: namespaces and receiver stay, the path's settings change."""
+    """Runs every case of the shared folder by number; namespaces and receiver remain, the path's settings change."""
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
     receiver, number = None, 0
     while (file := share / str(number) / "case.json").exists():

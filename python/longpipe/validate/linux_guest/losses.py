@@ -1,4 +1,4 @@
-"""Packets lost by number: a classifier that counts data packets and drops those of a list.
+"""Losses by packet number: a classifier that counts data packets and drops those of a list.
 
 A packet with more than 8 bytes of payload counts: no SYN, no ACK, no window probe.
 """
@@ -57,7 +57,7 @@ def _table(to: int, table: int) -> bytes:
 
 
 class Losses:
-    """Losses by number on what enters a device."""
+    """Losses by number of packets that enter a device."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._seen = _map(ARRAY, 4, 1)
@@ -68,7 +68,7 @@ class Losses:
         self._program = _load(_program(self._seen, self._listed))
 
     def attach(self, namespace: str, device: str) -> None:
-        """Puts the classifier before all else that happens to a packet which enters a device."""
+        """Attaches the classifier before all other processing of packets that enter a device."""
         path = ctypes.create_string_buffer(PIN.encode() + b"\0")
         _bpf(OBJ_PIN, struct.pack("=QI", _pointer(path), self._program))
         for command in (
@@ -81,12 +81,12 @@ class Losses:
 
     @property
     def seen(self) -> int:
-        """Data packets that came by."""
+        """Returns the number of data packets seen."""
         return _get(self._seen, struct.pack("=I", 0))
 
     @property
     def lost(self) -> int:
-        """Packets of the list that were dropped."""
+        """Returns the number of packets of the list that were dropped."""
         return sum(_get(self._listed, struct.pack("=Q", number)) for number in self._numbers)
 
 
