@@ -169,7 +169,7 @@ class NamedMeasure:
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
-        """The rows of a table that the measure is of, by the column that names them, each with its `name`."""
+        """The rows to measure, from the table's column of names, each with its `name`."""
         fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
         values = {name: _values(column, fitting) for name, column in columns.items()}
         values["name"] = [str(columns[names][i]) for i in fitting]
@@ -179,12 +179,12 @@ class NamedMeasure:
         return fnmatchcase(name, self.pattern) if self.pattern else name == ALL
 
 
-# Of response times, those of all classes.
+# All classes of response times.
 ALL: Final = "all"
 _MOST_NAMED: Final = 12
 
 
-# Quantities of flows that say what limited them, which takes longer to find than to read a run.
+# Quantities of a flow's limits, whose computation takes longer than reading a run.
 _OF_LIMITS: Final = ("window_used", "idle")
 
 
@@ -240,7 +240,7 @@ _ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
 
 
 def _values(column: Any, places: list[int]) -> list[Any]:  # noqa: ANN401 - a list or an array
-    """The values of a column at these places, as Python's own."""
+    """Returns the values of a column at these rows as Python numbers."""
     if isinstance(column, np.ndarray):
         return list(column[places].tolist())
     return [column[i] for i in places]

@@ -1,4 +1,4 @@
-"""Files that a scenario reads: what was read of them, and what of it may have been meant otherwise."""
+"""Files that a scenario reads: summaries, and warnings about values that may be in another unit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def read_from_files(scenario: Scenario) -> list[str]:
-    """Returns a line for each file that this process read for a scenario: its rows, their span and their values."""
+    """Returns a line for each file that this process read for a scenario: rows, time span and ranges of values."""
     return [notes.read for file in _files(scenario) if (notes := latest(file))]
 
 
 def doubts_of_files(scenario: Scenario) -> list[str]:
-    """Returns a line for each column whose values are implausible in the unit in which they count."""
+    """Returns a line for each column with implausible values in its unit."""
     end_ps = TIME.parse(scenario.duration)
     found: list[str] = []
     for file in _files(scenario):

@@ -1,4 +1,4 @@
-"""What a design keeps of each run, unless it is told otherwise."""
+"""Default measures of the runs of a design."""
 
 import numpy as np
 

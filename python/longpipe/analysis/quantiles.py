@@ -6,14 +6,14 @@ are loaded when one is first asked for, as pictures of runs have no intervals.
 
 
 def t_quantile(level: float, df: float) -> float:
-    """Half-width of a two-sided interval at a confidence level (0 to 1) in standard errors (Student's t)."""
+    """Returns the half-width of a two-sided interval at a confidence level (0 to 1), in standard errors."""
     from scipy import special
 
     return float(special.stdtrit(df, (1 + level) / 2))
 
 
 def f_tail(ratio: float, df: float, error_df: float) -> float:
-    """Probability that an F variate with these degrees of freedom exceeds a ratio."""
+    """Returns the probability that an F variate with these degrees of freedom exceeds a ratio."""
     from scipy import special
 
     return float(special.fdtrc(df, error_df, ratio))

@@ -47,9 +47,9 @@ def column_of(measure: str, asked: Iterable[NamedMeasure] = ()) -> str:
 
 
 def readable(column: str, asked: Iterable[NamedMeasure] = (), unit: str | None = None) -> Readable:
-    """How a column is shown: as it was asked for, in the unit that is wanted, or else by what its name ends in.
+    """Returns the readable form of a column: in the requested unit, or by its suffix.
 
-    ScenarioError for a unit that there is not.
+    Raises ScenarioError for an unknown unit.
     """
     for measure in asked:
         if measure.name == column and unit is None:

@@ -1,4 +1,4 @@
-"""Max-min fair shares: what each flow would get if links were shared alike among those that have something to send."""
+"""Max-min fair shares: the throughput of each flow if links were shared equally among flows with demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def max_min_shares(
     demands_bps: ArrayLike, capacities_bps: ArrayLike, routes: Sequence[Sequence[int]] | None = None
 ) -> npt.NDArray[np.float64]:
-    """Max-min fair share of each demand [bit/s], shape (n,): all of it, or an equal part of what smaller ones leave.
+    """Returns the max-min fair share of each demand [bit/s], shape (n,): all, or an equal part of the remainder.
 
     `routes` has the links of each flow, by their place in `capacities_bps`; without it all flows share one link. All
     shares rise together, until a flow has what it demands or a link on its way is full (Bertsekas and Gallager 1992,
@@ -54,7 +54,7 @@ def relative_throughputs(
     capacities_bps: ArrayLike,
     routes: Sequence[Sequence[int]] | None = None,
 ) -> npt.NDArray[np.float64]:
-    """x_i / e_i of the flows that demand anything: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
+    """Returns x_i / e_i of flows with demand: throughput over max-min fair share (ATM Forum/98-0876 section 7)."""
     shares = max_min_shares(demands_bps, capacities_bps, routes)
     x = np.asarray(throughputs_bps, dtype=float)
     return x[shares > 0] / shares[shares > 0]
@@ -94,7 +94,7 @@ def of_paths(
     over_tcp = ~np.isnan(demands)
     for index in np.flatnonzero(~over_tcp):
         capacities[list(known[index].route)] -= throughputs_bps[index]
-    # What a byte of the application takes on the wire.
+    # Bytes on the wire per byte of payload.
     wire = np.array([path.packet_bytes / path.mss_bytes for path in known])[over_tcp]
     routes = [path.route for path, tcp in zip(known, over_tcp, strict=True) if tcp]
     sent = throughputs_bps[over_tcp] * wire

@@ -43,7 +43,7 @@ EPILOG = "Exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 termi
 
 FAILED, BAD_INPUT = 1, 2
 
-# Of Typer's errors that which all others about a command line are.
+# The base class of all Typer errors about a command line.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
@@ -70,7 +70,7 @@ def longpipe(
         ),
     ] = False,
 ) -> None:
-    """The options that come before a command."""
+    """Global options, before the command."""
 
 
 app.command("run")(run.run)
@@ -114,11 +114,11 @@ def help_(
 
 
 def _run() -> int | None:
-    """Runs the command and returns the status of an early exit; raises errors of the command line like any other."""
+    """Runs the command and returns the exit status of an early exit; errors of the command line are raised."""
     with bash.whole_words(), kept_apart():
         status: int | None = app(prog_name="longpipe", standalone_mode=False)
     if status == INTERRUPTED:
-        # Typer turns a KeyboardInterrupt within a command into this status.
+        # Typer converts a KeyboardInterrupt within a command to this status.
         raise KeyboardInterrupt
     return status
 
@@ -136,7 +136,7 @@ def main() -> NoReturn:
     try:
         status = _run()
     except UsageError as error:
-        # A command alone shows its help, which is no mistake to tell of.
+        # A command without arguments shows its help, which is not reported as an error.
         tell(filter(None, [told(error)]), BAD_INPUT)
     except ScenarioError as error:
         tell(error.problems, BAD_INPUT)

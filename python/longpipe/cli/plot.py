@@ -30,7 +30,7 @@ FORMATS: Final = (".svg", ".pdf", ".png")
 
 
 class Kind(StrEnum):
-    """Which picture."""
+    """Kind of picture."""
 
     WINDOW = "window"
     SEQUENCE = "sequence"
@@ -44,9 +44,9 @@ class Kind(StrEnum):
     SHARES = "shares"
 
 
-# What needs no run: what a scenario's links do over time.
+# The picture that needs no run: properties of the scenario's links over time.
 PATH: Final = "path"
-# The trace that a picture is drawn from, and those that add to it.
+# The trace that a picture needs, and optional further traces.
 NEEDS: Final = {
     Kind.WINDOW: ("cwnd", "sequence", "events", "control"),
     Kind.SEQUENCE: ("sequence", "events"),
@@ -59,22 +59,22 @@ NEEDS: Final = {
     Kind.DROPS: ("drops",),
     Kind.SHARES: ("arrivals",),
 }
-# Flows of which the terminal has a line, and shares that are worth a word.
+# Maximum number of flows of a printed summary, and minimum share that it mentions.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
-# Those that are of a port, and those of them that are of it alone.
+# Pictures of a port, and traces of ports only.
 OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
-# Those that show delays, on a logarithmic axis if asked for.
+# Pictures of delays, with a logarithmic axis on request.
 DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
-# Those that count bytes.
+# Pictures with bytes as unit.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
-# By a run's label and a flow: the link that was all that limited it.
+# By a run's label and a flow: the link that was its only bottleneck.
 Busy = dict[tuple[str, str], str]
 
 
 class Unit(StrEnum):
-    """What windows and sequence numbers are counted in."""
+    """Unit of windows and sequence numbers."""
 
     BYTES = "bytes"
     SEGMENTS = "segments"

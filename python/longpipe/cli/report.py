@@ -1,4 +1,4 @@
-"""`longpipe report`: one page of what was run and what came of it."""
+"""`longpipe report`: one page with scenarios, results and data."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -70,7 +70,7 @@ def report(
     echo(f"Report: {output}")
 
 
-# Pandas, Matplotlib and the papers take a second to load; other commands need not wait for them.
+# Import only here, because pandas, Matplotlib and the papers take a second to load.
 
 
 def _reproduced(results: Path) -> list[str]:

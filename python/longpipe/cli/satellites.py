@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 TABLES: Final = (".csv", ".parquet", ".json")
 PICTURES: Final = (".svg", ".pdf", ".png")
-# Pairs that the terminal has a line for.
+# Maximum number of pairs that are printed.
 MOST_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
 
-# A place in the south begins as an option does.
+# A southern latitude starts with a minus sign, like an option.
 _SOUTH: Final = re.compile(r"-\d+(\.\d*)?,.*")
 
 
 class PlacesCommand(TyperCommand):
-    """A command that takes "-33.4,-70.6" for an argument."""
+    """A command that accepts "-33.4,-70.6" as an argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
-        """Parses the arguments; a space before a place has Click take it for no option."""
+        """Parses the arguments; a space before a place keeps Click from treating it as an option."""
         return super().parse_args(ctx, [f" {word}" if _SOUTH.fullmatch(word) else word for word in args])
 
 
@@ -162,7 +162,7 @@ def _warn(source: str, found: RoundTrips) -> None:
 
 
 def _tell(found: RoundTrips) -> None:
-    """A line for each of the first pairs."""
+    """Prints a line for each of the first pairs."""
     import numpy as np
 
     for pair in range(min(MOST_TOLD, len(found.pairs))):

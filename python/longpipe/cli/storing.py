@@ -76,7 +76,7 @@ def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> I
 
 @contextmanager
 def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
-    """Opens the store at this URL or the user's own; with `no_store`, or if there can be none, a store in memory."""
+    """Opens the store at this URL or the user's own; with `no_store`, or if none can be opened, a store in memory."""
     from longpipe.store import Store, default_url
 
     if no_store and url is not None:

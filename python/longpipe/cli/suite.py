@@ -68,7 +68,7 @@ def suite(
     """
     if name not in IDS:
         raise ScenarioError(f"SUITE: {name!r}; {nearest(name, IDS)}")
-    # Designs, the database and pandas take a second to load.
+    # Import only here, because designs, the database and pandas take a second to load.
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import Bar
     from longpipe.study import Runner
@@ -101,7 +101,7 @@ def suite(
 
 
 def _table(found: "PartOutcome") -> Table:
-    """The means of a part, each with half of its interval."""
+    """Returns the means of a part, each with half of its interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()
     heads = [str(head) for head in means.columns if not str(head).startswith("± ")]

@@ -1,4 +1,4 @@
-"""Warnings of commands, before a run, about scenarios that cannot show what they seem to ask."""
+"""Warnings before a run about scenarios whose results may not answer the user's question."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST: Final = 3
 
 
 def warn(scenario: Scenario) -> None:
-    """Says on stderr what was read from files, and warns of what `cautions` finds."""
+    """Prints on stderr which files were read, and the warnings of `cautions`."""
     for line in read_from_files(scenario):
         echo(f"read: {line}", err=True)
     found = cautions(scenario)
@@ -42,7 +42,7 @@ def warn_of_memory(scenario: Scenario, memory: str | None) -> None:
 
 
 def warn_of_replaced(result: Result) -> None:
-    """Warns on stderr of values of loaded congestion controllers that made no sense and were replaced."""
+    """Warns on stderr of invalid values of loaded congestion controllers that were replaced."""
     for line in result.replaced:
         echo(f"warning: {line}", err=True)
 

@@ -1,1 +1,1 @@
-"""Congestion controllers of the user's own: modules of Linux, and shared objects for `include/longpipe_control.h`."""
+"""Congestion controllers of the user: modules of Linux, and shared objects with `include/longpipe_control.h`."""

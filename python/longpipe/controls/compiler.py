@@ -28,7 +28,7 @@ _FLAGS: Final = (
 _ERRORS: Final = (
     "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types", "-Werror=int-conversion",
 )  # fmt: skip
-# Diagnostics of gcc and clang that name something the header lacks, with what it is.
+# Diagnostics of gcc and clang about a name that the header does not define, with the kind of the name.
 _MISSING: Final = (
     (re.compile(r"implicit declaration of function '(\w+)'"), "function"),
     (re.compile(r"(?:call to )?undeclared (?:library )?function '(\w+)'"), "function"),
@@ -58,7 +58,7 @@ class Built:
 class Problems:
     """What a compiler says about a source."""
 
-    # Names that the header lacks, each with what it is.
+    # Names that the header does not define, each with its kind.
     missing: dict[str, str] = field(default_factory=dict)
     # The first lines of the errors.
     lines: list[str] = field(default_factory=list)
@@ -138,7 +138,7 @@ def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Proble
 
 
 def _uses(sources: Sequence[Source]) -> list[str]:
-    """Inputs that cost time and that a source shows to need."""
+    """Flags for inputs that are slow to compute and that a source seems to need."""
     text = "\n".join(source.text for source in sources)
     found = []
     if re.search(r"\brcv_ts(val|ecr)\b", text):
@@ -152,7 +152,7 @@ def _write_headers(folder: Path, names: set[str]) -> None:
     """Writes a header under each name that includes longpipe's own, whatever part of the kernel the name stands for."""
     for name in names:
         path = (folder / name).resolve()
-        # Headers of the C library stay what they are.
+        # Headers of the C library are not replaced.
         if "/" in name and path.is_relative_to(folder.resolve()):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text('#include "longpipe_linux.h"\n', encoding="ascii")

@@ -54,7 +54,7 @@ def remember(digest: str, name: str, content: bytes) -> None:
 
 
 def content(digest: str) -> bytes | None:
-    """Returns the bytes of an object that this process knows; None otherwise."""
+    """Returns the bytes of an object that this process knows, otherwise None."""
     found = _known.get(digest)
     return None if found is None else _content(found.path)
 
@@ -98,7 +98,7 @@ def _of_source(path: Path) -> Object:
 
 
 def _beside(path: Path) -> str:
-    """What the C files beside a source are, which may be linked to it."""
+    """Returns a digest of the other C files in a source's folder, which may be linked to it."""
     found = sorted(path.parent.glob("tcp_*.c"))
     return " ".join(f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in found if one != path)
 
@@ -117,7 +117,7 @@ def _of_object(path: Path) -> Object:
 
 
 def _cached(content: bytes) -> Path:
-    """Puts an object into the cache, under a name that says its contents."""
+    """Stores an object in the cache under a name with its digest."""
     target = _folder() / f"{hashlib.sha256(content).hexdigest()}.so"
     if not target.is_file():
         write_bytes(target, content)
@@ -126,7 +126,7 @@ def _cached(content: bytes) -> Path:
 
 @lru_cache(maxsize=64)
 def _content(path: Path) -> bytes:
-    """The bytes of a cached object; one value for all who ask, so that pickles contain it once."""
+    """Returns the bytes of a cached object, always as the same value, so that a pickle contains it once."""
     return path.read_bytes()
 
 

@@ -1,4 +1,4 @@
-"""C sources of a module of Linux, and what they ask of the kernel."""
+"""C sources of a module of Linux, and the kernel headers that they need."""
 
 import hashlib
 import re

@@ -1,6 +1,6 @@
-"""Input files: one guarded layer that reads every file a user can name.
+"""Input files: a single layer with bounds that reads every file a user can name.
 
-Each function raises ScenarioError, in one line that names the file, its line where there is one, and what is needed.
+Each function raises ScenarioError with one line that names the file, the line if there is one, and what is needed.
 """
 
 from longpipe.inputs.bytes import MOST_BYTES, open_regular, read_bytes

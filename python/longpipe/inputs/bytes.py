@@ -1,4 +1,4 @@
-"""The bytes of an input file: a regular file of bounded size, unpacked where it is gzip."""
+"""Content of an input file: a regular file of bounded size, decompressed if it is gzip."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import BinaryIO, Final
 from longpipe.errors import ScenarioError
 from longpipe.files import will_read
 
-# Most bytes of a file, packed and unpacked, unless a reader allows more.
+# Maximum size of a file, compressed and decompressed, unless a reader allows more.
 MOST_BYTES: Final = 256 << 20
 GZIP: Final = b"\x1f\x8b"
 _CHUNK: Final = 1 << 20
-# Names of a folder among which one that is nearly right is looked for.
+# Maximum number of names in a folder that are searched for a similar one.
 _MOST_NAMES: Final = 2000
-# A file that unpacks to more than _BOMB_BYTES must not be packed tighter than this. Deflate reaches 1032; text of
-# measurements reaches about 20.
+# Maximum compression ratio of a file with more than _BOMB_BYTES. Deflate reaches 1032; measurements as text reach about
+# 20.
 _BOMB_RATIO: Final = 200
 _BOMB_BYTES: Final = 16 << 20
 _WITH_HEAD: Final = 16 + zlib.MAX_WBITS
@@ -38,9 +38,9 @@ _OTHERS: Final = (
 
 
 def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes:
-    """Returns the content of a regular file of at most `most` bytes; gzip is recognised by its first bytes.
+    """Returns the content of a regular file of at most `most` bytes; gzip is detected by its first bytes.
 
-    `needs` says in an error what was wanted: "a TOML file".
+    `needs` is the expected content in an error: "a TOML file".
     """
     with open_regular(file, needs, most=most) as opened:
         content = opened.read(most + 1)
@@ -51,16 +51,16 @@ def read_bytes(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> bytes
 
 @contextmanager
 def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> Iterator[BinaryIO]:
-    """Opens a regular file of at most `most` bytes for a reader that takes it part by part.
+    """Opens a regular file of at most `most` bytes for a reader of parts.
 
-    ScenarioError for anything else, and for what fails while it is read.
+    Raises ScenarioError for anything else, and for errors while it is read.
     """
     try:
         check_regular(file, Path(file).stat().st_mode, needs)
         will_read(file)
         descriptor = os.open(file, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
-            # Another file may have taken the name meanwhile.
+            # The name may meanwhile refer to another file.
             found = os.fstat(descriptor)
             check_regular(file, found.st_mode, needs)
             if most is not None and found.st_size > most:
@@ -72,14 +72,14 @@ def open_regular(file: str | Path, needs: str, *, most: int | None = None) -> It
         meant = f" (did you mean {near!r}?)" if near else ""
         raise ScenarioError(f"{file}: can't be read, {reason}{meant}; needs {needs}") from None
     except ValueError as error:
-        # A name with a NUL character, or one that the file system can't encode; not what a reader raises.
+        # A name with a NUL character, or one that the file system cannot encode; not an error of the reader.
         if "\0" in str(file) or isinstance(error, UnicodeEncodeError):
             raise ScenarioError(f"{str(file)!r}: no name of a file; needs {needs}") from None
         raise
 
 
 def _near(path: Path) -> str | None:
-    """Returns the file beside one that is not there whose name is nearly the same, if there is one."""
+    """Returns an existing file with a similar name, if there is one."""
     try:
         with os.scandir(path.parent) as entries:
             names = [entry.name for entry in islice(entries, _MOST_NAMES)]
@@ -90,14 +90,14 @@ def _near(path: Path) -> str | None:
 
 
 def check_regular(file: str | Path, mode: int, needs: str) -> None:
-    """ScenarioError unless a file's mode, as `os.stat` gives it, is that of a regular file."""
+    """Raises ScenarioError unless the mode, as from `os.stat`, is that of a regular file."""
     if not stat.S_ISREG(mode):
         kind = next((name for is_one, name in _OTHERS if is_one(mode)), "no regular file")
         raise ScenarioError(f"{file}: can't be read, it is {kind}; needs {needs}")
 
 
 def _unpacked(file: str | Path, content: bytes, needs: str, most: int) -> bytes:
-    """Unpacks gzip of one member or several; zeros may follow the last one, as tapes and gzip itself have them."""
+    """Decompresses gzip with one member or several; the last may be followed by zeros, which tapes and gzip add."""
     parts: list[bytes] = []
     total = 0
     rest = content

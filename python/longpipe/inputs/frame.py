@@ -14,7 +14,8 @@ from longpipe.units import RATE, SIZE, TIME, Dimension
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a cell with a unit counts in, by its dimension: bit/s, s and bytes, as columns of runs do.
+# Unit of a column whose cells have units, by dimension: bit/s, s and bytes, as in columns of runs; and its display
+# unit.
 _COUNTED_IN = ((RATE, "bit/s", "Mbit/s"), (TIME, "s", "ms"), (SIZE, "B", "MB"))
 
 
@@ -32,16 +33,16 @@ def read_frame(file: str | Path, needs: str, texts: Sequence[str] = ()) -> pd.Da
 
 
 def column_named(frame: pd.DataFrame, name: str) -> str:
-    """Returns the head of a column that is called by its name without its unit: "rate [Mbit/s]" for "rate"."""
+    """Returns the head of a column that is named without its unit: "rate [Mbit/s]" for "rate"."""
     heads = [str(head) for head in frame.columns]
     found = [head for head in heads if head_parts(head)[0] == name]
     return found[0] if name not in heads and len(found) == 1 else name
 
 
 def in_base_units(frame: pd.DataFrame, name: str) -> tuple[pd.DataFrame, str | None]:
-    """Returns a frame whose column of quantities with units is one of numbers, and the unit in which to show these.
+    """Converts a column of quantities with units to numbers; also returns the unit for display.
 
-    Another frame comes back as it is, and no unit.
+    Other frames are returned unchanged, without a unit.
     """
     from pandas.api.types import is_numeric_dtype
 

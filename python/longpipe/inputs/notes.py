@@ -1,19 +1,19 @@
-"""Notes on input files: what was read of a file, and what of it is implausible, for a command to say."""
+"""Notes on input files: a summary of what was read and a warning for implausible values, printed by commands."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
 
-# Most files whose notes are kept.
+# Maximum number of files whose notes are kept.
 _MOST: Final = 1000
 
 
 @dataclass(frozen=True)
 class Notes:
-    """A line on what was read, and a line for each value that may have been meant otherwise.
+    """A line on what was read, and a line for each suspicious value.
 
-    `second_ps` is the instant of a series' second row if its times have no unit: they may be meant in ms.
+    `second_ps` is the time of a series' second row if the times have no unit: they may be in ms.
     """
 
     read: str
@@ -25,12 +25,12 @@ _latest: dict[str, Notes] = {}
 
 
 def keep(file: str, notes: Notes) -> None:
-    """Keeps the notes on a file in place of those of its last reading."""
+    """Replaces the notes on a file."""
     if len(_latest) >= _MOST:
         _latest.clear()
     _latest[file] = notes
 
 
 def latest(file: str) -> Notes | None:
-    """Returns the notes of the last reading of a file by this process."""
+    """Returns the notes of this process's latest reading of a file."""
     return _latest.get(file)

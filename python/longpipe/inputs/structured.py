@@ -1,4 +1,4 @@
-"""TOML and JSON with bounds: on depth, on the digits of numbers, and on the length of keys and strings."""
+"""TOML and JSON with bounds on depth, on digits of numbers, and on the length of keys and strings."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from longpipe.inputs.bytes import MOST_BYTES, read_bytes
 from longpipe.inputs.text import decode, read_text
 
 MOST_TOML_BYTES: Final = 64 << 20
-# No table of a scenario is as deep.
+# More than the depth of any scenario.
 MOST_DEPTH: Final = 64
 MOST_KEY: Final = 200
-# The longest text of a scenario is a file's path.
+# The longest text in a scenario is a path.
 MOST_TEXT: Final = 4096
-# Most brackets and commas of a JSON text, each of which costs some 60 bytes of memory.
+# Maximum number of brackets and commas of a JSON text, because each costs about 60 bytes of memory.
 MOST_ITEMS: Final = 40_000_000
 _MOST_DIGITS: Final = 64
 _WHOLE: Final = range(-(2**63), 2**64)
 _DIGITS: Final = re.compile(rf"[0-9][0-9_]{{{_MOST_DIGITS},}}")
-# Python's parser takes a time that grows with the square of a dotted key's parts.
+# Python's parser needs quadratic time in the parts of a dotted key.
 _PART: Final = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
 _LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_.-])(?:{_PART}\.[ \t]*+){{{MOST_DEPTH}}}")
 
 
 class NoTomlError(ScenarioError):
-    """Text whose syntax is not TOML's."""
+    """Text that is not valid TOML."""
 
 
 def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
@@ -39,7 +39,7 @@ def load_toml(file: str | Path, needs: str = "a TOML file") -> dict[str, Any]:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Returns the fields of TOML text; ScenarioError names `where`, and the line or the field."""
+    """Returns the fields of TOML text. Raises ScenarioError with `where`, and the line or the field."""
     if found := _LONG_KEY.search(text):
         raise ScenarioError(f"{_at(where, text, found)}: a key of many parts; needs at most {MOST_DEPTH}")
     try:
@@ -49,7 +49,7 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except RecursionError:
         raise ScenarioError(f"{where}: not TOML, too deep; needs at most {MOST_DEPTH} tables in each other") from None
     except ValueError as error:
-        # What is no TOMLDecodeError: a number of more digits than Python converts, or a date of the year 0.
+        # Not a TOMLDecodeError: a number with more digits than Python converts, or a date in the year 0.
         long = _DIGITS.search(text)
         reason = f"a number of {len(long[0])} digits" if long else _short(error)
         at = _at(where, text, long) if long else where
@@ -64,11 +64,11 @@ def load_json(file: str | Path, needs: str, *, most: int = MOST_BYTES) -> Any:  
 
 
 def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 - whatever it holds
-    """Returns the value of a JSON text; ScenarioError names `where`, and the line.
+    """Returns the value of JSON text. Raises ScenarioError with `where`, and the line.
 
-    Whole numbers of more than 64 bits become floats; NaN and infinities are refused, as by JSON's own standard.
+    Integers of more than 64 bits become floats; NaN and infinities are rejected, as in RFC 8259.
     """
-    # It takes 20 ms to load, which most commands need not wait for.
+    # Import only here, because it takes 20 ms and most commands do not need it.
     import orjson
 
     text = decode(where, content, needs)
@@ -83,7 +83,7 @@ def parse_json(content: bytes, where: str, needs: str) -> Any:  # noqa: ANN401 -
 
 
 def check_values(where: str, fields: dict[str, Any]) -> None:
-    """ScenarioError unless the fields are less deep, and their names and values less long, than any scenario's."""
+    """Raises ScenarioError if fields are nested more deeply, or names or values are longer, than in any scenario."""
     for path, key, value, depth in _walk(fields):
         if len(key) > MOST_KEY:
             raise ScenarioError(f"{where}: {path[:60]}...: a name of {len(key)} characters; needs at most {MOST_KEY}")

@@ -1,4 +1,4 @@
-"""Tables of text files: CSV with commas, semicolons or tabs, whose head names each column once."""
+"""Tables of text files: CSV with commas, semicolons or tabs, and unique column names."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _HEAD: Final = re.compile(r"([^\[(]*[^\[(\s])\s*[\[(]\s*([^\])]*?)\s*[\])]")
 
 
 def head_parts(head: str) -> tuple[str, str]:
-    """Returns name and unit of a column's head: "rate" and "Mbit/s" of "rate [Mbit/s]"; "" where it has no unit."""
+    """Returns name and unit of a column's head: "rate" and "Mbit/s" of "rate [Mbit/s]"; the unit may be ""."""
     found = _HEAD.fullmatch(head) if len(head) <= _LONGEST_HEAD else None
     return (found[1], found[2]) if found else (head, "")
 
 
 @dataclass(frozen=True)
 class Table:
-    """The heads of a table and its rows, which are parsed as they are asked for."""
+    """The heads and rows of a table; rows are parsed on demand."""
 
     file: str
     heads: tuple[str, ...]
@@ -35,9 +35,9 @@ class Table:
     needs: str
 
     def __iter__(self) -> Iterator[tuple[int, list[str]]]:
-        """Yields the line and the cells of each row, without rows that are blank.
+        """Yields line number and cells of each row that is not blank.
 
-        ScenarioError for a row of more cells or fewer than columns.
+        Raises ScenarioError for a row with more or fewer cells than columns.
         """
         rows = _parsed(self.file, self.lines, self.delimiter, self.needs)
         next(rows)
@@ -50,12 +50,12 @@ class Table:
 
 
 def read_table(file: str | Path, needs: str) -> Table:
-    """Returns the table of a file; `needs` says in an error what was wanted: "a CSV file of time and rate"."""
+    """Returns the table of a file; `needs` is the expected content in an error: "a CSV file of time and rate"."""
     return table_of(str(file), read_lines(file, needs, legacy=True), needs)
 
 
 def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
-    """Returns the table that these lines of a file make; ScenarioError for a head that names a column twice."""
+    """Returns the table in these lines of a file. Raises ScenarioError if two columns have one name."""
     first = next((line for line in lines if line.strip()), "")
     if not first:
         raise ScenarioError(f"{file}: empty; needs {needs}")
@@ -72,7 +72,7 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
 
 
 def shown_heads(heads: Sequence[str]) -> str:
-    """Returns the names of columns for a message, the first eight of them."""
+    """Formats the names of columns for a message, at most eight."""
     more = f" and {len(heads) - 8} more" if len(heads) > 8 else ""
     return ", ".join(shown(head)[1:-1] for head in heads[:8]) + more
 

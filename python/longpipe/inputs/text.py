@@ -1,4 +1,4 @@
-"""The text of an input file: UTF-8, UTF-16 with a byte-order mark, or Latin-1 where a reader allows it."""
+"""Text of an input file: UTF-8, UTF-16 with a byte-order mark, or Latin-1 if a reader allows it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs.bytes import MOST_BYTES, read_bytes
 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# Most lines of a file.
+# Maximum number of lines of a file.
 MOST_LINES: Final = 10_000_000
 
 
 def read_text(file: str | Path, needs: str, *, most: int = MOST_BYTES, legacy: bool = False) -> str:
-    """Returns a file's text without its byte-order mark; ScenarioError names the line of what is no text."""
+    """Returns a file's text without byte-order mark. Raises ScenarioError with the line that cannot be decoded."""
     return decode(file, read_bytes(file, needs, most=most), needs, legacy=legacy)
 
 
 def read_lines(file: str | Path, needs: str, *, legacy: bool = False) -> list[str]:
-    """Returns the lines of a text file without those that are blank at its end."""
+    """Returns the lines of a text file without blank lines at the end."""
     return split_lines(file, read_text(file, needs, legacy=legacy), needs)
 
 
 def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False) -> str:
-    """Returns the text of a file's bytes: UTF-8, or with `legacy` also UTF-16 with its mark, or else ISO 8859-1.
+    """Decodes the bytes of a file: UTF-8, or with `legacy` also UTF-16 with byte-order mark, and otherwise ISO 8859-1.
 
-    ISO 8859-1 gives every byte a letter, so that it suits a file whose other letters stand in names and comments alone.
+    ISO 8859-1 decodes every byte, so it suits files with non-ASCII letters only in names and comments.
     """
     is_utf_16 = content.startswith(_UTF_16)
     if is_utf_16 and not legacy:
@@ -49,7 +49,7 @@ def decode(file: str | Path, content: bytes, needs: str, *, legacy: bool = False
 
 
 def split_lines(file: str | Path, text: str, needs: str, most: int = MOST_LINES) -> list[str]:
-    """Returns the lines of a text, which end as on Unix, Windows or an old Macintosh; none that is blank at the end."""
+    """Splits text at the line ends of Unix, Windows or classic Mac OS; removes blank lines at the end."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.rstrip("\n")

@@ -1,4 +1,4 @@
-"""What happened to a flow, as the network and its sender recorded it: losses, retransmissions, timeouts, and phases."""
+"""Events and phases of a flow from the traces: losses, retransmissions, timeouts, and phases of congestion control."""
 
 from typing import Final, Literal
 
@@ -14,11 +14,11 @@ Phase = Literal[
     "slow start", "avoidance", "recovery", "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt"
 ]
 
-# Behind what is drawn, light enough for every line.
+# Background colours, light enough for lines of every colour.
 _SHADES: Final[dict[Phase, str]] = {
     "slow start": "#e3f1e7",
     "recovery": "#fbe6d6",
-    # BBR's; it cruises between them.
+    # Stages of BBR; CRUISE stays white.
     "startup": "#e6ecc9",
     "drain": "#cdeae6",
     "probe-up": "#fdf0c4",
@@ -26,7 +26,7 @@ _SHADES: Final[dict[Phase, str]] = {
     "refill": "#f3f0f7",
     "probe-rtt": "#ead9ea",
 }
-# Shape and size of each mark.
+# Marker shape and size of each event.
 _MARKS: Final[dict[Event, tuple[str, float]]] = {
     "lost": ("|", 7),
     "fast retransmit": ("v", 7),
@@ -35,7 +35,7 @@ _MARKS: Final[dict[Event, tuple[str, float]]] = {
     "undo": ("^", 7),
     "slow start left": ("D", 6),
 }
-# Events that are drawn, by the kind of the rows in the trace; reductions only if they answer ECN marks.
+# Event by kind of row in the trace; reductions are included only if they respond to ECN marks.
 _KINDS: Final[dict[str, Event]] = {
     "dropped": "lost",
     "fast-retransmit": "fast retransmit",
@@ -46,11 +46,10 @@ _KINDS: Final[dict[str, Event]] = {
 
 
 def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """A flow's losses and its sender's answers, from `traces.events`: time_s, event, begin_bytes, cause.
+    """Returns a flow's losses and the sender's responses, from `traces.events`: time_s, event, begin_bytes, cause.
 
     `lost`: the network lost a data segment, at this time; `cause` is that of the trace `drops`. `fast retransmit`: a
-    recovery begins without a timeout. `ECN reduction`: the window is reduced because of an ECN mark. `undo`: a
-    reduction is undone, because it was spurious; `cause` says how that was detected.
+    recovery begins without a timeout. `ECN reduction`: the window is reduced because of an ECN mark.
     """
     rows = of_flow(trace(run, "events"), flow, span_s)
     kinds, causes = rows["kind"].astype(str), rows["event_cause"].astype(str)
@@ -67,9 +66,9 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
 
 
 def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """Where a flow left slow start without a loss, as HyStart and Vegas do, from `traces.cwnd`: time_s, event.
+    """Returns when a flow left slow start without a loss, as with HyStart and Vegas, from `traces.cwnd`: time_s, event.
 
-    The threshold comes down to the window then; a loss takes it below, or to two segments at least.
+    In this case ssthresh is set to the window; after a loss it is lower, or two segments.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
     threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
@@ -98,7 +97,7 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
     windows = of_flow(trace(run, "cwnd"), flow)
     recoveries = _recoveries(run, flow) if "events" in run.traces else []
     times = windows["time_s"].to_numpy()
-    # Its first row is its start.
+    # The first row is the start of the flow.
     begin_s = max(begin_s, *times[:1]) if len(times) else end_s
     if begin_s >= end_s:
         return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
@@ -115,7 +114,7 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
 
 
 def _stages(run: Run, flow: str) -> pd.DataFrame | None:
-    """Where BBR's stages change; None without."""
+    """Returns the changes of BBR's stage, or None without stages."""
     if "control" not in run.traces:
         return None
     rows = of_flow(trace(run, "control"), flow).dropna(subset="stage")
@@ -123,7 +122,7 @@ def _stages(run: Run, flow: str) -> pd.DataFrame | None:
 
 
 def _runs_of(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float) -> pd.DataFrame:
-    """Rows that say the same one after another as one, within a time."""
+    """Returns rows within a time span, with consecutive equal rows merged."""
     starts = np.flatnonzero(np.concatenate(([True], names[1:] != names[:-1])))
     begins, ends = times_s[starts], np.append(times_s[starts[1:]], end_s)
     frame = pd.DataFrame(
@@ -133,7 +132,7 @@ def _runs_of(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: floa
 
 
 def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
-    """Begin and end [s] of each time in which a flow's sender is in the state Recovery."""
+    """Returns begin and end [s] of each period in which a flow's sender is in the state Recovery."""
     rows = of_flow(trace(run, "events"), flow)
     states = rows[rows["kind"] == "state"]
     begins = states["time_s"].to_numpy()
@@ -165,7 +164,7 @@ def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
 
 
 def shade(panel: Axes, found: pd.DataFrame) -> None:
-    """Draws phases behind a panel; avoidance stays white."""
+    """Shades phases behind a panel; congestion avoidance stays white."""
     for phase, colour in _SHADES.items():
         rows = found[found["phase"] == phase]
         spans = list(zip(rows["begin_s"], rows["end_s"] - rows["begin_s"], strict=True))
@@ -175,7 +174,7 @@ def shade(panel: Axes, found: pd.DataFrame) -> None:
 
 
 def mark(panel: Axes, found: pd.DataFrame, heights: pd.Series, *, lost: tuple[str, float] = _MARKS["lost"]) -> None:
-    """Draws events at these heights; losses with shape and size `lost`."""
+    """Draws markers of events at these heights; losses with shape and size `lost`."""
     for event, (shape, size) in {**_MARKS, "lost": lost}.items():
         at = found["event"] == event
         if at.any():

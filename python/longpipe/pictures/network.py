@@ -48,7 +48,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
         panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
     for i, node in enumerate(nodes):
-        # Beside the ends, above what is between them.
+        # Labels of the end nodes are beside them, all others above.
         place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
         if first < at[i][0] < last:
             place, side = (0, 9), "center"
@@ -68,7 +68,7 @@ def _places(resolved: Mapping[str, Any]) -> dict[int, tuple[float, float]]:
     routes = [[(links[link]["from"], links[link]["to"]) for link in flow["route"]] for flow in resolved["flows"]]
     across = _depths(len(nodes), [hop for route in routes for hop in route])
     for route in routes:
-        # A sender stands before its first switch, however far right that is.
+        # A sender is placed one column before its first switch.
         across[route[0][0]] = max(across[route[0][0]], across[route[0][1]] - 1)
     columns: dict[int, list[int]] = {}
     for node in sorted(range(len(nodes)), key=lambda node: nodes[node]["kind"] != "switch"):

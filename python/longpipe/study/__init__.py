@@ -14,7 +14,7 @@ __all__ = ["Progress", "Runner", "Sequential", "Status", "Study", "StudyError", 
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 
-    # Who looks at a study need not wait for SciPy, which only sequential ones take.
+    # Load lazily, because only sequential studies need SciPy.
     __getattr__, __dir__ = deferred(
         __name__,
         {

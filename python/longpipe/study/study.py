@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.store import Store, engine_version, studies
 from longpipe.study.progress import Progress, ignore
 
-# Who asks for the status of a study need not wait for what runs it.
+# Import for type checking only, because executing runs needs modules that take a second to load.
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -29,7 +29,7 @@ LONGEST_NAME: Final = 200
 
 @dataclass(frozen=True)
 class Status:
-    """How far a study is: numbers of runs in all and by state, the engine they are of, and times (UTC)."""
+    """Status of a study: numbers of runs in total and by state, their engine, and times (UTC)."""
 
     name: str
     runs: int
@@ -43,7 +43,7 @@ class Status:
 
     @property
     def complete(self) -> bool:
-        """Whether every run is finished."""
+        """Returns whether every run is finished."""
         return self.finished == self.runs
 
 
@@ -55,7 +55,7 @@ class Study:
     one with fewer changes nothing, and any other is refused, ScenarioError telling what is different.
     """
 
-    # The record's design, once it was asked for.
+    # The record's design, read on first use.
     _read: Design | None = None
 
     def __init__(self, design: Design, store: Store | str | Path | None = None, name: str | None = None) -> None:
@@ -71,14 +71,14 @@ class Study:
             self._become(design)
 
     def __repr__(self) -> str:
-        """How far it is, where it is kept, and its design."""
+        """Shows the progress, the store and the design."""
         found = self.status()
         states = ", ".join(f"{n} {state}" for state in ("running", "failed", "waiting") if (n := getattr(found, state)))
         told = f"{found.finished} of {found.runs} runs finished{f', {states}' if states else ''}"
         return f"Study {self.name!r}: {told}; store: {self.store.name}\n{self.design!r}"
 
     def _repr_html_(self) -> str:
-        """Returns how far it is as a bar, and its design, for notebooks."""
+        """Shows the progress as a bar, and the design, for notebooks."""
         from longpipe.notebook import paragraph
 
         found = self.status()
@@ -87,7 +87,7 @@ class Study:
 
     @classmethod
     def open(cls, name: str, store: Store | str | Path) -> Self:
-        """The study with this name in a store, which may be read-only; ScenarioError names those there are."""
+        """Opens the study with this name in a store, which may be read-only; ScenarioError lists those that exist."""
         study = cls.__new__(cls)
         study.name = name
         study.store = store if isinstance(store, Store) else Store(store, create=False)
@@ -105,7 +105,7 @@ class Study:
 
     @property
     def engine(self) -> str:
-        """The engine that its runs are of: that of the longpipe which ran it last."""
+        """The engine of its runs: that of the longpipe that ran it last."""
         return self._record.engine
 
     def scenarios(self) -> list[Scenario]:
@@ -128,7 +128,7 @@ class Study:
         """
         if self.engine != engine_version():
             self._put(self.design)
-        # It loads what runs studies.
+        # Import only here, because these modules take a second to load.
         from longpipe.notebook import Bar, in_notebook
         from longpipe.study.completion import complete_study
 
@@ -150,12 +150,12 @@ class Study:
         return self
 
     def ask(self, *measures: str) -> Self:
-        """Asks for measures of each run by name, besides those it has been asked for: see `Design.measures`."""
+        """Adds measures of each run, by name, to the requested ones: see `Design.measures`."""
         self._become(replace(self.design, measures=measures))
         return self
 
     def drop(self, *names: str) -> Self:
-        """Asks no more for measures, by their names; runs stay. ScenarioError for one that it isn't asked for."""
+        """Removes requested measures, by name; runs stay. Raises ScenarioError for one that was not requested."""
         asked = {measure.name: str(measure) for measure in self.design.asked}
         for name in names:
             if name not in asked:
@@ -165,7 +165,7 @@ class Study:
         return self
 
     def status(self) -> Status:
-        """How far it is, whoever runs it."""
+        """Returns the progress, including runs of other processes."""
         counts = studies.counts(self.store, self._record)
         return Status(
             name=self.name,
@@ -180,20 +180,20 @@ class Study:
         )
 
     def left_behind(self) -> dict[str, int]:
-        """Number of runs that only other engines finished, by engine: their results may differ from this engine's."""
+        """Returns the number of runs that only other engines finished, by engine; their results may differ."""
         return studies.left_behind(self.store, self._record)
 
     def runs(self, *, finished_only: bool = False) -> pd.DataFrame:
-        """A row for every run, finished or not, and how it went: see `store.studies.runs`.
+        """Returns a row for every run with its state: see `store.studies.runs`.
 
-        What the design asks for by name is before the measures that every run has, nan where a run is not finished.
+        Measures that the design requests by name precede those of every run; they are nan if a run is not finished.
         """
         import pandas as pd
 
         return pd.DataFrame(self.columns(finished_only=finished_only))
 
     def columns(self, *, finished_only: bool = False) -> dict[str, list[Any]]:
-        """What `runs` is made of, without pandas."""
+        """Returns the columns of `runs`, without pandas."""
         found = studies.runs(self.store, self._record, finished_only=finished_only)
         asked = self.design.asked
         if not asked:
@@ -204,7 +204,7 @@ class Study:
         for i, result in zip(done, self._results(finished), strict=True):
             for measure in asked:
                 of_run[measure.name][i] = measure(result)
-        # After the levels and the seed, before what every run has.
+        # Insert after the levels and the seed, before the columns of every run.
         heads = ["point", *self.design.levels(1), "replication", "seed"]
         of_all = {name: values for name, values in found.items() if name not in (*heads, *of_run)}
         return {**{name: found[name] for name in heads}, **of_run, **of_all}
@@ -255,7 +255,7 @@ class Study:
         check_level(level)
         frame, heads = self.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
-        # Measures of the caller's own have the names that they have.
+        # Measures of the caller keep their names.
         wanted = [name if name in measures else column_of(name, self.design.asked) for name in names]
         for name in wanted:
             if name not in measures:
@@ -270,11 +270,11 @@ class Study:
         return pd.DataFrame(rows)
 
     def results(self) -> Iterator[Result]:
-        """The finished runs with all that is stored of them, in the order of the rows of `frame`."""
+        """Returns all stored results of the finished runs, in the order of the rows of `frame`."""
         return self._results(self.columns(finished_only=True))
 
     def close(self) -> None:
-        """Gives the store back."""
+        """Closes the store, if this object opened it."""
         self.store.close()
 
     def _results(self, runs: Mapping[str, Any] | pd.DataFrame) -> Iterator[Result]:
@@ -283,7 +283,7 @@ class Study:
         return self.store.require_all(jobs, engine=self.engine)
 
     def _become(self, design: Design) -> None:
-        """Takes on a design that has all runs of this one, and what either asks for."""
+        """Adopts a design that contains all runs of this one, and the requested measures of both."""
         from longpipe.design.text import differences, to_json
 
         asked = {measure.name: str(measure) for measure in (*self.design.asked, *design.asked)}

@@ -1,12 +1,12 @@
-"""Judges a run of longpipe by the same case in Linux: which quantities are compared, and how far apart they may be."""
+"""Compares a run of longpipe with the same case in Linux: compared quantities and tolerances."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# Counts of packets may always differ by this many: a recovery that loses one packet more than another is no error.
+# Absolute difference always accepted for packet counts: one additional loss in a recovery is not an error.
 FEW_PACKETS: Final = 2
-# The counts of a run, all judged by one tolerance.
+# Counters of a run, which share a tolerance.
 COUNTS: Final = ("losses", "marks", "retransmissions")
 QUANTITIES: Final = {
     "goodput_mbps": "goodput",
@@ -19,20 +19,20 @@ QUANTITIES: Final = {
 
 @dataclass(frozen=True)
 class Tolerances:
-    """The largest difference from Linux that counts as agreement, as a share of Linux's value."""
+    """Maximum accepted difference from Linux, relative to Linux's value."""
 
     goodput: float = 0.05
     round_trip: float = 0.05
     counts: float = 0.15
 
     def of(self, quantity: str) -> float:
-        """The tolerance of a quantity of QUANTITIES."""
+        """Returns the tolerance of one of QUANTITIES."""
         return {"goodput_mbps": self.goodput, "srtt_ms": self.round_trip}.get(quantity, self.counts)
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One quantity of both simulators, and the tolerance that it is judged by."""
+    """A quantity in both simulators, and its tolerance."""
 
     quantity: str
     linux: float
@@ -42,14 +42,14 @@ class Judgement:
 
     @property
     def difference(self) -> float:
-        """Longpipe's value relative to Linux's: 0 if equal, infinite if Linux alone has 0."""
+        """Returns the difference relative to Linux's value: 0 if equal, infinite if only Linux's is 0."""
         if self.longpipe == self.linux:
             return 0.0
         return self.longpipe / self.linux - 1 if self.linux else float("inf")
 
     @property
     def agrees(self) -> bool:
-        """Whether the difference is within the tolerance; counts may differ by FEW_PACKETS in any case."""
+        """Returns whether the difference is within the tolerance; counts may always differ by FEW_PACKETS."""
         if self.quantity in COUNTS and abs(self.longpipe - self.linux) <= FEW_PACKETS:
             return True
         return abs(self.difference) <= self.tolerance
@@ -58,7 +58,7 @@ class Judgement:
 def judge(
     linux: Mapping[str, float], longpipe: Mapping[str, float], tolerances: Tolerances, flow: int | None = None
 ) -> list[Judgement]:
-    """Judges every quantity of QUANTITIES that `linux` has."""
+    """Compares each of QUANTITIES that `linux` has."""
     return [
         Judgement(quantity, linux[quantity], longpipe[quantity], tolerances.of(quantity), flow)
         for quantity in QUANTITIES

@@ -1,4 +1,4 @@
-"""The commands of `longpipe live`, loaded when one of them is asked for."""
+"""The commands of `longpipe live`, imported when one of them is used."""
 
 import typer
 

@@ -28,7 +28,7 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         found = chain([name, *context.args])
         check_machine()
         path = plan(found.scenario(), (INSIDE, OUTSIDE))
-        # What mahimahi calls the machine beyond its shells.
+        # Address of mahimahi's outermost host.
         os.environ["MAHIMAHI_BASE"] = path.hosts[1].address
         commands = {INSIDE: found.command or [os.environ.get("SHELL") or "/bin/sh"]}
         if outside is not None:

@@ -1,4 +1,4 @@
-"""`longpipe live PATH.toml`: commands at the ends of a path."""
+"""`longpipe live PATH.toml`: runs commands at the ends of a path."""
 
 import os
 import sys
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 LATE = 1
-# Between a host and its command in the one argument that the two of --at become.
+# Separates a host from its command within one argument, into which the two arguments of --at are joined.
 BETWEEN = "\0"
 
 
 class Device(StrEnum):
-    """How a host's packets are had."""
+    """How packets of a host are captured."""
 
     ANY = "any"
     TUN = "tun"
@@ -47,7 +47,7 @@ class AtCommand(TyperCommand):
     context_class = PathContext
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
-        """The arguments, with the two of each --at in one."""
+        """Joins the two arguments of each --at into one."""
         return super().parse_args(ctx, _joined(args))
 
 
@@ -120,7 +120,7 @@ def run(
     is exceeded.
     """
     check_machine()
-    # The engine takes a while to load.
+    # Import only here, because loading the engine is slow.
     from longpipe.cli.run import scenario_with
     from longpipe.live import Settings
     from longpipe.live import plan as planned
@@ -195,7 +195,7 @@ def _show(certificate: "Certificate", errors: Console, json: str | None, *, quie
 
 
 def check_machine() -> None:
-    """RunError where live paths can't be."""
+    """Raises RunError if the machine does not support live paths."""
     if sys.platform != "linux":
         raise RunError("live: this is no Linux; needs its network namespaces")
     try:
@@ -207,7 +207,7 @@ def check_machine() -> None:
 
 
 def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
-    """Commands by host; none if one runs at the host that comes first."""
+    """Returns commands by host; empty if one runs at the first host."""
     commands: dict[str, list[str]] = {}
     if at and command:
         raise ScenarioError(f"--at: beside -- {command[0]}; needs one of the two")
@@ -229,7 +229,7 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _in_process(scenario: "Scenario") -> Iterator[str]:
-    """Says of controllers from files that they share the process of the path, as a run in real time cannot be apart."""
+    """Prints that controllers from files run in the process of the path, because a real-time run cannot be isolated."""
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):

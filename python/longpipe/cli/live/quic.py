@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from longpipe.live import Certificate
     from longpipe.live.hosts import Plan
 
-# As quic-network-simulator's networks have them: the client's addresses, and the server's.
+# Addresses of client and server in quic-network-simulator.
 ADDRESSES = (("193.167.0.100", "fd00:cafe:cafe:0::100"), ("193.167.100.100", "fd00:cafe:cafe:100::100"))
 
 

@@ -1,4 +1,4 @@
-"""`longpipe validate`: longpipe beside an independent simulator."""
+"""`longpipe validate`: compares longpipe with an independent simulator."""
 
 import typer
 
@@ -6,7 +6,7 @@ from longpipe.cli.groups import LazyGroup
 
 
 class Validate(LazyGroup):
-    """Its commands read the defaults of their options off scenarios."""
+    """Group whose commands take the defaults of their options from scenarios."""
 
     home = "longpipe.cli.validate.commands"
 

@@ -1,4 +1,4 @@
-"""The commands of `longpipe validate`, loaded when one of them is asked for."""
+"""The commands of `longpipe validate`, imported when one of them is used."""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""`longpipe validate kernel`: this machine's own TCP over a live path, and here."""
+"""`longpipe validate kernel`: compares this machine's TCP over a live path with a simulation."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ def kernel(
 
     Exit status 1 if goodput or mean queue of a control are further apart than asked. Linux alone.
     """
-    # pandas and the engine take a second to load.
+    # Import only here, because pandas and the engine take a second to load.
     from longpipe.cli.live.path import check_machine
     from longpipe.cli.run import change
     from longpipe.validate.kernel import Both, available, compare

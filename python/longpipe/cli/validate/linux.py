@@ -1,4 +1,4 @@
-"""`longpipe validate linux`: one path in Linux and here."""
+"""`longpipe validate linux`: compares one path in Linux and in longpipe."""
 
 import sys
 from collections.abc import Iterator
@@ -82,7 +82,7 @@ def linux(
         capture=pcap is not None,
         flows=_flows(control or ["cubic"], start or [], size or []),
     )
-    # pandas and the engine take a second to load.
+    # Import only here, because pandas and the engine take a second to load.
     from longpipe.cli.run import change
     from longpipe.cli.validate import linux_shown
     from longpipe.validate.linux_compare import compare
@@ -104,11 +104,11 @@ def linux(
 
 
 def _flows(controls: list[str], starts: list[str], sizes: list[str]) -> tuple[LinuxFlow, ...]:
-    """One flow for each control; what is said once of starts or sizes holds for all."""
+    """Returns a flow for each congestion control; a single start or size applies to all."""
     for option, values in (("--start", starts), ("--size", sizes)):
         if len(values) not in (0, 1, len(controls)):
             raise ScenarioError(f"{option}: {len(values)} times; needs one, or one for each of {len(controls)} flows")
-    # Names are checked by the model.
+    # The scenario's model checks the names.
     flows: Iterator[tuple[Any, str, str | None]] = zip(
         controls, cycle(starts or ["0 s"]), cycle(sizes or [None]), strict=False
     )

@@ -1,4 +1,4 @@
-"""`longpipe validate linux-paths`: random paths for each congestion control, in Linux and here."""
+"""`longpipe validate linux-paths`: compares random paths for each congestion control in Linux and in longpipe."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -106,7 +106,7 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
 
 
 def _ranges(seeds: list[int]) -> str:
-    """Numbers as ranges: 0-1, 1000-1001."""
+    """Formats numbers as ranges: 0-1, 1000-1001."""
     parts: list[list[int]] = []
     for seed in sorted(seeds):
         if parts and seed == parts[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""What `longpipe validate linux` prints."""
+"""Output of `longpipe validate linux`."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
 
 
 def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
-    """Lines that name each quantity judged, those that differ, and everything that was not judged."""
+    """Returns lines with each judged quantity, those that differ, and all that were not judged."""
     lines = []
     if judged:
         by_tolerance: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""`longpipe validate ns2`: the transfers of lbd-01 here and in ns-2."""
+"""`longpipe validate ns2`: compares the transfers of lbd-01 in longpipe and in ns-2."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ def ns2(
     """
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
-    # SciPy, and Matplotlib for a figure, take a second to load; other commands need not wait for them.
+    # Import only here, because SciPy and Matplotlib take a second to load.
     from longpipe.cli.validate import transfers
 
     chosen = transfers.chosen(tcp, w_star, buffer)

@@ -1,4 +1,4 @@
-"""`longpipe validate ns2-drops`: a file over a bottleneck that drops given packets, here and in ns-2."""
+"""`longpipe validate ns2-drops`: compares a transfer with given packets dropped in longpipe and in ns-2."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ from longpipe.validate.ns2_drops import Comparison, DropCase, compare
 from longpipe.validate.ns2_rules import explain
 
 DIFFERENT = 1
-# Instants further apart than that come of a rule, not of rounding or of the bytes of SACK blocks.
+# Larger time differences come from a rule, not from rounding or from the bytes of SACK blocks.
 LAG_S = 0.01
 
 _DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}
@@ -76,7 +76,7 @@ def ns2_drops(
 
 
 def _draw(comparison: Comparison, path: Path) -> list[Path]:
-    # Matplotlib takes a second to load.
+    # Import only here, because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 

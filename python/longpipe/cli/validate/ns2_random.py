@@ -1,4 +1,4 @@
-"""`longpipe validate ns2-random`: drops at random here and in ns-2, and the rules by which they part."""
+"""`longpipe validate ns2-random`: random drops in longpipe and in ns-2, and the rules that cause differences."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`longpipe validate packetdrill`: the TCP sender by scripts that say what arrives, and what has to leave."""
+"""`longpipe validate packetdrill`: tests the TCP sender with packetdrill scripts."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def packetdrill(
     The sender is that of Linux 6 but for what a script sets; handshakes are taken for granted. A script that says what
     is not understood is named with the line and the statement. Exit status 1 unless all pass.
     """
-    # The engine takes a while to load.
+    # Import only here, because the engine takes a while to load.
     from longpipe.validate.packetdrill import run_script
 
     outcomes = [run_script(path, shown) for path, shown in _files(scripts)]
@@ -35,7 +35,7 @@ def packetdrill(
 
 
 def _files(scripts: list[Path]) -> list[tuple[Path, str]]:
-    """Each with the name by which it is shown: what tells it from the others of its folder."""
+    """Yields files with the names under which they are shown, unique within a folder."""
     found = []
     for path in scripts:
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What `longpipe validate ns2` does: transfers of lbd-01 here and in ns-2, side by side."""
+"""Actions of `longpipe validate ns2`: transfers of lbd-01 in longpipe and in ns-2."""
 
 import json as json_text
 import sys
@@ -18,12 +18,12 @@ from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS, Transfer
 from longpipe.papers.lbd_01.transfers import transfers as all_transfers
 from longpipe.validate.ns2_transfers import TransferComparison, compare
 
-# Completion times: so close in so large a share of the transfers, and never further off than that.
+# Criteria for completion times: difference, share of the transfers within it, and maximum difference.
 CLOSE, SHARE, FURTHEST = 0.02, 0.9, 0.05
 
 
 def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure: str | None) -> bool:
-    """Runs transfers in both onto the terminal, and whether both agree; `json` is a file, or - for stdout alone."""
+    """Runs and prints transfers in both, and returns whether they agree; `json` is a file, or - for stdout only."""
     if figure is not None:
         if len(transfers) > 1:
             raise ScenarioError("--figure: draws one transfer; needs --tcp, --w-star and --buffer")
@@ -50,7 +50,7 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
 
 
 def chosen(tcp: str | None, w_star: int | None, buffer: float | None) -> list[Transfer]:
-    """The transfers with these levels, None for any; ScenarioError for a level that none has."""
+    """Returns the transfers with these levels, None for any. Raises ScenarioError for a level that none has."""
     if tcp is not None and tcp not in FLAVORS:
         raise ScenarioError(f"--tcp: {tcp!r}; {nearest(tcp, FLAVORS)}")
     _check("--w-star", w_star, W_STARS)
@@ -76,7 +76,7 @@ def _agree(table: pd.DataFrame) -> bool:
 
 
 def _draw(found: TransferComparison, path: Path) -> list[Path]:
-    # Matplotlib takes a second to load.
+    # Import only here, because Matplotlib takes a second to load.
     from longpipe.pictures.saving import save
     from longpipe.validate import ns2_figures
 

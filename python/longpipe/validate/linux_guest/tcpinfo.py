@@ -1,4 +1,4 @@
-"""What TCP_INFO of Linux 6.1 tells of a sender: `struct tcp_info` of include/uapi/linux/tcp.h."""
+"""Fields of TCP_INFO of Linux 6.1: `struct tcp_info` of include/uapi/linux/tcp.h."""
 
 import socket
 import struct
@@ -7,7 +7,7 @@ from typing import Final
 TCP_INFO: Final = 11
 BYTES: Final = 232
 LAYOUT: Final = struct.Struct("=8B24I4Q6I4Q2I2Q4I")
-# Fields by their place among the values of LAYOUT; times in microseconds, windows and counters in segments.
+# Index of each field among the values of LAYOUT; times are in microseconds, windows and counters in segments.
 PLACES: Final = {
     "ca_state": 1,
     "unacked": 12,
@@ -26,7 +26,7 @@ PLACES: Final = {
     "buffer_limited_us": 45,
     "delivered": 46,
 }
-# What the series holds, in this order, besides its instant and its flow.
+# Columns of the series, in this order, after time and flow.
 COLUMNS: Final = (
     "cwnd",
     "ssthresh",
@@ -42,6 +42,6 @@ COLUMNS: Final = (
 
 
 def read(connection: socket.socket) -> dict[str, int]:
-    """The fields of PLACES of a TCP socket, now."""
+    """Returns the current PLACES fields of a TCP socket."""
     values = LAYOUT.unpack(connection.getsockopt(socket.IPPROTO_TCP, TCP_INFO, BYTES))
     return {name: values[place] for name, place in PLACES.items()}

@@ -1,4 +1,4 @@
-"""Python between %{ and }%: assertions about the connection, and names for numbers."""
+"""Python between %{ and }%: assertions about `tcp_info`, and constants with names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from longpipe.validate.packetdrill.outcome import DiffersError, NotUnderstoodError
 
-# What Linux calls states of a sender.
+# States of Linux's sender (`enum tcp_ca_state`).
 STATES: Final = {
     "TCP_CA_Open": 0, "TCP_CA_Disorder": 1, "TCP_CA_CWR": 2, "TCP_CA_Recovery": 3, "TCP_CA_Loss": 4,
 }  # fmt: skip
@@ -19,14 +19,14 @@ _PARTS: Final = (
     ast.cmpop, ast.boolop, ast.unaryop, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.BitAnd,
     ast.BitOr,
 )  # fmt: skip
-# Bounds of one block of code, and of what it computes.
+# Limits of one block of code and of its result.
 _MOST_LETTERS: Final = 10_000
 _LARGEST: Final = 2**128
 _SHOWN: Final = 100
 
 
 class Notes:
-    """What code of a script named, and which assertions nothing here can answer."""
+    """Names that the code of a script defined, and the assertions that this runner cannot check."""
 
     def __init__(self) -> None:
         self.named: dict[str, Any] = dict(STATES)
@@ -34,7 +34,7 @@ class Notes:
         self.unknown: dict[str, None] = {}
 
     def run(self, text: str, fields: Mapping[str, int], line: int) -> None:
-        """Asserts; DiffersError for what does not hold, NotUnderstoodError for more than assertions and numbers."""
+        """Checks assertions. Raises DiffersError for one that fails, NotUnderstoodError for other code."""
         try:
             if len(text) > _MOST_LETTERS:
                 raise ValueError(text)
@@ -74,7 +74,7 @@ class Notes:
         if not known or names - self.named.keys():
             raise NotUnderstoodError(ast.unparse(expression), line)
         try:
-            # Of numbers, names and operators alone.
+            # The expression consists only of numbers, names and operators.
             code = compile(ast.Expression(expression), "script", "eval")
             found = eval(code, {"__builtins__": {}}, self.named)  # noqa: S307
         except (ArithmeticError, TypeError, ValueError, RecursionError, MemoryError) as error:
@@ -85,5 +85,5 @@ class Notes:
 
 
 def _is_number(node: ast.AST) -> bool:
-    """Returns whether a part of an expression is no constant but a number or a truth value."""
+    """Returns whether a part of an expression is not a constant, or is a number or a truth value."""
     return not isinstance(node, ast.Constant) or isinstance(node.value, int | float)

@@ -1,4 +1,4 @@
-"""The language of packetdrill's scripts, as far as it concerns a sender of data."""
+"""Grammar of packetdrill scripts, as far as it concerns a sender."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longpipe.validate.packetdrill.outcome import NotUnderstoodError
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """When a statement's event happens [ps]: since the script began, or since the event before; earliest and latest."""
+    """Time range of a statement's event [ps], relative to the start of the script or to the previous event."""
 
     kind: Literal["absolute", "relative", "any"]
     earliest_ps: int = 0
@@ -24,7 +24,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A segment that arrives, or that has to leave; sequence numbers as the script counts them."""
+    """An input segment, or an expected one; sequence numbers are those of the script."""
 
     inbound: bool
     ecn: str
@@ -34,7 +34,7 @@ class Packet:
     length: int
     acknowledgement: int | None
     window: int | None
-    # Options by their names, those of SACK as pairs; None: any.
+    # Options by name, SACK blocks as pairs; None: any.
     options: dict[str, object] | None
 
 
@@ -49,21 +49,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Python that looks at the connection."""
+    """Python code about the connection."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Shell."""
+    """A shell command."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """An option of packetdrill's command line."""
+    """A command line option of packetdrill."""
 
     name: str
     value: str
@@ -71,7 +71,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement, where it stands, and as it is written."""
+    """A statement with its line and its text."""
 
     line: int
     text: str
@@ -80,7 +80,7 @@ class Statement:
 
 
 _BETWEEN: Final = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
-# Letters of one statement, and of one that is shown.
+# Maximum number of characters of a statement, and of one in a message.
 _MOST_LETTERS: Final = 1 << 16
 _SHOWN: Final = 200
 _AT_ONCE: Final = When("relative")
@@ -91,7 +91,7 @@ def _ps(seconds: str) -> int:
 
 
 def _statement() -> pp.ParserElement:
-    # Numbers of 64 bits, and times to the picosecond.
+    # Numbers of 64 bits, and times with a resolution of 1 ps.
     number = pp.Regex(r"[0-9]{1,12}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}")
     integer = pp.Regex(r"[0-9]{1,18}").set_parse_action(lambda found: int(found[0]))
 
@@ -185,7 +185,7 @@ _STATEMENT: Final = _statement()
 
 
 def parse(text: str) -> list[Statement]:
-    """The statements of a script in order; NotUnderstoodError with its line for the first that is none."""
+    """Returns the statements of a script in order. Raises NotUnderstoodError with the line of a syntax error."""
     statements = []
     before, line = 0, 1
     at = _end_of_gap(text, 0)

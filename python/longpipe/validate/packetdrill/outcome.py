@@ -1,11 +1,11 @@
-"""How a script ended."""
+"""Outcome of a script."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-# Characters of a statement, which may be any number of lines.
+# Maximum number of characters shown of a statement, which can have many lines.
 _SHOWN: Final = 200
-# Names that no assertion here knows, and their characters.
+# Maximum number of unknown names that are shown, and of their characters.
 _MOST_NAMES: Final = 8
 _LONGEST_NAME: Final = 40
 
@@ -14,19 +14,19 @@ Verdict = Literal["pass", "differs", "not understood"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one script."""
+    """Outcome of one script."""
 
     script: str
     verdict: Verdict
-    # Where it ended, if it is no pass, and why.
+    # Line at which the script ended, unless it passed, and the reason.
     line: int | None = None
     words: str = ""
-    # Assertions that were passed over, and the fields that they ask for.
+    # Number of assertions that were skipped, and the unknown fields that they use.
     unchecked: int = 0
     unknown: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """One line."""
+        """Returns the outcome as one line."""
         place = "" if self.line is None else f":{self.line}"
         names = ", ".join(name[:_LONGEST_NAME] for name in self.unknown[:_MOST_NAMES])
         asked = f"; {self.unchecked} assertions of {names} not checked" if self.unchecked else ""
@@ -35,7 +35,7 @@ class Outcome:
 
 
 class DiffersError(Exception):
-    """What leaves here, or holds, is not what the script says; `line` if it is not that of the statement."""
+    """A segment or a value differs from the script's; `line` if it is not that of the statement."""
 
     def __init__(self, words: str, line: int | None = None) -> None:
         super().__init__(words)
@@ -43,7 +43,7 @@ class DiffersError(Exception):
 
 
 class NotUnderstoodError(Exception):
-    """A statement that says what this runner has no words for."""
+    """A statement that this runner does not support."""
 
     def __init__(self, words: str, line: int) -> None:
         super().__init__(words)

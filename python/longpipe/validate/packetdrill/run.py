@@ -1,4 +1,4 @@
-"""Plays a script: what it says arrives, and what leaves is held against it."""
+"""Executes a script: delivers its input segments, and compares the segments sent with the expected ones."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from longpipe.validate.packetdrill.settings import Settings
 _UNHEARD: Final = frozenset(("socket", "bind", "listen", "accept", "fcntl", "connect", "getsockopt", "read", "recv"))
 _WRITES: Final = frozenset(("write", "send", "sendto"))
 _ENDS: Final = frozenset(("close", "shutdown"))
-# Of a script: Linux's own have at most 20 KB.
+# Maximum size of a script; Linux's have at most 20 KB.
 MOST_BYTES: Final = 256 << 10
-# Until when timers are run, of which a script may leave one for ever.
+# Time until which timers are processed, because a script can leave one that expires forever.
 _LATEST_PS: Final = TIME.parse("10000 s")
-# More expirations than that at one instant are no timer's.
+# More expirations at one instant are an endless loop.
 _MOST_AT_ONCE: Final = 1000
 
 
 class _Over(Exception):  # noqa: N818 - no error: what follows is of the connection's end
-    """The application closes the connection, which has no more to say of data."""
+    """The application closed the connection; nothing about data follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,15 @@ class _Player:
     notes: Notes = field(default_factory=Notes)
     endpoint: _core.Endpoint | None = None
     now_ps: int = 0
-    # When the event before happened by the script, and when the machine's own SYN, or SYN-ACK, left.
+    # Time of the previous event in the script, and time at which this end sent its SYN or SYN-ACK.
     before_ps: int = 0
     answered_ps: int = 0
-    # Whether both ends agreed, if the machine opened the connection.
+    # Whether this end opened the connection, and the handshake is complete.
     opens: bool = False
     sent: deque[_Sent] = field(default_factory=deque)
 
     def play(self, statement: Statement) -> None:
-        """One statement."""
+        """Executes a statement."""
         if isinstance(statement.what, Flag):
             return self.settings.take_flag(statement.what.name, statement.what.value, statement.line)
         earliest, latest = self._times(statement.when, statement.line)
@@ -88,13 +88,13 @@ class _Player:
         return since + when.earliest_ps, since + when.latest_ps
 
     def _go_on_to(self, at_ps: int) -> None:
-        """Lets time pass: timers expire."""
+        """Advances the time; timers expire."""
         while self._next_timer(at_ps):
             pass
         self.now_ps = max(self.now_ps, at_ps)
 
     def _next_timer(self, until_ps: int) -> bool:
-        """Whether a timer expired by then, the first that does."""
+        """Returns whether a timer expires until then, after processing the first one."""
         if self.endpoint is None:
             return False
         for _ in range(_MOST_AT_ONCE):
@@ -151,7 +151,7 @@ class _Player:
         return None
 
     def _agree(self, packet: Packet) -> None:
-        """The peer's SYN, or its answer to one, which opens the connection."""
+        """Processes the peer's SYN or SYN-ACK, which completes the handshake."""
         self.settings.peer = packet.options or {}
         self.settings.marks = "E" in packet.flags
         if "." in packet.flags:
@@ -196,9 +196,9 @@ class _Player:
 
 
 def run_script(path: Path, name: str | None = None) -> Outcome:
-    """Plays the script of a file to a sender, as Linux 6 has it but for what the script sets.
+    """Executes the script of a file with a sender that is configured like Linux 6, except for the script's settings.
 
-    Handshake and end of the connection are taken for granted, and flags but ECN's are not looked at.
+    The handshake and the end of the connection are not checked, and neither are flags other than those of ECN.
     """
     shown, player, line = name or str(path), _Player(), 1
     try:
