@@ -17,22 +17,22 @@ from longpipe.validate.linux_paths_judged import TIMES, judged
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
 TABLE = read(FILE)
 # Number of paths compared here; `longpipe validate linux-paths` compares all.
-JUDGED = 3
+JUDGED = 6
 # Minimum number of these paths for which goodput and RTT, losses and marks, and retransmissions agree with Linux.
 AGREE = {
-    "reno": (3, 3, 3),
-    "cubic": (3, 3, 3),
-    "bic": (2, 3, 3),
-    "htcp": (2, 2, 2),
-    "hybla": (2, 2, 2),
-    "illinois": (0, 3, 1),
-    "scalable": (3, 2, 2),
-    "highspeed": (3, 2, 2),
-    "vegas": (2, 3, 2),
-    "veno": (3, 3, 3),
-    "westwood": (1, 2, 1),
-    "dctcp": (3, 1, 1),
-    "bbr": (3, 2, 3),
+    "reno": (6, 6, 6),
+    "cubic": (6, 6, 6),
+    "bic": (6, 6, 6),
+    "htcp": (6, 6, 6),
+    "hybla": (5, 4, 4),
+    "illinois": (4, 6, 5),
+    "scalable": (6, 6, 6),
+    "highspeed": (6, 6, 6),
+    "vegas": (6, 6, 6),
+    "veno": (6, 6, 6),
+    "westwood": (5, 6, 6),
+    "dctcp": (6, 6, 6),
+    "bbr": (6, 5, 6),
 }
 
 

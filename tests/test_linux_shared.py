@@ -15,9 +15,6 @@ TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv
 # Differences beyond 3 % of the goodput, .03 of Jain's index, or 10 % or 1 ms of the median delay: see docs/queues.md.
 BEYOND = {
     11: {"median_wait_ms"},
-    15: {"median_wait_ms"},
-    # Random, with -3.5 %: from -5.0 to -1.2 % over paths that are up to .2 ms longer.
-    17: {"goodput_mbps"},
 }
 # Which flow loses which packet is random, and dominates the results of a few flows.
 DRAWS = 24

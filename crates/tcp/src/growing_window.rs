@@ -53,6 +53,9 @@ impl Smoothed {
 const FIRST: u64 = 65_536;
 /// What is read in the first round trip: an initial window [segment].
 const FIRST_READ: u64 = 10;
+/// Share of the buffer, relative to its payload, that a segment takes beyond a hole, in 16ths: half of a packet's memory (truesize,
+/// 2727 bytes for 1448 bytes of payload; tcp_win_from_space), as the window is half of the buffer.
+const TAKEN: u64 = 15;
 /// The bound has room for twice what was read, so much of its growth, and some segments.
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
@@ -76,10 +79,18 @@ impl GrowingWindow {
         }
     }
 
-    /// A segment `sent` at that time arrived in order, up to byte `end`, and is read at once; whether the window grew by it.
-    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64) -> bool {
-        let grows = self.window < self.bound;
-        self.window = self.bound.min(self.window + 2 * self.mss);
+    /// Grows the window by two segments, if there is room for it beside the `beyond` bytes that wait beyond a hole, and returns whether
+    /// it grew (`tcp_grow_window`).
+    pub fn grow(&mut self, beyond: u64) -> bool {
+        let room = self.bound.saturating_sub(self.window + beyond * TAKEN / 16);
+        self.window += room.min(2 * self.mss);
+        room > 0
+    }
+
+    /// Takes a segment that was `sent` at that time and arrived in order, up to byte `end`, and is read at once while `beyond` bytes wait
+    /// beyond a hole. Returns whether the window grew by it.
+    pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
+        let grows = self.grow(beyond);
         // A round trip is this segment's way and the shortest one, which fitted two captures of Linux over one path best.
         let way = now - sent;
         self.least_way = self.least_way.min(way);
@@ -132,7 +143,7 @@ mod tests {
             for segment in 0..segments {
                 let now = Time(Span::millis(100 * round).0 + Span::micros(1200 * segment).0);
                 end += MSS;
-                at_once.push(window.on_segment(now, Time(now.0 - Span::millis(50).0), end));
+                at_once.push(window.on_segment(now, Time(now.0 - Span::millis(50).0), end, 0));
             }
             bounds.push(window.bound / MSS);
         }
@@ -151,6 +162,21 @@ mod tests {
         assert!((260..=300).contains(&last.unwrap()), "{last:?}");
     }
 
+    /// tcp_grow_window: segments beyond a hole make the window grow, too, as long as the buffer has room beside them.
+    #[test]
+    fn segments_beyond_a_hole_make_the_window_grow_until_they_fill_the_buffer() {
+        let mut window = GrowingWindow::new(MSS as u32, false);
+        window.bound = FIRST + 20 * MSS;
+        let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
+        // Each takes 15/16 of a segment and adds two: 6 · 2 + 7 · 15/16 is 18.6 of 20.
+        assert_eq!(
+            grown,
+            [true, true, true, true, true, true, true, false, false, false, false]
+        );
+        assert_eq!(window.window, FIRST + 20 * MSS - 7 * MSS * 15 / 16);
+        assert!(window.grow(0));
+    }
+
     /// Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where a flight is twice the one before and ends with a queue: bounds are raised as
     /// flights begin, so that the 33rd to 275th, 313th to 553rd and 633rd to 1115th segment are acknowledged one by one.
     #[test]
@@ -166,7 +192,7 @@ mod tests {
                 );
                 // Sent at twice the rate at which it arrives.
                 let sent = Time(now.0 - ((half + f64::from(place) / 2.0 * packet) * 1e12) as u64);
-                if window.on_segment(now, sent, segment * MSS) {
+                if window.on_segment(now, sent, segment * MSS, 0) {
                     at_once.push(segment);
                 }
             }

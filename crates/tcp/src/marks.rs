@@ -18,6 +18,8 @@ pub struct Marks {
     feedback: Option<Feedback>,
     /// How much of what the latest ACK says to have arrived was marked, at most [byte].
     marked: u64,
+    /// Whether retransmissions can be marked, too (Linux: `tcp_ca_needs_ecn`, as of DCTCP).
+    marks_retransmissions: bool,
 }
 
 impl Marks {
@@ -35,6 +37,7 @@ impl Marks {
             costs_less,
             feedback: counts.then(Feedback::default),
             marked: 0,
+            marks_retransmissions: config == EcnConfig::Dctcp {},
         })
     }
 
@@ -75,10 +78,13 @@ impl Marks {
         first
     }
 
-    /// What the next segment says: only new data can be marked.
+    /// Returns the ECN fields of the next segment. Retransmissions can't be marked (RFC 3168 section 6.1.5), except DCTCP's.
     pub fn on_sent(&mut self, again: bool) -> Ecn {
         if again {
-            return Ecn::default();
+            return Ecn {
+                capable: self.marks_retransmissions,
+                ..Ecn::default()
+            };
         }
         Ecn {
             capable: true,

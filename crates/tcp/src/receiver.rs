@@ -3,6 +3,7 @@
 mod answers;
 mod blocks;
 mod compression;
+mod delays;
 mod writes;
 
 use crate::accurate::Counter;
@@ -11,6 +12,7 @@ use crate::growing_window::GrowingWindow;
 use crate::ranges::Ranges;
 use crate::segment::{DataSegment, Opening, MAX_SACK_BLOCKS};
 use compression::Compression;
+use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
 use writes::Writes;
 
@@ -49,6 +51,8 @@ pub struct Receiver {
     /// An ACK waits for fewer segments than these, for so long at most.
     each: u32,
     timeout: Span,
+    /// Linux's delays, instead of `timeout`.
+    delays: Option<Delays>,
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
     /// Whether ACKs tell its clock, for a sender that measures one-way delays.
@@ -77,6 +81,8 @@ pub struct Receiver {
     reported: [(u64, u64); MAX_SACK_BLOCKS],
     /// The segment that was put beyond a hole since; 0: none, and `SEVERAL`: more than one.
     put: u64,
+    /// Bytes beyond a hole, where a window that grows needs them.
+    waiting: u64,
 }
 
 /// Stands for more than one segment.
@@ -102,18 +108,19 @@ impl Receiver {
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (each, timeout_ps, quick) = rule(&config.ack);
-        let (window, compression, writes) = match config.ack {
+        let (delays, window, compression, writes) = match config.ack {
             AckConfig::Linux {
                 least_round_trip,
                 sack_delay_ps,
                 write_every_ps,
                 ..
             } => (
+                Some(Delays::new(Span(timeout_ps), config.hz)),
                 Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
                 Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
                 Writes::new(write_every_ps, config.mss_bytes),
             ),
-            _ => (None, None, None),
+            _ => (None, None, None, None),
         };
         Receiver {
             next: 0,
@@ -121,6 +128,7 @@ impl Receiver {
             beyond: Ranges::default(),
             each,
             timeout: Span(timeout_ps),
+            delays,
             attends: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
             says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
             simple: config.ecn.is_off() && !config.congestion.measures_delay() && writes.is_none(),
@@ -140,6 +148,7 @@ impl Receiver {
             opening: Opening::Over,
             reported: [(0, 0); MAX_SACK_BLOCKS],
             put: 0,
+            waiting: 0,
             unacknowledged: 0,
             deadline: MaybeTime::NONE,
             acknowledged: 0,
@@ -186,9 +195,10 @@ impl Receiver {
         }
         self.latest = sequence;
         self.next = sequence + u64::from(length);
-        let grew = self.window_grows(now, stamp.get());
+        let grew = self.window_grows(now, stamp.get(), 0);
+        self.measure_gap(now);
         if grew | (self.quick > 0) {
-            self.quick = self.quick.saturating_sub(1);
+            self.use_quick_ack();
             self.pending = true;
         } else {
             self.acknowledge_or_wait(now);
@@ -222,7 +232,11 @@ impl Receiver {
     fn acknowledge_or_wait(&mut self, now: Time) {
         self.unacknowledged += 1;
         if self.unacknowledged < self.each {
-            self.deadline = self.deadline.min((now + self.timeout).into());
+            let due = match &self.delays {
+                Some(delays) => delays.deadline(now, self.round_trip()),
+                None => now + self.timeout,
+            };
+            self.deadline = self.deadline.min(due.into());
         } else {
             self.pending = true;
         }
@@ -249,16 +263,24 @@ impl Receiver {
         if segment.opening != Opening::Over {
             return self.open(&segment);
         }
+        let marks = self.echoes_mark;
         self.take_mark(segment.ecn, segment.length);
         let fresh = self.beyond.is_empty();
         let (in_order, filled) = self.place(&segment);
+        let range = match &mut self.compression {
+            Some(compression) if !in_order => compression.take(self.next, (segment.sequence, segment.end())),
+            _ => 0,
+        };
+        if self.delays.is_some() {
+            self.start_quick_acks(now, &segment, (in_order, marks));
+        }
         let at_once = self.answers_at_once(now, &segment, in_order);
         if in_order && !filled && !at_once && self.beyond.is_empty() {
             self.acknowledge_or_wait(now);
         } else {
             self.unacknowledged += 1;
             let waits = !at_once && self.compression.is_some();
-            let wait = if waits { self.compressed(fresh) } else { None };
+            let wait = if waits { self.compressed(range, fresh) } else { None };
             match wait {
                 Some(wait) => self.deadline = self.deadline.min((now + wait).into()),
                 None => self.pending = true,
@@ -280,6 +302,10 @@ impl Receiver {
         let in_order = segment.sequence <= self.next && segment.end() > self.next;
         let filled = in_order && self.advance(segment.end());
         if !in_order {
+            if self.window.is_some() && segment.sequence > self.next {
+                let known = self.beyond.covered(segment.sequence, segment.end());
+                self.waiting += u64::from(segment.length) - known;
+            }
             let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
             if news {
                 self.put = if self.put == 0 { segment.sequence } else { SEVERAL };
@@ -301,27 +327,36 @@ impl Receiver {
 
     /// Whether a segment is among the first, made the window grow, ends a write, or brought marks that an ACK has to count.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
-        let grew = in_order && self.window_grows(now, segment.timestamp.get());
+        let beyond = self.waiting;
+        let grew = if in_order {
+            self.window_grows(now, segment.timestamp.get(), beyond)
+        } else {
+            let new = segment.sequence > self.next && self.duplicate.is_none();
+            new && self.window.as_mut().is_some_and(|window| window.grow(beyond))
+        };
         let first = self.quick > 0;
-        self.quick -= u32::from(first);
+        if first {
+            self.use_quick_ack();
+        }
         let place = (segment.sequence, segment.end());
         let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
-        let pushed = self.writes.as_mut().is_some_and(ends);
+        // Only data in order is read, and its PSH seen (tcp_event_data_recv).
+        let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
         first || grew || pushed || self.counter.is_due()
     }
 
     /// How long the ACK of a segment may wait while data lie beyond a hole.
-    fn compressed(&mut self, fresh: bool) -> Option<Span> {
+    fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
         // The last hole was filled.
         if self.beyond.is_empty() {
             return None;
         }
-        let round_trip = self.window.as_ref().and_then(|window| window.round_trip());
+        let round_trip = self.round_trip();
         let compression = self.compression.as_mut()?;
         if self.unacknowledged == 1 {
             compression.on_ack();
         }
-        compression.on_segment(self.next, fresh, round_trip)
+        compression.on_segment(self.next, range, fresh, round_trip)
     }
 
     /// The ACK of what came before marks began or ended leaves first.
@@ -331,11 +366,11 @@ impl Receiver {
         }
     }
 
-    /// Whether a window that grows did so by a segment in order.
+    /// Whether a window that grows did so by a segment in order, while `beyond` bytes wait beyond a hole.
     #[inline]
-    fn window_grows(&mut self, now: Time, sent: Option<Time>) -> bool {
+    fn window_grows(&mut self, now: Time, sent: Option<Time>, beyond: u64) -> bool {
         match (&mut self.window, sent) {
-            (Some(window), Some(sent)) => window.on_segment(now, sent, self.next),
+            (Some(window), Some(sent)) => window.on_segment(now, sent, self.next, beyond),
             _ => false,
         }
     }
@@ -344,6 +379,11 @@ impl Receiver {
     fn advance(&mut self, end: u64) -> bool {
         let filled = self.beyond.absorb(end);
         self.next = filled.map_or(end, |reached| reached.max(end));
+        self.waiting = if self.beyond.is_empty() {
+            0
+        } else {
+            self.waiting.saturating_sub(self.next - end)
+        };
         filled.is_some()
     }
 
@@ -351,6 +391,10 @@ impl Receiver {
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline <= now.into() {
             self.pending = true;
+            let round_trip = self.round_trip();
+            if let (true, Some(delays)) = (self.beyond.is_empty(), &mut self.delays) {
+                delays.on_timeout(round_trip);
+            }
         }
     }
 

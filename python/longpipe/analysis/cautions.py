@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
 from longpipe.analysis.paths import Resolved, port_name, window_warnings
+from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
 from longpipe.units import TIME
 
@@ -27,6 +28,8 @@ SELECTIVE: Final = ("sack", "rfc6675", "rack")
 FEWEST_STEPS: Final = 4
 
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is drawn"
+# ACK compression of the profile `linux-6`, which is not a choice of the user [ps].
+SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
 
 def cautions(scenario: Scenario) -> list[str]:
@@ -129,8 +132,9 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
 
 
 def _never_wait(resolved: Resolved) -> Iterator[str]:
-    """Yields a line if `ack.sack_delay` is set without SACK or timestamps, so that no ACK waits."""
-    asked = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("sack_delay_ps")]
+    """Yields a line if `ack.sack_delay`, unless as in `linux-6`, has no effect for want of SACK or timestamps."""
+    delays = [(flow["tcp"]["ack"].get("sack_delay_ps", 0), flow["tcp"]) for flow in resolved["flows"]]
+    asked = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
     if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
     elif not all(tcp["timer"].get("timestamps") for tcp in asked):

@@ -25,7 +25,7 @@ PROFILES: Final[dict[str, dict[str, Any]]] = {
         "handshake": True,
         "idle_restart": True,
         "timer": {"kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": True},
-        "ack": {"kind": "linux", "least_round_trip": True},
+        "ack": {"kind": "linux", "least_round_trip": True, "sack_delay": "1.1 ms"},
     },
 }
 

@@ -129,14 +129,18 @@ class LinuxAcks(Model):
     """
 
     kind: Literal["linux"] = "linux"
-    timeout: AckDelay = Field(default="40 ms", description="Maximum delay of an ACK [time]; Linux")
+    timeout: AckDelay = Field(
+        default="40 ms",
+        description="Minimum timeout of a delayed ACK, in ticks of `tcp.hz` and until the next one [time]; it doubles "
+        "when no second segment comes, up to the RTT; Linux TCP_ATO_MIN",
+    )
     quick: int = Field(
         default=16, ge=0, le=1_000_000, description="Number of initial segments with immediate ACKs (quick ACKs); Linux"
     )
     sack_delay: Annotated[SackDelay, LATER] = Field(
         default="0 s",
-        description="ACK compression: after four ACKs at a new hole, hold SACKs back for this time, at most RTT/20 and "
-        "44 segments [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
+        description="ACK compression: after four ACKs at a new hole, hold SACKs back for this time, at most RTT/20, 44 "
+        "segments and a third range [time]; 1.1 ms in Linux including timer slack; '0 s' disables it",
     )
     least_round_trip: Annotated[bool, LATER] = Field(
         default=False,

@@ -86,10 +86,10 @@ impl Hystart {
         }
     }
 
-    /// A timeout made the control forget the path.
-    pub fn on_timeout(&mut self) {
+    /// Starts over after a timeout: the round lasts until all bytes before `end` are acknowledged (`bictcp_hystart_reset`).
+    pub fn on_timeout(&mut self, now: Time, end: u64) {
         if let Hystart::Linux(trains) = self {
-            *trains = Trains::default();
+            *trains = Trains::begin(now, end);
         }
     }
 }
@@ -115,6 +115,15 @@ const TRAIN_GAP: Span = Span::millis(2);
 const BURST: f64 = 4.0 * 65_536.0;
 
 impl Trains {
+    fn begin(now: Time, end: u64) -> Trains {
+        Trains {
+            end,
+            began: now,
+            latest: now,
+            ..Trains::default()
+        }
+    }
+
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
         let (Some(rtt), Some(base)) = (ack.rtt, ack.least_rtt) else {
             return Start::Grow(1.0);
@@ -124,12 +133,7 @@ impl Trains {
         }
         // Rounds begin with the first ACK, whatever the window, since a mend of January 2025.
         if flight.una > self.end {
-            *self = Trains {
-                end: flight.nxt,
-                began: ack.now,
-                latest: ack.now,
-                ..Trains::default()
-            };
+            *self = Trains::begin(ack.now, flight.nxt);
         }
         if flight.cwnd() < LEAST_WINDOW * flight.mss() {
             return Start::Grow(1.0);

@@ -28,7 +28,13 @@ pub enum Regulation {
     ThresholdAtMost(f64),
     /// To so many bytes.
     To(f64),
-    /// Back to what they were [byte], unless the window is above: nothing was lost.
+    /// To the data in flight and a segment more, so that the first one lost can leave, even if the control moves the window
+    /// always (Linux: `tcp_enter_loss`).
+    AfterTimeout {
+        /// Bytes in flight.
+        in_flight: u64,
+    },
+    /// Back to what they were [byte], each unless it is above: the reduction was spurious (Linux: `tcp_undo_cwnd_reduction`).
     Back {
         /// Congestion window.
         cwnd: f64,
@@ -99,9 +105,9 @@ impl<'a> Reins<'a> {
         self.pace(pacing);
     }
 
-    /// Moves the window while the control has no say in it, unless it moves that always.
+    /// Moves the window while the control has no say in it, unless the control moves it always.
     pub fn regulate(&mut self, how: Regulation) {
-        if self.congestion.owns_window() {
+        if self.congestion.owns_window() && !matches!(how, Regulation::AfterTimeout { .. }) {
             return;
         }
         let (cwnd, ssthresh, mss) = (self.flight.cwnd(), self.flight.ssthresh(), self.flight.mss());
@@ -114,7 +120,11 @@ impl<'a> Reins<'a> {
             Regulation::AtMost(bytes) => (cwnd.min(bytes), ssthresh),
             Regulation::ThresholdAtMost(bytes) => (cwnd, ssthresh.min(bytes)),
             Regulation::To(bytes) => (bytes, ssthresh),
-            Regulation::Back { cwnd: before, ssthresh } => (cwnd.max(before), ssthresh),
+            Regulation::AfterTimeout { in_flight } => (in_flight as f64 + mss, ssthresh),
+            Regulation::Back {
+                cwnd: prior_cwnd,
+                ssthresh: prior_ssthresh,
+            } => (cwnd.max(prior_cwnd), ssthresh.max(prior_ssthresh)),
         };
         self.flight.limits.set(cwnd, ssthresh);
     }

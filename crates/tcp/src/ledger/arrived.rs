@@ -16,7 +16,7 @@ impl Ledger {
         let (mut acked, mut again) = (Trips::default(), false);
         let mut arrivals = Arrivals {
             highest: self.highest,
-            least_rtt: self.least_rtt,
+            least_rtt: self.least_rtt(),
             ..Arrivals::default()
         };
         while let Some(record) = self.records.front().filter(|record| record.end <= una) {
@@ -56,12 +56,12 @@ impl Ledger {
         // Karn: an ACK of any retransmitted data measures no round trip by itself.
         let (acked, sacked) = (if again { Trips::default() } else { acked }, arrivals.sacked);
         let rtt = sacked.last().or(acked.last()).or(echoed);
-        if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
-            self.least_rtt = rtt;
+        if let Some(rtt) = rtt {
+            self.min_rtt.take(now, rtt);
         }
         News {
             rtt,
-            least_rtt: self.least_rtt,
+            least_rtt: self.least_rtt(),
             delivered: self.delivered - before,
             lost: std::mem::take(&mut self.sent_again),
             rate: arrivals

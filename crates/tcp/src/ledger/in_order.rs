@@ -42,12 +42,12 @@ impl Ledger {
         self.highest = self.highest.max(self.una);
         self.sacked.absorb(una);
         let rtt = newest.map(|newest| newest.rtt);
-        if rtt.is_some_and(|rtt| self.least_rtt.is_none_or(|least| rtt < least)) {
-            self.least_rtt = rtt;
+        if let Some(rtt) = rtt {
+            self.min_rtt.take(now, rtt);
         }
         News {
             rtt,
-            least_rtt: self.least_rtt,
+            least_rtt: self.least_rtt(),
             delivered,
             lost: std::mem::take(&mut self.sent_again),
             first_rtt,

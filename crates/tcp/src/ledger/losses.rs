@@ -157,28 +157,36 @@ impl Ledger {
         }
     }
 
-    /// The timer expired: all that is not known to have arrived is lost.
-    pub fn lose_all(&mut self) {
-        let mut place = self.first();
+    /// Marks segments lost because the retransmission timer expired: the first one, and every other one that was sent at least
+    /// `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
+    pub fn lose_by_timeout(&mut self, now: Time, rtt: Span) {
+        let first = self.first();
         let Some(losses) = &mut self.losses else {
             return;
         };
         losses.bytes = 0;
-        losses.from = place;
-        losses.again.clear();
+        losses.from = first;
+        let (mut place, mut kept) = (first, None);
         for (index, record) in self.records.iter_mut().enumerate() {
-            if !record.arrived {
+            let recent = index > 0 && now - record.sent < rtt;
+            if !record.arrived && (record.lost || !recent) {
                 let length = record.end - place.start;
                 losses.bytes += length;
                 if !record.lost {
                     let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
                     losses.count(place, length, departure);
                 }
+                record.lost = true;
+            } else if !(record.arrived || record.again) {
+                kept = kept.or(Some(place));
             }
-            record.lost = !record.arrived;
             place = place.next(record.end);
         }
-        losses.judged = place;
+        losses.judged = kept.unwrap_or(place);
+        let records = &self.records;
+        losses
+            .again
+            .retain(|&(number, place)| is_under_way(records, first, number, place));
     }
 
     /// Undoes every loss mark, because the reduction that they caused proved spurious, and makes every segment in flight

@@ -5,6 +5,7 @@
 mod arrived;
 mod in_order;
 mod losses;
+mod min_rtt;
 mod place;
 
 use crate::congestion::control::{Lost, RateSample, Wants};
@@ -13,6 +14,7 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 pub use losses::Judged;
 use losses::Losses;
+use min_rtt::MinRtt;
 use place::Place;
 use std::collections::VecDeque;
 
@@ -65,7 +67,7 @@ pub struct News {
     /// acknowledged, else of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor do segments that
     /// were SACKed earlier.
     pub rtt: Option<Span>,
-    /// Shortest of all so far.
+    /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
@@ -97,7 +99,7 @@ pub struct Count {
     pub lost: usize,
     /// Sent again, and not known to have arrived.
     pub again: usize,
-    /// The shortest round trip so far.
+    /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
 }
 
@@ -118,7 +120,7 @@ pub struct Ledger {
     delivered_time: Time,
     /// When the segment left that was the latest to arrive.
     first_sent: Time,
-    least_rtt: Option<Span>,
+    min_rtt: MinRtt,
     /// Bytes sent again since the latest ACK.
     sent_again: u64,
     /// Bytes that arrived beyond the first hole.
@@ -145,16 +147,16 @@ impl Ledger {
         }
     }
 
-    /// The shortest round trip so far.
+    /// Returns the minimum RTT of the last 300 s.
     pub fn least_rtt(&self) -> Option<Span> {
-        self.least_rtt
+        self.min_rtt.get()
     }
 
     /// How many segments are under way, and how they are.
     pub fn count(&self) -> Count {
         let mut count = Count {
             under_way: self.records.len(),
-            least_rtt: self.least_rtt,
+            least_rtt: self.least_rtt(),
             ..Count::default()
         };
         for record in &self.records {

@@ -145,7 +145,7 @@ fn with_losses() -> Ledger {
 fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
     let mut ledger = with_losses();
     sent(&mut ledger, 0..4, 100);
-    ledger.lose_all();
+    ledger.lose_by_timeout(Time(150), Span(0));
     ledger.unmark_lost();
     sent(&mut ledger, 4..6, 200);
     let news = ledger.on_ack(Time(300), 10, None, [(40, 60)].into_iter());
@@ -154,13 +154,41 @@ fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
     assert_eq!(judged.lost, 30);
 }
 
+/// tcp_timeout_mark_lost of Linux 6.1 (RFC 8985 section 6.3): segments 0 to 3 left at 100 to 103, and segment 1 again at 180.
+#[test]
+fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the_first_segment() {
+    for (rtt, lost) in [
+        (0, vec![0, 1, 2, 3]),
+        (98, vec![0, 2]),
+        (97, vec![0, 2, 3]),
+        (200, vec![0]),
+    ] {
+        let mut ledger = with_losses();
+        sent_apart(&mut ledger, 0..4, 100);
+        ledger.on_sent(Time(180), 10, 20, 40);
+        ledger.lose_by_timeout(Time(200), Span(rtt));
+        assert_eq!(ledger.in_flight(40), 10 * (4 - lost.len() as u64), "{rtt}");
+        let mut found = vec![];
+        while let Some((sequence, length)) = ledger.next_lost() {
+            found.push(sequence / 10);
+            ledger.on_sent(Time(200), sequence, sequence + u64::from(length), 40);
+        }
+        assert_eq!(found, lost, "{rtt}");
+        // What stayed in flight is judged as before: lost once a later transmission has arrived.
+        let kept = (1..4).filter(|segment| !lost.contains(segment)).count() as u64;
+        let news = ledger.on_ack(Time(300), 10, None, [].into_iter());
+        let judged = ledger.judge(Time(300), &news.latest.expect("segment 0 arrived"), Span(0));
+        assert_eq!(judged.lost, 10 * kept, "{rtt}");
+    }
+}
+
 /// RFC 8985 section 6.2, step 2, condition 1: TSecr says that the ACK answers a transmission before the latest one.
 #[test]
 fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_second() {
     for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {
         let mut ledger = with_losses();
         sent(&mut ledger, 0..4, 100);
-        ledger.lose_all();
+        ledger.lose_by_timeout(Time(400), Span(0));
         ledger.on_sent(Time(500), 0, 10, 40);
         ledger.unmark_lost();
         let news = ledger.on_ack(Time(600), 10, echo, [].into_iter());
@@ -178,7 +206,8 @@ enum Event {
     Retransmit,
     /// Processes an ACK of further segments, with SACK blocks given by distance and length in segments.
     Ack(u64, Vec<(u64, u64)>),
-    Timeout,
+    /// The retransmission timer expires; RACK.rtt.
+    Timeout(u64),
     Undo,
 }
 
@@ -188,7 +217,7 @@ fn event() -> impl Strategy<Value = Event> {
         Just(Event::Retransmit),
         (0u64..3, prop::collection::vec((1u64..12, 1u64..4), 0..3))
             .prop_map(|(acked, blocks)| Event::Ack(acked, blocks)),
-        Just(Event::Timeout),
+        (0u64..400).prop_map(Event::Timeout),
         Just(Event::Undo),
     ]
 }
@@ -225,7 +254,7 @@ proptest! {
                         ledger.judge(Time(now), &latest, Span(0));
                     }
                 }
-                Event::Timeout => ledger.lose_all(),
+                Event::Timeout(rtt) => ledger.lose_by_timeout(Time(now), Span(rtt)),
                 Event::Undo => ledger.unmark_lost(),
             }
         }

@@ -35,7 +35,10 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        let before = self.reported;
+        // ACKs that wait leave ranges unreported: then the order of arrival decides.
+        let compressed = self.compression.as_ref().map(|compression| compression.ranges());
+        let reported = self.reported;
+        let before = compressed.unwrap_or(&reported);
         let mut count = 0;
         let latest = if self.latest < self.next {
             None
@@ -47,8 +50,8 @@ impl Receiver {
         }
         // What was reported before is as it was, in a block with the latest segment, or acknowledged, if no other came.
         let put = std::mem::take(&mut self.put);
-        let known = put == 0 || put == self.latest;
-        for (start, end) in before {
+        let known = compressed.is_none() && (put == 0 || put == self.latest);
+        for &(start, end) in before {
             if count == usize::from(self.sack_blocks) {
                 break;
             }

@@ -9,15 +9,24 @@ const MOST: u32 = 44;
 /// An ACK waits for a twentieth of the round trip, if that is less.
 const SHARE: u64 = 20;
 
+/// Ranges beyond the first hole that the receiver keeps in the order of their latest segments (TCP_NUM_SACKS).
+const RANGES: usize = 4;
+/// A segment in a range behind the first two of these lets waiting ACKs leave (TCP_SACK_BLOCKS_EXPECTED).
+const EXPECTED: usize = 2;
+
 /// How long such ACKs wait, and what waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Compression {
     longest: Span,
     /// Next byte expected, and how many counted ACKs have left since it is.
     next: u64,
     left: u32,
-    /// Segments that the next ACK will tell of besides the latest.
+    /// Segments whose ACKs wait (`compressed_ack`).
     waiting: u32,
+    /// How many still wait once the next ACK has left.
+    remain: u32,
+    /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
+    ranges: Vec<(u64, u64)>,
 }
 
 impl Compression {
@@ -28,12 +37,20 @@ impl Compression {
             next: 0,
             left: 0,
             waiting: 0,
+            remain: 0,
+            ranges: Vec::new(),
         })
     }
 
-    /// A segment arrived while there is a hole at `next`, the first beyond any if it is `fresh`: how long its ACK waits, unless
-    /// it leaves at once.
-    pub fn on_segment(&mut self, next: u64, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
+    /// Returns how long the ACK of a segment waits that arrived while there is a hole at `next`, or none if it leaves at once. The
+    /// segment is the first beyond any hole if it is `fresh`, and in the range at the place `range` of those before it.
+    pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
+        // An ACK has room for three ranges. Linux sends one that tells of the segments before this one, whose own ACK waits; here
+        // it tells of this one, too.
+        if self.waiting > 0 && range >= EXPECTED {
+            self.remain = 1;
+            return None;
+        }
         // Linux 6.1.176 lets four out at a hole that is new, and three where another was filled.
         if fresh || self.waiting >= MOST {
             return None;
@@ -52,7 +69,33 @@ impl Compression {
 
     /// An ACK left since the segment before.
     pub fn on_ack(&mut self) {
-        self.waiting = 0;
+        self.waiting = std::mem::take(&mut self.remain);
+    }
+
+    /// Adds a segment to the ranges beyond the hole at `next`, and returns the place of the range that it extends, or the number of
+    /// ranges if it extends none (`tcp_sack_new_ofo_skb`).
+    pub fn take(&mut self, next: u64, (sequence, end): (u64, u64)) -> usize {
+        self.ranges.retain(|&(start, _)| start > next);
+        if sequence <= next {
+            return 0;
+        }
+        let touches = |&(start, until): &(u64, u64)| sequence <= until && start <= end;
+        let place = self.ranges.iter().position(touches);
+        let (mut whole, before) = ((sequence, end), self.ranges.len());
+        self.ranges.retain(|range| {
+            if touches(range) {
+                whole = (whole.0.min(range.0), whole.1.max(range.1));
+            }
+            !touches(range)
+        });
+        self.ranges.insert(0, whole);
+        self.ranges.truncate(RANGES);
+        place.unwrap_or(before)
+    }
+
+    /// Returns the latest ranges, the most recent one first. Some may have been acknowledged since.
+    pub fn ranges(&self) -> &[(u64, u64)] {
+        &self.ranges
     }
 }
 
@@ -65,28 +108,52 @@ mod tests {
     #[test]
     fn four_leave_at_once_and_then_none_before_a_millisecond_or_44_segments() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
-        assert_eq!(compression.on_segment(1000, true, RTT), None);
-        let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, false, RTT)).collect();
+        assert_eq!(compression.on_segment(1000, 0, true, RTT), None);
+        let waits: Vec<_> = (0..48).map(|_| compression.on_segment(1000, 0, false, RTT)).collect();
         assert!(waits[..3].iter().all(Option::is_none));
         assert!(waits[3..47].iter().all(|&wait| wait == Some(Span::millis(1))));
         assert_eq!(waits[47], None);
         compression.on_ack();
-        assert_eq!(compression.on_segment(1000, false, RTT), Some(Span::millis(1)));
+        assert_eq!(compression.on_segment(1000, 0, false, RTT), Some(Span::millis(1)));
         // Another hole.
-        assert_eq!(compression.on_segment(2000, false, RTT), None);
+        assert_eq!(compression.on_segment(2000, 0, false, RTT), None);
+    }
+
+    /// tcp_sack_new_ofo_skb of Linux 6.1: with two ranges before it a segment that begins a third one lets the ACKs that wait leave,
+    /// as does one that extends the third; one that extends the first or the second waits.
+    #[test]
+    fn a_third_range_beyond_the_hole_lets_the_acks_leave_that_wait() {
+        let mut compression = Compression::new(Span::millis(1).0).unwrap();
+        let mut waits = |sequence: u64, acked: bool| {
+            let range = compression.take(0, (sequence, sequence + 1));
+            let wait = compression.on_segment(0, range, false, RTT).is_some();
+            if acked {
+                compression.on_ack();
+            }
+            wait
+        };
+        for sequence in [10, 11, 20] {
+            assert!(!waits(sequence, true), "{sequence}");
+        }
+        assert!(waits(21, false) && waits(12, false));
+        // A new range; its own ACK counts as one that waits in Linux.
+        assert!(!waits(30, true) && !waits(40, true));
+        // Extends the second range, 30 to 31, and then the third, which was the second before.
+        assert!(waits(31, false) && waits(41, false));
+        assert!(!waits(13, true));
     }
 
     #[test]
     fn over_a_short_path_they_wait_a_twentieth_of_the_round_trip() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
         for _ in 0..3 {
-            compression.on_segment(0, false, None);
+            compression.on_segment(0, 0, false, None);
         }
         assert_eq!(
-            compression.on_segment(0, false, Some(Span::millis(10))),
+            compression.on_segment(0, 0, false, Some(Span::millis(10))),
             Some(Span(Span::millis(1).0 / 2))
         );
-        assert_eq!(compression.on_segment(0, false, None), None);
+        assert_eq!(compression.on_segment(0, 0, false, None), None);
         assert!(Compression::new(0).is_none());
     }
 }

@@ -192,3 +192,43 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
     // The fifth waits, and is told of with those of the millisecond after it, as in a capture of Linux 6.1.176.
     assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
+
+/// tcp_sack_new_ofo_skb of Linux 6.1 tells of each range at least once: here every second segment of 200 is lost, .2 ms apart.
+#[test]
+fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
+    let mut receiver = Receiver::new(&TcpConfig {
+        ack: AckConfig::Linux {
+            timeout_ps: Span::millis(40).0,
+            quick: 0,
+            sack_delay_ps: Span::millis(1).0 * 11 / 10,
+            least_round_trip: true,
+            write_every_ps: 0,
+        },
+        recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
+        ..crate::config::tests::config()
+    });
+    let mut told = std::collections::BTreeSet::new();
+    for number in (0..200).filter(|number| number % 2 == 0 || *number < 5) {
+        let sent = Time(Span::micros(200 * number).0);
+        let now = sent + Span::millis(50);
+        let mut due = vec![now];
+        due.extend(receiver.next_timeout().get().filter(|&at| at <= now));
+        due.sort();
+        for at in due {
+            if at < now {
+                receiver.on_timeout(at);
+            } else {
+                let stamped = DataSegment {
+                    timestamp: sent.into(),
+                    ..segment(number * 512, 512)
+                };
+                receiver.on_segment(now, &stamped);
+            }
+            if let Some(ack) = receiver.poll_transmit(at) {
+                told.extend(ack.sack_blocks().map(|(start, _)| start / 512));
+            }
+        }
+    }
+    let expected: std::collections::BTreeSet<u64> = (6..198).filter(|number| number % 2 == 0).collect();
+    assert!(told.is_superset(&expected), "{:?}", expected.difference(&told));
+}

@@ -1,47 +1,56 @@
-//! Which segments end what an application wrote (PSH), where it writes every so often all that the sender's buffer has room for.
+//! Segments that end what an application wrote (PSH), for an application that fills the sender's buffer at regular intervals.
+//!
+//! As in Linux's tcp_sendmsg: a write goes into the buffer in calls of CHUNK bytes. The end of a call carries PSH only if no other
+//! call follows, because the next call appends to the segment and clears the flag. Within a call, a segment carries PSH if it ends
+//! more than half of the largest advertised window beyond the latest PSH or end of a call (`forced_push`).
 
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// What a sender's buffer holds in Linux at first, 4 MiB, with what its segments take beside their payload [segment].
+/// Segments that a sender's buffer of 4 MiB holds in Linux, with the kernel's bookkeeping beside their payload.
 const BUFFER: u64 = 1538;
-
-/// What it writes at a time [byte].
+/// Bytes of one call.
 const CHUNK: u64 = 65_536;
+/// Limit of the first advertised window [byte], which is the largest one until the first write is over
+/// (`tcp_select_initial_window`).
+const FIRST_WINDOW: u64 = 65_535;
 
 /// The writes of one sender, as far as its receiver comes to see them.
 #[derive(Clone, Debug)]
 pub struct Writes {
     every: Span,
+    /// Payload of a full segment [byte].
+    mss: u64,
     /// Bytes that the buffer holds, acknowledged ones not.
     buffer: u64,
-    /// Instants to write that have passed.
+    /// Number of intervals that have begun.
     passed: u64,
-    /// Where those writes end that have not arrived.
+    /// Ends of the segments with PSH that have not arrived.
     ends: VecDeque<u64>,
     written: u64,
 }
 
 impl Writes {
-    /// One write every so often, of full segments; none: nothing is known of writes.
+    /// Returns the writes of an application that writes every `every_ps`; none for 0, because then its writes are unknown.
     pub fn new(every_ps: u64, mss: u32) -> Option<Writes> {
+        let mss = u64::from(mss);
         (every_ps > 0).then(|| Writes {
             every: Span(every_ps),
-            buffer: BUFFER * u64::from(mss),
+            mss,
+            buffer: BUFFER * mss,
             passed: 0,
             ends: VecDeque::new(),
             written: 0,
         })
     }
 
-    /// A segment arrived, before which all below `acknowledged` was; whether a write ends with it.
+    /// Returns whether the segment `sequence..end`, before which all below `acknowledged` was acknowledged, carries PSH.
     pub fn on_segment(&mut self, now: Time, acknowledged: u64, (sequence, end): (u64, u64)) -> bool {
         let passed = now.0 / self.every.0 + 1;
         let room = acknowledged + self.buffer;
         if passed > self.passed && room > self.written {
-            while self.written + CHUNK < room {
-                self.written += CHUNK;
-                self.ends.push_back(self.written);
+            if self.written == 0 {
+                self.push_within_calls(room);
             }
             self.written = room;
             self.ends.push_back(room);
@@ -59,6 +68,21 @@ impl Writes {
             .take_while(|&&last| last <= end)
             .any(|&last| last > sequence)
     }
+
+    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the latest one.
+    fn push_within_calls(&mut self, room: u64) {
+        let distance = FIRST_WINDOW / self.mss * self.mss / 2;
+        for call in (0..room).step_by(CHUNK as usize) {
+            let mut pushed = call;
+            loop {
+                pushed = (pushed + distance + 1).next_multiple_of(self.mss);
+                if pushed > room.min(call + CHUNK) {
+                    break;
+                }
+                self.ends.push_back(pushed);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -67,22 +91,27 @@ mod tests {
 
     const MSS: u64 = 1448;
 
+    /// Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: numbers from 1 of the segments with PSH.
     #[test]
-    fn a_write_ends_where_the_buffer_was_full_and_after_each_64_kib_of_it() {
+    fn linux_sets_psh_once_in_each_call_of_the_first_write_and_at_the_end_of_each_later_write() {
+        const LINUX: [u64; 35] = [
+            23, 68, 114, 159, 204, 249, 295, 340, 385, 430, 476, 521, 566, 611, 657, 702, 747, 792, 838, 883, 928, 973,
+            1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
+        ];
         let mut writes = Writes::new(Span::millis(20).0, MSS as u32).unwrap();
         // A segment a millisecond, each acknowledged before the next; from 2 s on every other one.
-        let ends: Vec<u64> = (0..4000)
+        let pushed: Vec<u64> = (0..4000)
             .filter(|&number| {
                 let acknowledged = if number < 2000 { number } else { number / 2 * 2 };
                 let place = (number * MSS, (number + 1) * MSS);
                 writes.on_segment(Time(Span::millis(number).0), acknowledged * MSS, place)
             })
+            .map(|number| number + 1)
             .collect();
-        // The first write fills the buffer, by 64 KiB, 45.26 segments; the others replace what 20 ms took off it.
-        assert_eq!(ends[..4], [45, 90, 135, 181]);
-        let later: Vec<u64> = ends.iter().copied().filter(|&end| end >= BUFFER - 1).collect();
-        assert_eq!(later[..4], [BUFFER - 1, BUFFER + 19, BUFFER + 39, BUFFER + 59]);
-        assert!(later.windows(2).all(|pair| pair[1] - pair[0] == 20));
+        assert_eq!(pushed[..35], LINUX);
+        // Later writes replace what 20 ms took off the buffer.
+        assert_eq!(pushed[35..38], [BUFFER + 20, BUFFER + 40, BUFFER + 60]);
+        assert!(pushed[35..].windows(2).all(|pair| pair[1] - pair[0] == 20));
     }
 
     #[test]

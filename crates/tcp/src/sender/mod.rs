@@ -125,9 +125,12 @@ impl Sender {
             .initial_ssthresh_bytes
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
-        let (recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        let (mut recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
         congestion.set_hz(config.hz);
         congestion.set_ecn(!config.ecn.is_off());
+        if let Some(rack) = recovery.by_records() {
+            rack.set_hz(config.hz);
+        }
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();

@@ -44,6 +44,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         flight.duplicates += 1;
         sender.counters.duplicate_acks += 1;
     }
+    let srtt = sender.rtt.srtt();
     let Some(parts) = parts(sender, now) else {
         return;
     };
@@ -52,8 +53,13 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
         ledger,
         mut reins,
     } = parts;
+    rack.set_srtt(srtt);
     let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
-    reins.sample(&before.sample(now, ack, &news));
+    let sample = before.sample(now, ack, &news);
+    reins.sample(&sample);
+    if sample.marked > 0 {
+        rack.keep_reduction();
+    }
     // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux), because the
     // timeout would otherwise be put off as long as a recovery lasts.
     let slow = !advanced
@@ -131,7 +137,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
         rack.on_probe_timeout(max);
     } else if rack.rto <= now.into() {
-        rack.on_retransmission_timeout(ledger, &mut reins);
+        rack.on_retransmission_timeout(now, ledger, &mut reins);
         sender.on_expiry(now);
         cause = EventCause::Timeout;
         sender.flight.duplicates = 0;

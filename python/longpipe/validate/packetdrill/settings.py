@@ -14,6 +14,8 @@ from longpipe.validate.packetdrill.outcome import NotUnderstoodError
 # What a machine offers in its own SYN, and what the timestamps of RFC 7323 take of a segment [byte].
 OWN_MSS: Final = 1460
 TIMESTAMP_BYTES: Final = 12
+# Ticks per second of the kernels for which scripts are written, to 4 ms.
+SCRIPTS_HZ: Final = 1000
 # How segments are gathered into bursts, what sockets may hold, what is put back at the end: no matter of the sender's.
 _WITHOUT_EFFECT: Final = re.compile(
     r"(\S*/)?defaults\.sh|\S*/sysctl_restore_\S*|\S*set_sysctls\.py"
@@ -101,7 +103,7 @@ class Settings:
         tcp: dict[str, Any] = {
             "profile": "linux-6", "recovery": recovery, "congestion": self.control, "mss": f"{mss} B",
             "receiver_window": f"{max(window, mss)} B", "timer": timer, "initial_rtt": f"{rtt_ps} ps",
-            "idle_restart": self.idle_restart, "pacing": self.pacing, "ack": "immediate",
+            "idle_restart": self.idle_restart, "pacing": self.pacing, "ack": "immediate", "hz": SCRIPTS_HZ,
             "ecn": "classic" if self.marks else "off",
         }  # fmt: skip
         scenario = Scenario(framing="ip", switch={"buffer": "100 packets"}, tcp=tcp)

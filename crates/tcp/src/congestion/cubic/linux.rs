@@ -92,8 +92,13 @@ impl Module for LinuxCubic {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
-        let counts = self.config.hystart != HystartConfig::Linux || !self.is_blind(socket);
-        if ack.grows && counts && socket.in_slow_start() {
+        // Linux's HyStart takes every RTT sample, those of duplicate ACKs with SACK blocks, too (`pkts_acked`).
+        let counts = if self.config.hystart == HystartConfig::Linux {
+            !self.is_blind(socket)
+        } else {
+            ack.grows
+        };
+        if counts && socket.in_slow_start() {
             let ack = Ack {
                 least_rtt: self.delay_min,
                 ..*ack
@@ -133,11 +138,11 @@ impl Module for LinuxCubic {
         (cwnd.wrapping_mul(beta) / SCALE).max(LEAST)
     }
 
-    fn set_state(&mut self, state: CaState, _socket: &mut Socket) {
+    fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         if state == CaState::Loss {
             (self.each, self.computed, self.last_max) = (0, (0, 0), 0);
             (self.delay_min, self.epoch) = (None, None);
-            self.slow_start.hystart.on_timeout();
+            self.slow_start.hystart.on_timeout(socket.now(), socket.snd_nxt);
         }
     }
 

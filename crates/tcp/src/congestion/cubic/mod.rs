@@ -95,7 +95,7 @@ impl Control for Rfc9438 {
         grant
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
         let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
         let beta = match cause {
             Cause::Mark { abe: true } => MARK_BETA,
@@ -110,7 +110,7 @@ impl Control for Rfc9438 {
         if cause == Cause::Timeout {
             // The plateau will be where slow start ends (section 4.8).
             self.w_max = None;
-            self.hystart.on_timeout();
+            self.hystart.on_timeout(now, flight.nxt);
         }
         Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
     }

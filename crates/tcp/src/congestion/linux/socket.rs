@@ -141,6 +141,11 @@ impl Socket {
         (self.snd_cwnd, self.snd_ssthresh)
     }
 
+    /// Time of the event in progress.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
     /// Ticks per second of the kernel's clock.
     pub fn hz(&self) -> u32 {
         self.hz

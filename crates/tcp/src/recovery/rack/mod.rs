@@ -11,6 +11,7 @@ mod prr;
 mod spurious;
 
 use super::recover::Recover;
+use crate::config::DEFAULT_HZ;
 use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::reins::{Regulation, Reins};
 use crate::journal::EventCause;
@@ -18,7 +19,7 @@ use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::segment::AckSegment;
 use crate::variant::Variant;
 pub use config::RackConfig;
-use longpipe_events::{MaybeTime, Span, Time};
+use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
@@ -64,10 +65,18 @@ pub struct Rack {
     pub rto: MaybeTime,
     reorder: MaybeTime,
     probe_at: MaybeTime,
+    /// Expirations of the retransmission timer since SND.UNA advanced (`icsk_retransmits`).
+    retransmits: u32,
+    /// Smoothed RTT, the upper bound of the reordering window.
+    srtt: Option<Span>,
+    /// Tick of the kernel's clock [ps].
+    tick: u64,
 }
 
 /// So many segments beyond a hole mean a loss, if none was ever reordered (RFC 8985 section 6.2, step 4).
 const DUPLICATES: usize = 3;
+/// What the reordering timer waits at least (TCP_TIMEOUT_MIN_US).
+const LEAST_TIMEOUT: Span = Span::millis(2);
 /// Longest delay of an ACK that a probe of a single segment allows for (Linux).
 const LONGEST_DELAY: Span = Span::millis(200);
 /// What a probe waits beyond two round trips otherwise (Linux).
@@ -93,6 +102,9 @@ impl Variant for Rack {
             rto: MaybeTime::NONE,
             reorder: MaybeTime::NONE,
             probe_at: MaybeTime::NONE,
+            retransmits: 0,
+            srtt: None,
+            tick: PS_PER_SECOND / u64::from(DEFAULT_HZ),
         }
     }
 }
@@ -122,6 +134,9 @@ impl Rack {
         reins: &mut Reins,
     ) -> Turn {
         let (echo, was) = (ack.echo.get(), self.phase);
+        if advanced {
+            self.retransmits = 0;
+        }
         self.reordered |= news.reordered;
         self.take_latest(news.latest);
         let una = reins.flight().una;
@@ -152,6 +167,7 @@ impl Rack {
                 false
             }
             Phase::Loss(end) if una >= end => {
+                self.steps.on_recovered();
                 self.end(reins);
                 true
             }
@@ -227,7 +243,7 @@ impl Rack {
         };
         let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));
         debug_assert!(judged.lost <= reins.flight().outstanding());
-        self.reorder = judged.wait.map(|wait| now + wait).into();
+        self.reorder = judged.wait.map(|wait| self.reorder_deadline(now, wait)).into();
         judged
     }
 
@@ -242,7 +258,24 @@ impl Rack {
         if !self.reordered && certain {
             return Span(0);
         }
-        self.steps.of(least_rtt)
+        self.steps.of(least_rtt, self.srtt)
+    }
+
+    /// Returns when the reordering timer expires that is to wait from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms, rounds up to
+    /// ticks, and no timer of n ticks expires before the tick n + 1 later begins.
+    fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
+        let ticks = (wait + LEAST_TIMEOUT).0.div_ceil(self.tick);
+        Time((now.0 / self.tick + ticks + 1) * self.tick)
+    }
+
+    /// Sets the ticks per second of the kernel's clock (`CONFIG_HZ`).
+    pub fn set_hz(&mut self, hz: u32) {
+        self.tick = PS_PER_SECOND / u64::from(hz);
+    }
+
+    /// Sets the smoothed RTT, which bounds the reordering window.
+    pub fn set_srtt(&mut self, srtt: Option<Span>) {
+        self.srtt = srtt;
     }
 
     /// A recovery begins if anything is lost, or if it `follows` another; in one after a timeout, if what was sent again is.
@@ -261,9 +294,9 @@ impl Rack {
             let shared = falls.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(reins.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
+            self.remember(ledger.copies() as u64, falls.is_none(), reins);
             // One reduction answers marks and losses of a round trip.
             if falls.is_none() {
-                self.remember(ledger, reins);
                 self.prr = Prr::new(reins.flight());
                 reins.reduce(Cause::FastRetransmit);
             }
@@ -274,7 +307,6 @@ impl Rack {
     fn end(&mut self, reins: &mut Reins) {
         self.phase = Phase::Open;
         self.forward = Forward::Over;
-        self.outlive();
         reins.recovered(false);
     }
 
@@ -289,19 +321,32 @@ impl Rack {
         }
     }
 
-    /// The retransmission timer expired: all is lost.
-    pub fn on_retransmission_timeout(&mut self, ledger: &mut Ledger, reins: &mut Reins) {
-        let repeated = matches!(self.phase, Phase::Loss(_));
-        let asks = self.config.frto && (repeated || !self.repairs());
+    /// The retransmission timer expired (Linux: `tcp_enter_loss`).
+    ///
+    /// The threshold falls once in a window: not if the window was reduced already for losses or marks in this window of data,
+    /// and not again while the same segment is retransmitted (RFC 5681 section 3.1).
+    pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, reins: &mut Reins) {
+        let una = reins.flight().una;
+        let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
         self.forward = if asks { Forward::Asked } else { Forward::Over };
-        if !self.repairs() {
-            self.remember(ledger, reins);
+        let reduces = match self.phase {
+            Phase::Open => true,
+            Phase::Reduced(end) | Phase::Recovery(end) => una >= end,
+            Phase::Loss(end) => una >= end || self.retransmits == 0,
+        };
+        self.retransmits += 1;
+        ledger.lose_by_timeout(now, self.latest.map_or(Span(0), |latest| latest.rtt));
+        if reduces {
+            self.remember(ledger.copies() as u64, true, reins);
         }
-        ledger.lose_all();
         self.phase = Phase::Loss(reins.flight().max);
         (self.probe, self.probes) = (None, false);
         (self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE);
-        reins.reduce(Cause::Timeout);
+        if reduces {
+            reins.reduce(Cause::Timeout);
+        }
+        let in_flight = ledger.in_flight(reins.flight().max);
+        reins.regulate(Regulation::AfterTimeout { in_flight });
     }
 
     /// What may have been reordered had time enough.
@@ -341,3 +386,6 @@ impl Rack {
         self.reorder <= now.into()
     }
 }
+
+#[cfg(test)]
+mod tests;

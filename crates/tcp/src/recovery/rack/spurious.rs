@@ -25,18 +25,17 @@ impl Copies {
     }
 }
 
-/// What to go back to if nothing was lost.
+/// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    cwnd: f64,
-    ssthresh: f64,
+    /// Congestion window and threshold before the reduction; none if the reduction must stay, because of a mark.
+    limits: Option<(f64, f64)>,
+    /// SND.UNA at the reduction.
     una: u64,
-    /// When something was first sent again.
+    /// When the first retransmission left (`retrans_stamp`).
     first_again: Option<Time>,
-    /// What was since.
+    /// Retransmissions since.
     copies: Copies,
-    /// Whether the recovery is over.
-    over: bool,
 }
 
 impl Before {
@@ -59,8 +58,8 @@ pub enum Forward {
     NewFirst,
 }
 
-/// How far RACK's tolerance grew, in quarters of the shortest round trip, and how many recoveries more it stays so
-/// (RFC 8985 section 6.2, step 4).
+/// Steps of RACK's reordering window, in quarters of the minimum RTT, and for how many more recoveries they stay (`reo_wnd_steps`,
+/// `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     quarters: u64,
@@ -69,8 +68,8 @@ pub struct Steps {
     round: u64,
 }
 
-/// A whole round trip; RFC 8985 has SRTT.
-const MOST_QUARTERS: u64 = 4;
+/// Most steps of the reordering window (Linux).
+const MOST_QUARTERS: u64 = 255;
 /// Recoveries.
 const PERSISTS: u32 = 16;
 
@@ -85,12 +84,14 @@ impl Default for Steps {
 }
 
 impl Steps {
-    /// How much later than others a segment may arrive.
-    pub fn of(self, least_rtt: Span) -> Span {
-        Span(least_rtt.0 / 4 * self.quarters)
+    /// Returns the reordering window: its steps of a quarter of the minimum RTT, at most SRTT (`tcp_rack_reo_wnd`).
+    pub fn of(self, least_rtt: Span, srtt: Option<Span>) -> Span {
+        let window = Span((least_rtt.0 / 4).saturating_mul(self.quarters));
+        srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    fn grow(&mut self, una: u64, max: u64) {
+    /// Adds a step, once in a round trip, because a segment that RACK had declared lost came twice.
+    pub(super) fn grow(&mut self, una: u64, max: u64) {
         if una >= self.round {
             self.quarters = (self.quarters + 1).min(MOST_QUARTERS);
             (self.round, self.persists) = (max, PERSISTS);
@@ -107,30 +108,31 @@ impl Steps {
 }
 
 impl Rack {
-    /// A reduction begins.
-    pub(super) fn remember(&mut self, ledger: &Ledger, reins: &Reins) {
-        let under_way = if self.config.successive { ledger.copies() } else { 0 };
+    /// Saves the state to undo a recovery that begins while `copies` retransmissions are in flight (`tcp_init_undo`).
+    ///
+    /// The window before it is saved if the recovery `reduces` it. In the congestion avoidance of Linux the threshold before counts
+    /// for at least three quarters of the window (`tcp_current_ssthresh`).
+    pub(super) fn remember(&mut self, copies: u64, reduces: bool, reins: &Reins) {
         let flight = reins.flight();
+        let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
+        let ssthresh = ((cwnd / 2.0).floor() + (cwnd / 4.0).floor()) * mss;
         let mut now = Before {
-            cwnd: flight.cwnd(),
-            ssthresh: flight.ssthresh(),
+            limits: reduces.then_some((flight.cwnd(), flight.ssthresh().max(ssthresh))),
             una: flight.una,
             first_again: None,
             copies: Copies::default(),
-            over: false,
         };
-        if under_way > 0 {
+        if copies > 0 {
             now.first_again = self.before.and_then(|before| before.first_again);
-            now.copies.add(under_way as u64);
+            now.copies.add(copies);
         }
-        self.before = self.before.filter(|before| !before.over).or(Some(now));
+        self.before = Some(now);
     }
 
-    /// A recovery is over, of which only what came twice, or goes on to the next one, may still tell.
-    pub(super) fn outlive(&mut self) {
-        self.before = self.before.filter(|_| self.config.dsack || self.config.successive);
+    /// Lets no undo restore the window, because a mark shows that the reduction was due.
+    pub fn keep_reduction(&mut self) {
         if let Some(before) = &mut self.before {
-            before.over = true;
+            before.limits = None;
         }
     }
 
@@ -163,7 +165,10 @@ impl Rack {
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
             self.forward = Forward::Over;
-            reins.undo(cause, before.cwnd, before.ssthresh);
+            match before.limits {
+                Some((cwnd, ssthresh)) => reins.undo(cause, cwnd, ssthresh),
+                None => reins.recovered(false),
+            }
         }
     }
 

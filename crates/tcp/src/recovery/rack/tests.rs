@@ -1,0 +1,212 @@
+//! Timeouts, undone reductions and the reordering window by the arithmetic of Linux 6.1 (tcp_input.c, tcp_recovery.c).
+
+use super::*;
+use crate::congestion::limits::Limits;
+use crate::congestion::{Congestion, CongestionConfig, LinuxRenoConfig};
+use crate::flight::Flight;
+use crate::journal::Journal;
+
+const MSS: u64 = 1000;
+
+/// Loss recovery of a sender that halves its window, one segment a millisecond in flight.
+struct Sender {
+    rack: Rack,
+    ledger: Ledger,
+    flight: Flight,
+    congestion: Congestion,
+    journal: Journal,
+    now: Time,
+}
+
+impl Sender {
+    /// Sends a window of `cwnd` segments in congestion avoidance with that `ssthresh`.
+    fn new(cwnd: u64, ssthresh: u64) -> Sender {
+        let config = RackConfig {
+            blocks: 3,
+            probe: false,
+            undo: true,
+            dsack: true,
+            frto: false,
+            successive: true,
+        };
+        let limits = Limits::new((cwnd * MSS) as f64, (ssthresh * MSS) as f64);
+        let mut sender = Sender {
+            rack: Rack::new(&config),
+            ledger: Ledger::new(Wants {
+                losses: true,
+                ..Wants::RECORDS
+            }),
+            flight: Flight::new(limits, 1 << 40, MSS as u32),
+            congestion: Congestion::new(&CongestionConfig::LinuxReno(LinuxRenoConfig {})),
+            journal: Journal::default(),
+            now: Time(Span::seconds(1).0),
+        };
+        for segment in 0..cwnd {
+            sender.send(segment);
+        }
+        sender
+    }
+
+    fn send(&mut self, segment: u64) {
+        self.now += Span::millis(1);
+        let (sequence, end) = (segment * MSS, (segment + 1) * MSS);
+        let again = sequence < self.flight.max;
+        self.flight.max = self.flight.max.max(end);
+        self.flight.nxt = self.flight.max;
+        self.ledger.on_sent(self.now, sequence, end, self.flight.max);
+        self.rack.on_sent(self.now, MSS, again);
+    }
+
+    /// An ACK of all segments below `una`, with SACK blocks.
+    fn ack(&mut self, una: u64, blocks: &[(u64, u64)], echo: Option<Time>) -> Turn {
+        self.now += Span::millis(1);
+        let blocks = blocks.iter().map(|&(start, end)| (start * MSS, end * MSS));
+        let news = self.ledger.on_ack(self.now, una * MSS, echo, blocks);
+        let advanced = una * MSS > self.flight.una;
+        self.flight.una = una * MSS;
+        let ack = AckSegment {
+            acknowledgement: una * MSS,
+            echo: echo.into(),
+            ..AckSegment::default()
+        };
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            None,
+            &mut self.journal,
+            self.now,
+        );
+        self.rack
+            .on_ack(self.now, &news, &ack, advanced, &mut self.ledger, &mut reins)
+    }
+
+    fn timeout(&mut self) {
+        self.now += Span::seconds(1);
+        let mut reins = Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            None,
+            &mut self.journal,
+            self.now,
+        );
+        self.rack
+            .on_retransmission_timeout(self.now, &mut self.ledger, &mut reins);
+    }
+
+    fn regulate(&mut self, how: Regulation) {
+        Reins::new(
+            &mut self.flight,
+            &mut self.congestion,
+            None,
+            &mut self.journal,
+            self.now,
+        )
+        .regulate(how);
+    }
+
+    /// Window and threshold in segments.
+    fn windows(&self) -> (u64, u64) {
+        let segments = |bytes: f64| bytes as u64 / MSS;
+        (segments(self.flight.cwnd()), segments(self.flight.ssthresh()))
+    }
+}
+
+/// tcp_enter_loss: a timeout in Open halves the threshold; the next one of the same segment does not, and one after SND.UNA has
+/// advanced does.
+#[test]
+fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
+    let mut sender = Sender::new(100, 80);
+    sender.timeout();
+    assert_eq!(sender.windows(), (1, 50));
+    sender.send(0);
+    sender.timeout();
+    sender.send(0);
+    sender.timeout();
+    assert_eq!(sender.windows(), (1, 50));
+    sender.send(0);
+    sender.ack(1, &[], None);
+    sender.regulate(Regulation::To((8 * MSS) as f64));
+    sender.timeout();
+    assert_eq!(sender.windows(), (1, 4));
+}
+
+/// tcp_enter_loss: the window was reduced already for losses of the window in flight, so that a timeout in Recovery leaves the
+/// threshold. Segments that left within RACK.rtt stay in flight: the window is theirs and one more.
+#[test]
+fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
+    let mut sender = Sender::new(100, 80);
+    let turn = sender.ack(0, &[(1, 10)], None);
+    assert!(turn.begins);
+    assert_eq!(sender.flight.ssthresh(), (50 * MSS) as f64);
+    // RACK.rtt is that of segment 9, 92 ms.
+    sender.now += Span::millis(900);
+    for segment in 100..103 {
+        sender.send(segment);
+    }
+    sender.now = Time(sender.now.0 - Span::millis(950).0);
+    sender.timeout();
+    assert_eq!(sender.windows(), (4, 50));
+    assert_eq!(sender.ledger.in_flight(sender.flight.max), 3 * MSS);
+    assert_eq!(sender.rack.state(), State::Loss);
+}
+
+/// tcp_undo_cwnd_reduction: the window is at least prior_cwnd, and the threshold at least prior_ssthresh, which is three quarters of
+/// the window in congestion avoidance (tcp_current_ssthresh): 50 + 25 of 101 segments.
+#[test]
+fn linux_an_undo_restores_three_quarters_of_the_window_as_the_threshold() {
+    let spurious = |echo: bool| {
+        let mut sender = Sender::new(101, 20);
+        sender.ack(0, &[(1, 10)], None);
+        let before = sender.now;
+        sender.send(0);
+        let echo = if echo { before } else { sender.now };
+        sender.ack(101, &[], Some(echo));
+        sender.windows()
+    };
+    assert_eq!(spurious(true), (101, 75));
+    assert_eq!(spurious(false), (50, 50));
+}
+
+/// tcp_fastretrans_alert: an ECN echo prohibits undoing (`prior_ssthresh = 0`).
+#[test]
+fn linux_an_ecn_echo_keeps_the_reduction_of_a_recovery_that_is_undone() {
+    let mut sender = Sender::new(101, 20);
+    sender.ack(0, &[(1, 10)], None);
+    let before = sender.now;
+    sender.send(0);
+    sender.rack.keep_reduction();
+    sender.ack(101, &[], Some(before));
+    assert_eq!(sender.windows().1, 50);
+}
+
+/// tcp_rack_reo_wnd: min(min_rtt / 4 * steps, srtt), where steps grow to 255.
+#[test]
+fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
+    let (min_rtt, srtt) = (Span::millis(100), Some(Span::millis(260)));
+    let mut steps = Steps::default();
+    let windows: Vec<u64> = (0..12)
+        .map(|round| {
+            let window = steps.of(min_rtt, srtt).0 / Span::millis(1).0;
+            steps.grow(round, round + 1);
+            window
+        })
+        .collect();
+    assert_eq!(windows, [25, 50, 75, 100, 125, 150, 175, 200, 225, 250, 260, 260]);
+    assert_eq!(steps.of(min_rtt, None), Span::millis(325));
+}
+
+/// tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires at the tick n + 1 later. At 100 ticks a second a
+/// segment that has 0.3 us to wait is judged again 20 to 30 ms later, so that the third duplicate comes first.
+#[test]
+fn linux_the_reordering_timer_counts_ticks() {
+    let mut sender = Sender::new(10, 20);
+    let ms = |ms: u64| Time(Span::millis(ms).0);
+    let deadline =
+        |sender: &Sender, us: u64, wait: u64| sender.rack.reorder_deadline(Time(Span::micros(us).0), Span(wait));
+    sender.rack.set_hz(100);
+    assert_eq!(deadline(&sender, 40_000, 300_000), ms(60));
+    assert_eq!(deadline(&sender, 49_000, 300_000), ms(60));
+    assert_eq!(deadline(&sender, 49_000, Span::micros(8_001).0), ms(70));
+    sender.rack.set_hz(250);
+    assert_eq!(deadline(&sender, 49_000, Span::millis(25).0), ms(80));
+}
