@@ -54,8 +54,8 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     assert usage(str(module(name))).missing == {}
     result = simulate(with_module(case(duration="20 s"), name))
     assert result.replaced == ()
-    # tcp_cdg backs off at random as soon as RTTs increase.
-    assert result.efficiency > (0.7 if name == "cdg" else 0.85)
+    # tcp_cdg backs off at random as soon as round trips grow: a test below compares the means of several draws with Linux's.
+    assert name == "cdg" or result.efficiency > 0.85
     assert result.flows["timeouts"].sum() == 0
 
 
@@ -79,8 +79,9 @@ def windows(result: Result, times: np.ndarray) -> np.ndarray:
 def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
     """longpipe's BBR computes in real numbers, Linux's in 2⁻²⁴ segments per µs, rounded down.
 
-    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4
-    may give a pair less; and a step may come up to an RTT earlier or later.
+    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4 may
+    give a pair less; and a step may come up to a round trip earlier or later. So ProbeRTT, from 10 to 11 s, may last a round
+    trip longer, because the delayed ACKs of its four segments leave at ticks of the kernel's clock.
     """
     path = case(duration="20 s")
     own, module = simulate(with_native(path, "bbr")), simulate(with_module(path, "bbr"))
@@ -89,7 +90,11 @@ def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
     shifts = range(-100, 101, 2)
     nearest = np.min([np.abs(windows(module, times + shift / 1000) - ours) for shift in shifts], axis=0)
     assert nearest.max() <= max(2 * MSS, 0.02 * ours.max())
-    assert goodput_mbps(module, 5, 20) == pytest.approx(goodput_mbps(own, 5, 20), rel=0.002)
+    for start, end in ((2, 10), (11, 20)):
+        assert goodput_mbps(module, start, end) == pytest.approx(goodput_mbps(own, start, end), rel=0.002)
+    round_trip_s = 0.1
+    most = round_trip_s * goodput_mbps(own, 11, 20)
+    assert goodput_mbps(module, 10, 11) == pytest.approx(goodput_mbps(own, 10, 11), abs=most)
 
 
 @pytest.mark.parametrize("name", [name for name in IN_TABLE if name != "bbr"])
@@ -134,8 +139,9 @@ def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(nam
 def test_cdg_backs_off_as_often_as_in_linux() -> None:
     """Means of eight draws each."""
     results = [simulate(with_module(case(), "cdg"), seed) for seed in range(8)]
-    linux = rows("cdg")["goodput_mbps"]
-    ours = [goodput_mbps(result, 20, 60) for result in results]
-    spread = np.hypot(np.std(ours, ddof=1), linux.std()) / np.sqrt(8)
-    assert abs(np.mean(ours) - linux.mean()) <= 3 * spread
-    assert spread < 0.03 * linux.mean()
+    for name, start, end, most in (("goodput_mbps", 20, 60, 0.03), ("first_goodput_mbps", 0, 5, 0.15)):
+        linux = rows("cdg")[name]
+        ours = [goodput_mbps(result, start, end) for result in results]
+        spread = np.hypot(np.std(ours, ddof=1), linux.std()) / np.sqrt(8)
+        assert abs(np.mean(ours) - linux.mean()) <= 3 * spread
+        assert spread < most * linux.mean()

@@ -15,6 +15,9 @@ from longpipe.validate.linux_compare import scenario
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")
 CASES = list(TABLE[["discipline", "control"]].drop_duplicates().itertuples(index=False, name=None))
 STEADY_S, END_S = 20, 60
+RED = "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1"
+# Reno over RED loses some 25 packets where RED drops one early in slow start, and some 120 where it does not.
+TWO_STARTS, BETWEEN, DRAWS = (RED, "reno"), 70, 32
 
 
 def measured(discipline: str, control: str, seed: int) -> tuple[float, float, int]:
@@ -28,9 +31,24 @@ def measured(discipline: str, control: str, seed: int) -> tuple[float, float, in
 @pytest.mark.parametrize(("discipline", "control"), CASES)
 def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> None:
     linux = TABLE.query("discipline == @discipline and control == @control")
-    found = [measured(discipline, control, seed) for seed in range(len(linux))]
+    draws = DRAWS if (discipline, control) == TWO_STARTS else len(linux)
+    found = [measured(discipline, control, seed) for seed in range(draws)]
     goodput, srtt_ms, count = np.mean(found, axis=0)
     assert goodput == pytest.approx(linux["goodput_mbps"].mean(), rel=0.02)
     assert srtt_ms == pytest.approx(linux["median_srtt_ms"].mean(), rel=0.03)
-    more = count / (linux["drops"] + linux["marks"]).mean() - 1
-    assert abs(more) <= 0.15
+    theirs = linux["drops"] + linux["marks"]
+    if (discipline, control) == TWO_STARTS:
+        compare_by_start(np.array(found)[:, 2], theirs.to_numpy())
+    else:
+        assert abs(count / theirs.mean() - 1) <= 0.15
+
+
+def compare_by_start(ours: np.ndarray, linux: np.ndarray) -> None:
+    """Counts within 15 % for either start, and both starts as often as in Linux, within three standard errors."""
+    for of_start in (np.less, np.greater):
+        ratio = ours[of_start(ours, BETWEEN)].mean() / linux[of_start(linux, BETWEEN)].mean()
+        assert abs(ratio - 1) <= 0.15
+    often, in_linux = (ours > BETWEEN).mean(), (linux > BETWEEN).mean()
+    both = np.concatenate([ours, linux]) > BETWEEN
+    error = np.sqrt(both.mean() * (1 - both.mean()) * (1 / len(ours) + 1 / len(linux)))
+    assert abs(often - in_linux) <= 3 * error

@@ -26,7 +26,9 @@ FIRST_BEYOND = {"westwood": -0.099}
 # The cause is not known.
 DISTANCES_BEYOND = {("every-1000", "reno"): -0.00704}
 # Paths without random losses: maximum relative difference of an RTT, and of their mean: 36 paths of CUBIC and Reno.
-LOSSLESS_LONGER, LOSSLESS_MEAN = 0.02, 0.003
+LOSSLESS_LONGER, LOSSLESS_MEAN = 0.012, 0.001
+# Goodput of such paths that is beyond .1 % by chance: docs/linux.md says how Linux's own varies.
+LOSSLESS_BEYOND = {("reno", 23): 0.00227, ("reno", 24): -0.00128}
 # Of 40 random paths with three controllers, those beyond 3 % of Linux's goodput or 5 % of its RTT: see docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {},
@@ -143,7 +145,7 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
         round_trip = np.mean([median_srtt_ms(result, end / 3, end) for result in results])
         more, longer = goodput / linux["goodput_mbps"] - 1, round_trip / linux["median_srtt_ms"] - 1
         if control != "bbr" and loss == 0:
-            assert abs(more) <= 0.001
+            assert abs(more) <= 0.001 or more == pytest.approx(LOSSLESS_BEYOND.get((control, number)), abs=0.0002)
             assert abs(longer) <= LOSSLESS_LONGER
             lossless.append(longer)
         found = {what for what, by in (("goodput", more / 0.03), ("round trip", longer / 0.05)) if abs(by) > 1}

@@ -197,8 +197,7 @@ impl Receiver {
         self.next = sequence + u64::from(length);
         let grew = self.window_grows(now, stamp.get(), 0);
         self.measure_gap(now);
-        if grew | (self.quick > 0) {
-            self.use_quick_ack();
+        if self.use_quick_ack() | grew {
             self.pending = true;
         } else {
             self.acknowledge_or_wait(now);
@@ -334,10 +333,7 @@ impl Receiver {
             let new = segment.sequence > self.next && self.duplicate.is_none();
             new && self.window.as_mut().is_some_and(|window| window.grow(beyond))
         };
-        let first = self.quick > 0;
-        if first {
-            self.use_quick_ack();
-        }
+        let first = self.use_quick_ack();
         let place = (segment.sequence, segment.end());
         let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
         // Only data in order is read, and its PSH seen (tcp_event_data_recv).

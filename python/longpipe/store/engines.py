@@ -10,13 +10,15 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
 
+# Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
 # Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
 # efficiency and limits with datagrams or VBR beside TCP.
 # Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's timers,
 # and slow start as in Linux. Engine 2 changed CUBIC only; since then efficiency accounts for timestamps and short
 # segments. Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1,
 # but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "7"
+_NOW: Final = "8"
+_SEVENTH: Final = "7"
 _SIXTH: Final = "6"
 _FIFTH: Final = "5"
 _FOURTH: Final = "4"
@@ -38,6 +40,10 @@ _CHANGED_BY_7: Final = (
     "codel", "fq-codel", "pie", "dualpi2",
     "cbr", "poisson", "on-off", "voice", "video", "arrivals",
 )  # fmt: skip
+# The recoveries and congestion controls that engine 8 changed.
+_CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
+# One of them as a value, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
+_OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|"ack": (\{{"kind": )?"linux"')
 # One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
@@ -50,6 +56,7 @@ def _is_web_of_cells(text: str) -> bool:
 # Engines, the latest first, each with a function of a scenario's fields as JSON: whether the next engine changed its
 # runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
     (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
     (_FIFTH, lambda text: '"bbr"' in text),
     (_FOURTH, lambda text: '"bic"' in text or ('"rack"' in text and _MARKS.search(text) is not None)),
@@ -64,6 +71,7 @@ def engine_version() -> str:
 
 
 def earlier_names(engine: str) -> tuple[str, ...]:
+# Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
     """Returns the names that older builds used for this engine, the best first."""
     return (_SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 

@@ -29,5 +29,4 @@ CAUSES: Final[dict[tuple[str, int], str]] = {
     ("westwood", 6): _CONNECTS.format("10.13"),
     ("westwood", 10): _CONNECTS.format("3.55"),
     ("westwood", 11): _CONNECTS.format("29.71"),
-    ("westwood", 14): _CONNECTS.format("2.59"),
 }

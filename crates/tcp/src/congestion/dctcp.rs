@@ -68,17 +68,12 @@ impl Module for DctcpModule {
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
         self.echoes = acked.marked > 0;
-        // The kernel counts SACKed data before, and acknowledged data after, it checks for the end of the observation window.
-        let is_duplicate = acked.acked == 0;
-        if is_duplicate {
-            self.count(acked);
-        }
+        // The kernel counts the data of an ACK before it checks for the end of the observation window (6.1.192).
+        self.delivered += acked.delivered;
+        self.marked += acked.marked;
         if socket.snd_una >= self.window_end {
             self.update_alpha();
             (self.window_end, self.delivered, self.marked) = (socket.snd_nxt, 0, 0);
-        }
-        if !is_duplicate {
-            self.count(acked);
         }
     }
 
@@ -107,11 +102,6 @@ impl Module for DctcpModule {
 }
 
 impl DctcpModule {
-    fn count(&mut self, acked: &AckedSegments) {
-        self.delivered += acked.delivered;
-        self.marked += acked.marked;
-    }
-
     /// Computes alpha = (1 - g) alpha + g F in whole 1024ths. An alpha that is too small for g alpha > 0 becomes 0.
     fn update_alpha(&mut self) {
         let forgotten = (f64::from(self.alpha) * self.gain) as u32;
@@ -145,6 +135,32 @@ mod tests {
             Trial::new(&config(0.2), 100.0).reduce(Cause::FastRetransmit),
             (50.0, 50.0)
         );
+    }
+
+    /// tcp_ack of Linux 6.1.192 counts what an ACK acknowledges before in_ack_event ends the observation window: one segment in ten is
+    /// marked, the last one, so that alpha is 1024 - 64 + 64/10.
+    #[test]
+    fn linux_the_ack_that_ends_an_observation_window_counts_in_it() {
+        let (mut module, mut socket) = (
+            DctcpModule::new(&DctcpConfig {
+                gain: 1.0 / 16.0,
+                initial_alpha: 1.0,
+            }),
+            Socket::new(),
+        );
+        socket.snd_nxt = 10;
+        module.init(&mut socket);
+        for segment in 1..=10 {
+            socket.snd_una = segment;
+            let acked = AckedSegments {
+                acked: 1,
+                delivered: 1,
+                marked: u32::from(segment == 10),
+                ..AckedSegments::default()
+            };
+            module.on_acked(&acked, &socket);
+        }
+        assert_eq!((module.alpha, module.delivered), (966, 0));
     }
 
     #[test]

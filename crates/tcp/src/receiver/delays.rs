@@ -121,13 +121,18 @@ impl Receiver {
         }
     }
 
-    /// An ACK leaves at once for a segment that may not wait.
+    /// Counts a segment that is acknowledged at once as one of those that may not wait, and returns whether it is (Linux:
+    /// `tcp_dec_quickack_mode`).
     #[inline]
-    pub(super) fn use_quick_ack(&mut self) {
-        self.quick = self.quick.saturating_sub(1);
+    pub(super) fn use_quick_ack(&mut self) -> bool {
+        if self.quick == 0 {
+            return false;
+        }
+        self.quick -= 1;
         if let (0, Some(delays)) = (self.quick, &mut self.delays) {
             delays.reset();
         }
+        true
     }
 
     /// Has the next segments acknowledged at once after a pause, after a segment that had arrived before, when marks begin and after
