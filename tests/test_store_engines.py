@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from longpipe import Scenario, _core, simulate
 from longpipe.design import Design, Factor
 from longpipe.store import Store, migrations, pack, schema, studies
-from longpipe.store.engines import earlier_names
+from longpipe.store.engines import earlier_names, holds
 from longpipe.study import Study
 from test_store_versions import longpipe, mounted
 
@@ -317,3 +317,19 @@ def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: st
     with closing(Store(path)) as store:
         assert store.require(scenario, 1).efficiency == result.efficiency
         assert list(studies.all_runs(store)["efficiency"]) == [result.efficiency]
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({"tcp.recovery": "sack"}, True),
+        ({"framing": "ip", "switch.buffer": "100 packets", "switch.policy": {"kind": "pie"}}, True),
+        ({"tcp.recovery": "rack", **MARKS}, False),
+        ({"tcp.recovery": "rfc6675", **MARKS}, False),
+        ({"tcp.congestion": "cubic"}, False),
+        ({"tcp.ack": "linux", **MARKS}, False),
+        ({**MARKS, "tcp.ecn": "dctcp"}, False),
+    ],
+)
+def test_engine_7_holds_but_for_what_engine_8_changed(changes: dict[str, object], stays: bool) -> None:
+    assert holds("7", json.loads(SHORT.with_(**changes).to_json())) is stays
