@@ -1,8 +1,8 @@
 """Runs the snippets of README.md and docs/: Python and console sessions, whose output must be as shown.
 
-The snippets of a page run in order, in a folder of their own that has the repository's `scenarios`. A `toml` or `c`
-block that begins with a comment such as `# lan.toml` or `/* tcp_mine.c */` is written to that file, a `text` block is
-what the Python before it prints, and `...` stands for any output.
+The snippets of a page run in order, in a folder of their own that has the repository's `scenarios`. A `toml`, `c` or
+`python` block that begins with a comment such as `# lan.toml`, `/* tcp_mine.c */` or `# mine.py` is written to that
+file, a `text` block is what the Python before it prints, and `...` stands for any output.
 """
 
 import doctest
@@ -39,14 +39,23 @@ def _leave(namespace: dict[str, Any]) -> None:
     namespace["_folder"].cleanup()
 
 
-def _write_file(example: Example) -> None:
+def _write_file(example: Example) -> bool:
+    """Writes a block that names its file; returns whether it does."""
     first, _, _ = example.parsed.partition("\n")
     name = first.removeprefix("# ").removeprefix("/* ").removesuffix(" */")
-    if name.endswith((".toml", ".c")) and " " not in name:
+    if name.endswith((".toml", ".c", ".py")) and " " not in name:
         Path(name).write_text(example.parsed, encoding="utf-8")
+        return True
+    return False
+
+
+def _keep_file(example: Example) -> None:
+    _write_file(example)
 
 
 def _run_python(example: Example) -> None:
+    if _write_file(example):
+        return
     printed = io.StringIO()
     with redirect_stdout(printed):
         PYTHON(example)
@@ -105,8 +114,8 @@ pytest_collect_file = Sybil(
         CodeBlockParser(language="python", evaluator=_run_python),
         CodeBlockParser(language="text", evaluator=_compare_printed),
         CodeBlockParser(language="console", evaluator=_run_session),
-        CodeBlockParser(language="toml", evaluator=_write_file),
-        CodeBlockParser(language="c", evaluator=_write_file),
+        CodeBlockParser(language="toml", evaluator=_keep_file),
+        CodeBlockParser(language="c", evaluator=_keep_file),
     ],
     patterns=["README.md", "docs/*.md", "docs/how-to/*.md"],
     setup=_enter,

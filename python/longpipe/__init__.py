@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from longpipe._core import __version__ as __version__
     from longpipe.analysis.anova import Anova, anova
     from longpipe.captures import CaptureError
+    from longpipe.control import Ack, Control, Event, Grant, Interval, Lost, Sent, compiled
     from longpipe.design import Design, Factor
     from longpipe.errors import RunError, ScenarioError
     from longpipe.result import Result
@@ -28,20 +29,27 @@ if TYPE_CHECKING:
     from longpipe.study import Study, run_until
 
 __all__ = [
+    "Ack",
     "Anova",
     "CaptureError",
+    "Control",
     "Design",
     "Dumbbell",
+    "Event",
     "Factor",
     "Flow",
+    "Grant",
     "Graph",
     "Group",
+    "Interval",
     "Link",
+    "Lost",
     "Node",
     "Result",
     "RunError",
     "Scenario",
     "ScenarioError",
+    "Sent",
     "Study",
     "Switch",
     "Tcp",
@@ -49,6 +57,7 @@ __all__ = [
     "Transfer",
     "Web",
     "anova",
+    "compiled",
     "papers",
     "pictures",
     "run_until",
@@ -81,6 +90,9 @@ if not TYPE_CHECKING:
             "satellites": "longpipe.satellites",
             "simulate": "longpipe.run",
             "store": "longpipe.store",
+            **dict.fromkeys(
+                ("Ack", "Control", "Event", "Grant", "Interval", "Lost", "Sent", "compiled"), "longpipe.control"
+            ),
             **dict.fromkeys(
                 (
                     "Dumbbell",

@@ -3,18 +3,28 @@ from os import PathLike
 from typing import Any, Self, final
 
 __all__ = [
+    "Ack",
+    "ControlError",
     "DefectError",
     "Endpoint",
+    "Event",
+    "Grant",
+    "Interval",
     "LiveWatch",
+    "Lost",
     "MemoryLimitError",
     "ScenarioError",
+    "Sent",
     "__engine__",
     "__version__",
+    "compiled_grant_fields",
+    "control_hooks",
     "live_alone",
     "live_replay",
     "live_run",
     "module_calls",
     "module_name",
+    "register_class",
     "register_module",
     "run",
     "variant_names",
@@ -23,6 +33,7 @@ __all__ = [
 __version__: str
 __engine__: str
 
+class ControlError(RuntimeError): ...
 class DefectError(RuntimeError): ...
 class MemoryLimitError(RuntimeError): ...
 class ScenarioError(ValueError): ...
@@ -36,8 +47,378 @@ def run(
 ) -> dict[str, Any]: ...
 def variant_names() -> dict[str, list[str]]: ...
 def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
+def register_class(
+    digest: str,
+    name: str,
+    create: Callable[[Sequence[tuple[str, str]], int, bool], tuple[object, int]],
+    hooks: dict[str, int],
+    interval: tuple[str, float] | None,
+    wants: int,
+) -> None: ...
+def control_hooks() -> list[str]: ...
+def compiled_grant_fields() -> list[str]: ...
 def module_calls() -> int: ...
 def module_name(file: str | PathLike[str], shown: str, parameters: Sequence[tuple[str, str]], hz: int) -> str: ...
+
+@final
+class Ack:
+    """An ACK, after loss recovery has processed it; NaN is what is not known."""
+
+    @property
+    def now(self) -> float:
+        """Time since the start of the run [s]."""
+
+    @property
+    def acked(self) -> float:
+        """Bytes by which SND.UNA advanced; 0 of a duplicate ACK."""
+
+    @property
+    def delivered(self) -> float:
+        """Bytes newly known to have arrived, including those that SACK blocks report."""
+
+    @property
+    def lost(self) -> float:
+        """Bytes newly declared lost."""
+
+    @property
+    def marked(self) -> float:
+        """Bytes that arrived with an ECN mark, as far as the receiver reports."""
+
+    @property
+    def in_flight_before(self) -> float:
+        """Bytes in flight before this ACK."""
+
+    @property
+    def in_flight(self) -> float:
+        """Bytes in flight after this ACK."""
+
+    @property
+    def most_in_flight(self) -> float:
+        """Largest number of bytes in flight in the latest round."""
+
+    @property
+    def window(self) -> float:
+        """Congestion window now [byte]."""
+
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold now [byte]."""
+
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment [byte]."""
+
+    @property
+    def rtt(self) -> float:
+        """RTT sample of this ACK [s]."""
+
+    @property
+    def srtt(self) -> float:
+        """Smoothed RTT [s]."""
+
+    @property
+    def min_rtt(self) -> float:
+        """Smallest RTT of the connection [s]."""
+
+    @property
+    def delivery_rate(self) -> float:
+        """Delivery rate sample [bit/s], if the class sets measures_rate."""
+
+    @property
+    def delay(self) -> float:
+        """One-way delay [s], if the class sets measures_delay."""
+
+    @property
+    def pacing_delay(self) -> float:
+        """Time until the pacer lets the next segment leave [s]."""
+
+    @property
+    def una(self) -> float:
+        """First unacknowledged byte, SND.UNA."""
+
+    @property
+    def nxt(self) -> float:
+        """Next byte to send, SND.NXT."""
+
+    @property
+    def receiver_window(self) -> float:
+        """The receiver's window [byte]."""
+
+    @property
+    def grows(self) -> bool:
+        """Whether the window may grow: no recovery is in progress."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """Whether the sender is in fast recovery."""
+
+    @property
+    def after_timeout(self) -> bool:
+        """Whether the sender repairs losses after a timeout."""
+
+    @property
+    def window_limited(self) -> bool:
+        """Whether the window had no room for another segment."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the delivery rate sample."""
+
+    @staticmethod
+    def _fields() -> tuple[list[str], list[str]]: ...
+
+@final
+class Interval:
+    """A monitor interval; NaN is what is not known."""
+
+    @property
+    def now(self) -> float:
+        """Time since the start of the run [s]."""
+
+    @property
+    def duration(self) -> float:
+        """Length of the interval [s]."""
+
+    @property
+    def acks(self) -> float:
+        """Number of ACKs."""
+
+    @property
+    def acked(self) -> float:
+        """Bytes by which SND.UNA advanced."""
+
+    @property
+    def delivered(self) -> float:
+        """Bytes newly known to have arrived."""
+
+    @property
+    def lost(self) -> float:
+        """Bytes declared lost."""
+
+    @property
+    def marked(self) -> float:
+        """Bytes that arrived with an ECN mark."""
+
+    @property
+    def sent(self) -> float:
+        """Bytes sent, including retransmissions."""
+
+    @property
+    def send_rate(self) -> float:
+        """Bytes sent over the length [bit/s]."""
+
+    @property
+    def delivery_rate(self) -> float:
+        """Bytes delivered over the length [bit/s]."""
+
+    @property
+    def loss_rate(self) -> float:
+        """Share lost, of what was lost or delivered."""
+
+    @property
+    def rtt(self) -> float:
+        """Mean of the RTT samples [s]."""
+
+    @property
+    def lowest_rtt(self) -> float:
+        """Smallest RTT sample of the interval [s]."""
+
+    @property
+    def rtt_increase(self) -> float:
+        """Mean RTT of the later half of the samples minus that of the earlier half [s]."""
+
+    @property
+    def srtt(self) -> float:
+        """Smoothed RTT [s]."""
+
+    @property
+    def min_rtt(self) -> float:
+        """Smallest RTT of the connection [s]."""
+
+    @property
+    def in_flight(self) -> float:
+        """Bytes in flight."""
+
+    @property
+    def window(self) -> float:
+        """Congestion window now [byte]."""
+
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold now [byte]."""
+
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment [byte]."""
+
+    @property
+    def in_recovery(self) -> bool:
+        """Whether the sender is in fast recovery."""
+
+    @property
+    def after_timeout(self) -> bool:
+        """Whether the sender repairs losses after a timeout."""
+
+    @property
+    def window_limited(self) -> bool:
+        """Whether the window had no room for another segment."""
+
+    @staticmethod
+    def _fields() -> tuple[list[str], list[str]]: ...
+
+@final
+class Event:
+    """A start, a reduction, or the end of a recovery."""
+
+    @property
+    def now(self) -> float:
+        """Time since the start of the run [s]."""
+
+    @property
+    def window(self) -> float:
+        """Congestion window now [byte]."""
+
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold now [byte]."""
+
+    @property
+    def in_flight(self) -> float:
+        """Bytes sent and not acknowledged: SND.MAX - SND.UNA."""
+
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment [byte]."""
+
+    @property
+    def rtt(self) -> float:
+        """RTT of the handshake [s]; NaN except in on_start."""
+
+    @property
+    def una(self) -> float:
+        """First unacknowledged byte, SND.UNA."""
+
+    @property
+    def nxt(self) -> float:
+        """Next byte to send, SND.NXT."""
+
+    @property
+    def receiver_window(self) -> float:
+        """The receiver's window [byte]."""
+
+    @staticmethod
+    def _fields() -> tuple[list[str], list[str]]: ...
+
+@final
+class Sent:
+    """A transmission."""
+
+    @property
+    def now(self) -> float:
+        """Time since the start of the run [s]."""
+
+    @property
+    def sequence(self) -> float:
+        """First byte."""
+
+    @property
+    def end(self) -> float:
+        """First byte after the segment."""
+
+    @property
+    def in_flight(self) -> float:
+        """Bytes in flight, including the segment."""
+
+    @property
+    def window(self) -> float:
+        """Congestion window now [byte]."""
+
+    @property
+    def ssthresh(self) -> float:
+        """Slow-start threshold now [byte]."""
+
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment [byte]."""
+
+    @property
+    def retransmission(self) -> bool:
+        """Whether any byte of it was sent before."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limits the data in flight."""
+
+    @staticmethod
+    def _fields() -> tuple[list[str], list[str]]: ...
+
+@final
+class Lost:
+    """A transmission that is declared lost."""
+
+    @property
+    def now(self) -> float:
+        """Time since the start of the run [s]."""
+
+    @property
+    def sequence(self) -> float:
+        """First byte."""
+
+    @property
+    def end(self) -> float:
+        """First byte after the segment."""
+
+    @property
+    def in_flight_when_sent(self) -> float:
+        """Bytes in flight when it left, including it."""
+
+    @property
+    def lost_since_sent(self) -> float:
+        """Bytes declared lost since it left, including it."""
+
+    @property
+    def delivered_before(self) -> float:
+        """Bytes delivered before it left."""
+
+    @property
+    def delivered(self) -> float:
+        """Bytes delivered up to now."""
+
+    @property
+    def window(self) -> float:
+        """Congestion window now [byte]."""
+
+    @property
+    def mss(self) -> float:
+        """Payload of a full segment [byte]."""
+
+    @property
+    def app_limited(self) -> bool:
+        """Whether the application limited the data in flight when it left."""
+
+    @staticmethod
+    def _fields() -> tuple[list[str], list[str]]: ...
+
+@final
+class Grant:
+    """A window, a slow-start threshold and a pacing rate; what is None stays as it is."""
+
+    window: float | None
+    """Congestion window [byte]."""
+    ssthresh: float | None
+    """Slow-start threshold [byte]."""
+    rate: float | None
+    """Pacing rate [bit/s]."""
+    burst: int | None
+    """Least burst that leaves at one instant [segment]; 2 if None."""
+
+    def __new__(
+        cls,
+        window: float | None = None,
+        ssthresh: float | None = None,
+        rate: float | None = None,
+        burst: int | None = None,
+    ) -> Self: ...
 
 @final
 class Endpoint:

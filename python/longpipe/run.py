@@ -24,8 +24,8 @@ def simulate(
 ) -> Result:
     """Runs a scenario, or that of a TOML file. Equal input gives equal bits on all machines.
 
-    A scenario with a controller from a file (`tcp.congestion.kind = "module"`) runs in a process of its own, any other
-    one in this thread.
+    A scenario with a controller of your own (`tcp.congestion.kind = "module"` or "python") runs in a process of its
+    own, any other one in this thread.
 
     `progress` is called regularly with the fraction of simulated time that has passed [0, 1]; without it a notebook
     shows a bar. `captures` writes
@@ -35,13 +35,13 @@ def simulate(
     defect of longpipe, and for a run that would exceed `memory` ("4 GB"; by default four fifths of the available
     memory); and KeyboardInterrupt on Ctrl-C.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
-        raise ScenarioError(f"seed: {seed!r}; needs a whole number from 0 to {LARGEST_SEED}")
+    _check_seed(seed)
     if not isinstance(scenario, Scenario):
         scenario = Scenario.from_toml(scenario)
     captures = captures or {}
     if (result := _isolated(scenario, seed, progress, captures, memory)) is not None:
         return result
+    register_classes(scenario)
     places = core_places(scenario.resolved, captures) if captures else []
     try:
         with Bar(scenario.name) as bar:
@@ -49,6 +49,8 @@ def simulate(
             columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
     except _core.ScenarioError as error:
         raise ScenarioError(str(error)) from None
+    except _core.ControlError as error:
+        raise control_error(error) from None
     except _core.DefectError as error:
         run = f"scenario {scenario.digest()} and seed {seed}"
         raise RunError(f"{error}; a defect of longpipe, please report it with {run}") from None
@@ -68,6 +70,26 @@ def simulate(
     return result
 
 
+def _check_seed(seed: int) -> None:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise ScenarioError(f"seed: {seed!r}; needs a whole number from 0 to {LARGEST_SEED}")
+
+
+def register_classes(scenario: Scenario) -> None:
+    """Makes the classes that a scenario names as controllers known to the core."""
+    if modules := modules_of(scenario.resolved):
+        from longpipe.controls.classes import register
+
+        register(modules)
+
+
+def control_error(error: _core.ControlError) -> RunError:
+    """Returns the error of a class in one line."""
+    from longpipe.controls.classes import failure
+
+    return RunError(failure(*error.args))
+
+
 def _isolated(
     scenario: Scenario,
     seed: int,
@@ -79,9 +101,10 @@ def _isolated(
     if not (modules := modules_of(scenario.resolved)):
         return None
     # Import only here, because few scenarios have modules.
-    from longpipe.controls import isolation, objects
+    from longpipe.controls import isolation
+    from longpipe.controls.names import name_of
 
-    names = ", ".join([objects.name_of(digest) for digest in modules])
+    names = ", ".join([name_of(digest) for digest in modules])
     if isolation.is_isolated():
         return None
     # A path means the same in another process only if it is absolute.

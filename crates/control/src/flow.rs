@@ -1,7 +1,7 @@
 //! A connection whose window is controlled by a loaded object.
 #![allow(unsafe_code)]
 
-use crate::complaints::Kind;
+use crate::answer::{Answer, Answers};
 use crate::heartbeat;
 use crate::interface::{self, NO_TIME, SAME_RATE};
 use crate::object::{Object, Shared};
@@ -9,14 +9,8 @@ use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, Grant, Lost, Pacing, Phase, Sent, Wants};
 use longpipe_tcp::congestion::loaded::Controller;
 use longpipe_tcp::flight::Flight;
-use longpipe_tcp::pacer;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// Largest window: RFC 7323 scales a receiver's window to 1 GiB at most.
-const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
-/// Highest pacing rate, beyond every link [bit/s].
-const HIGHEST_RATE: f64 = 1e15;
 
 /// State of one connection.
 #[derive(Debug)]
@@ -24,9 +18,7 @@ pub struct Flow {
     state: *mut c_void,
     /// Random stream of the connection, boxed because `state` keeps its address.
     draws: Box<Stream>,
-    /// Latest pacing rate, with the RTT from which its burst size was computed.
-    paced: Option<(f64, u32, Option<Span>, Pacing)>,
-    least_rtt: Option<Span>,
+    answers: Answers,
     object: Arc<Object>,
 }
 
@@ -47,8 +39,7 @@ impl Flow {
         Flow {
             state: std::ptr::null_mut(),
             draws: Box::new(Stream::new(0, "control", 0)),
-            paced: None,
-            least_rtt: None,
+            answers: Answers::default(),
             object,
         }
     }
@@ -70,61 +61,23 @@ impl Flow {
         );
     }
 
-    /// Converts an answer of the object. Values that are out of range are replaced and reported.
     fn take(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> Grant {
-        let complain = |kind, value, taken: f64| {
-            self.object.complaints.add(kind, value, taken, now);
-            taken
-        };
-        let mss = flight.mss();
-        let window = match answer.window {
-            window if window.is_nan() => complain(Kind::Window, window, flight.cwnd()),
-            // Loss recovery itself may leave less than a segment.
-            window if window < mss && window != flight.cwnd() => complain(Kind::Window, window, mss),
-            window if window > LARGEST_WINDOW && window != flight.cwnd() => {
-                complain(Kind::Window, window, LARGEST_WINDOW)
-            }
-            window => window,
-        };
-        let threshold = match answer.ssthresh {
-            threshold if threshold.is_nan() || threshold < 0.0 => {
-                complain(Kind::Threshold, threshold, flight.ssthresh())
-            }
-            threshold => threshold,
-        };
-        Grant {
-            window,
-            threshold,
-            pacing: self.pacing(answer, flight, now),
-        }
+        self.answers.take(&plain(answer), flight, now, &self.object.complaints)
     }
 
     fn pacing(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> Option<Pacing> {
-        let (rate, burst) = (answer.pacing_bps, answer.burst_segments);
-        if rate == SAME_RATE {
-            return None;
-        }
-        // One segment per second is slower than any useful rate, and still lets the connection progress.
-        let slowest = 8.0 * flight.mss();
-        let rate = if rate.is_nan() || rate < slowest {
-            if rate.is_nan() || rate <= 0.0 {
-                self.object.complaints.add(Kind::Rate, rate, slowest, now);
-            }
-            slowest
-        } else {
-            rate.min(HIGHEST_RATE)
-        };
-        match self.paced {
-            Some((before, segments, rtt, pacing)) if (before, segments, rtt) == (rate, burst, self.least_rtt) => {
-                Some(pacing)
-            }
-            _ => {
-                let least = if burst == 0 { 2 } else { u64::from(burst) };
-                let pacing = pacer::at_rate(rate, least, self.least_rtt, flight);
-                self.paced = Some((rate, burst, self.least_rtt, pacing));
-                Some(pacing)
-            }
-        }
+        self.answers
+            .pacing(&plain(answer), flight, now, &self.object.complaints)
+    }
+}
+
+#[inline(always)]
+fn plain(answer: &interface::Grant) -> Answer {
+    Answer {
+        window: answer.window,
+        ssthresh: answer.ssthresh,
+        rate_bps: (answer.pacing_bps != SAME_RATE).then_some(answer.pacing_bps),
+        burst_segments: answer.burst_segments,
     }
 }
 
@@ -192,7 +145,7 @@ impl Control for Flow {
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
         let (seen, mut answer) = (shown(flight, Time::ZERO), unchanged(flight));
-        self.least_rtt = Some(rtt);
+        self.answers.least_rtt = Some(rtt);
         if let Some(on_start) = self.object.control().on_start {
             // SAFETY: the state is of this object, the structures are those of the interface.
             heartbeat::during(|| unsafe { on_start(self.state, rtt.0, &seen, &mut answer) });
@@ -235,7 +188,7 @@ impl Control for Flow {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        self.least_rtt = ack.least_rtt.or(self.least_rtt);
+        self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let (seen, mut answer) = (shown(flight, ack.now), unchanged(flight));
         let told = interface::Ack {
             acked: ack.acked,

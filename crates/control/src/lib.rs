@@ -4,14 +4,17 @@
 //! [`load`] fills the slots of a scenario with one private copy of each object per set of parameters and clock frequency, so
 //! that statics are shared by the flows of one simulation, as in a kernel, and never by two simulations.
 
+pub mod answer;
 mod complaints;
 mod flow;
 pub mod heartbeat;
 mod interface;
+pub mod monitor;
 mod object;
 mod registry;
 mod settings;
 
-pub use object::Object;
+pub use complaints::Complaints;
+pub use object::{requirements, Object};
 pub use registry::{load, register};
 pub use settings::LoadError;

@@ -143,7 +143,8 @@ impl Shared {
     }
 }
 
-fn requirements(wanted: u32) -> Requirements {
+/// Returns the inputs that bits of `longpipe_control.h` (`wants`) request.
+pub fn requirements(wanted: u32) -> Requirements {
     let has = |bit: u32| wanted & bit != 0;
     Requirements {
         wants: Wants {

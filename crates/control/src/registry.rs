@@ -30,7 +30,7 @@ fn known(digest: &str) -> Option<(PathBuf, String)> {
         .cloned()
 }
 
-/// Fills the slots of a scenario with its own objects, one per file, parameters and clock frequency. Returns the objects.
+/// Fills the empty slots of a scenario with its own objects, one per file, parameters and clock frequency. Returns the objects.
 ///
 /// # Errors
 /// Returns an error if an object cannot be loaded.
@@ -41,6 +41,9 @@ pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
         let CongestionConfig::Module(module) = &mut flow.tcp.congestion else {
             continue;
         };
+        if module.plugin.0.is_some() {
+            continue;
+        }
         let key = (module.digest.clone(), module.parameters.clone(), module.hz);
         let object = match objects.get(&key) {
             Some(object) => Arc::clone(object),

@@ -1,13 +1,16 @@
 //! Interface to Python: takes a resolved scenario, returns columns. It contains no model.
 
 mod capture;
+mod compiled;
 mod datagrams;
 mod endpoint;
 mod flows;
 #[cfg(target_os = "linux")]
 mod live;
 mod modules;
+mod own_control;
 mod packet_ports;
+mod records;
 mod reductions;
 mod traces;
 mod web;
@@ -19,6 +22,7 @@ use longpipe_network::scenario::web::{CycleFrom, PoissonCut};
 use longpipe_network::scenario::{self, LinkConfig, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
+use modules::Controls;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -45,6 +49,13 @@ pyo3::create_exception!(
     MemoryLimitError,
     PyRuntimeError,
     "A run that would hold more memory than it may: the bytes needed next, and those it may hold."
+);
+
+pyo3::create_exception!(
+    _core,
+    ControlError,
+    PyRuntimeError,
+    "An error in a congestion controller of the user's: the exception, the class, its hook and the time [s]."
 );
 
 /// Number of events between checks for Python's signals, about 20 ms.
@@ -80,14 +91,14 @@ fn columns(
     progress: Option<Py<PyAny>>,
     captures: &[(String, usize, PathBuf)],
 ) -> PyResult<Py<PyDict>> {
-    let (scenario, objects) = modules::scenario(scenario_json)?;
+    let (scenario, controls) = modules::scenario(scenario_json, false)?;
     let traces = scenario.traces;
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
     let columns = PyDict::new(py);
     let (report, reductions) = if traces.any() || !captures.is_empty() {
         let files = capture::open(&scenario, captures)?;
-        let (report, simulation) = complete(py, &scenario, seed, (recorder, files), progress)?;
+        let (report, simulation) = complete(py, &scenario, seed, (recorder, files), &controls, progress)?;
         let reductions = simulation.reductions();
         let (mut recorder, files) = simulation.into_probe();
         recorder.finish(Time(scenario.duration_ps));
@@ -95,7 +106,7 @@ fn columns(
         result.set_item("captures", capture::columns(py, files)?)?;
         (report, reductions)
     } else {
-        let (report, simulation) = complete(py, &scenario, seed, (), progress)?;
+        let (report, simulation) = complete(py, &scenario, seed, (), &controls, progress)?;
         (report, simulation.reductions())
     };
     result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
@@ -111,7 +122,7 @@ fn columns(
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
-    result.set_item("modules", modules::columns(py, &objects)?)?;
+    result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
@@ -123,16 +134,19 @@ fn complete<P: longpipe_network::Probe + Send>(
     scenario: &Scenario,
     seed: u64,
     probe: P,
+    controls: &Controls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Report, Simulation<P>)> {
     let mut simulation =
         Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
     while py.detach(|| simulation.advance(CHUNK)) {
         py.check_signals()?;
+        controls.failure(py)?;
         if let Some(callback) = &progress {
             callback.call1(py, (simulation.progress(),))?;
         }
     }
+    controls.failure(py)?;
     let report = simulation
         .report()
         .map_err(|error| DefectError::new_err(error.to_string()))?;
@@ -278,6 +292,16 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DefectError", module.py().get_type::<DefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
+    module.add("ControlError", module.py().get_type::<ControlError>())?;
+    module.add_class::<records::AckRecord>()?;
+    module.add_class::<records::IntervalRecord>()?;
+    module.add_class::<records::EventRecord>()?;
+    module.add_class::<records::SentRecord>()?;
+    module.add_class::<records::LostRecord>()?;
+    module.add_class::<records::Grant>()?;
+    module.add_function(wrap_pyfunction!(compiled::compiled_grant_fields, module)?)?;
+    module.add_function(wrap_pyfunction!(own_control::control_hooks, module)?)?;
+    module.add_function(wrap_pyfunction!(own_control::register_class, module)?)?;
     module.add_function(wrap_pyfunction!(modules::register_module, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_calls, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_name, module)?)?;

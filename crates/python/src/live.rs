@@ -1,5 +1,6 @@
 //! Live runs: takes descriptors that Python has opened, returns counters.
 
+use crate::modules::Controls;
 use crate::{DefectError, ScenarioError};
 use longpipe_events::{Span, Time};
 use longpipe_live::alone::alone;
@@ -41,10 +42,10 @@ impl LiveWatch {
     }
 }
 
-fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path)> {
-    let (scenario, _) = crate::modules::scenario(scenario_json)?;
+fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> {
+    let (scenario, controls) = crate::modules::scenario(scenario_json, true)?;
     let path = Path::new(&scenario, seed).map_err(|error| ScenarioError::new_err(error.to_string()))?;
-    Ok((scenario, path))
+    Ok((scenario, path, controls))
 }
 
 /// Carries packets between hosts until `stop` is readable. Releases the interpreter lock.
@@ -73,7 +74,7 @@ pub(crate) fn live_run<'py>(
     });
     let hosts: Vec<Host> = hosts.collect();
     let stop = take_over(stop);
-    let (scenario, path) = path(scenario_json, seed)?;
+    let (scenario, path, controls) = path(scenario_json, seed)?;
     let ways: Vec<Way> = ways
         .into_iter()
         .map(|(from, to, first, flows)| Way {
@@ -108,6 +109,7 @@ pub(crate) fn live_run<'py>(
         live.capture(Capture::create(&path, links.collect()).map_err(os_error)?);
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
+    controls.failure(py)?;
     let (said, mut path) = ended.map_err(os_error)?;
     let result = counted(py, &said)?;
     ports(py, &result, &scenario, &mut path)?;
@@ -171,7 +173,7 @@ pub(crate) fn live_replay<'py>(
     file: PathBuf,
     offset: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (scenario, mut path) = path(scenario_json, seed)?;
+    let (scenario, mut path, controls) = path(scenario_json, seed)?;
     let circuits = 2 * scenario.flows.len() as u32;
     let foreign = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
     let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
@@ -191,6 +193,7 @@ pub(crate) fn live_replay<'py>(
         advance(&mut path, last, &entered, &mut delays, &mut looked)?;
         Ok::<_, Stopped>(ended)
     });
+    controls.failure(py)?;
     let ended = ended.map_err(|stopped| match stopped {
         Stopped::Record(ReadError::File(error)) => os_error(error),
         Stopped::Record(error) => PyValueError::new_err(error.to_string()),

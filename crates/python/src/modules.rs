@@ -1,5 +1,6 @@
 //! Congestion controllers loaded from files.
 
+use crate::own_control::{self, InRun};
 use crate::ScenarioError;
 use longpipe_control::{heartbeat, load, register, Object};
 use longpipe_network::Scenario;
@@ -8,23 +9,41 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Reads a resolved scenario and loads the congestion controllers that it names, a copy of each for this run.
-pub(crate) fn scenario(scenario_json: &str) -> PyResult<(Scenario, Vec<Arc<Object>>)> {
-    let mut scenario: Scenario =
-        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
-    let objects = load(&mut scenario).map_err(|error| ScenarioError::new_err(error.0))?;
-    Ok((scenario, objects))
+/// The controllers of a run that are not longpipe's own.
+pub(crate) struct Controls {
+    objects: Vec<Arc<Object>>,
+    classes: Vec<Arc<InRun>>,
 }
 
-/// Returns the values of loaded controllers that were out of range and therefore replaced, one row each.
-pub(crate) fn columns<'py>(py: Python<'py>, objects: &[Arc<Object>]) -> PyResult<Bound<'py, PyDict>> {
+impl Controls {
+    /// Returns the first error of a class.
+    pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
+        self.classes.iter().try_for_each(|class| class.failure(py))
+    }
+}
+
+/// Reads a resolved scenario and loads the congestion controllers that it names, a copy of each for this run.
+///
+/// With `interrupts`, an error of a class interrupts the process as Ctrl-C does.
+pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scenario, Controls)> {
+    let mut scenario: Scenario =
+        serde_json::from_str(scenario_json).map_err(|error| ScenarioError::new_err(format!("scenario: {error}")))?;
+    let classes = own_control::connect(&mut scenario, interrupts);
+    let objects = load(&mut scenario).map_err(|error| ScenarioError::new_err(error.0))?;
+    Ok((scenario, Controls { objects, classes }))
+}
+
+/// Values of controllers that were replaced because they made no sense, a row each.
+pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let lines = objects.iter().flat_map(|object| {
-        object
-            .complaints()
-            .into_iter()
-            .map(|line| (object.file().to_owned(), line))
-    });
+    let objects = controls
+        .objects
+        .iter()
+        .map(|object| (object.file(), object.complaints()));
+    let classes = controls.classes.iter().map(|class| (class.name(), class.complaints()));
+    let lines = objects
+        .chain(classes)
+        .flat_map(|(name, lines)| lines.into_iter().map(move |line| (name.to_owned(), line)));
     let (modules, warnings): (Vec<String>, Vec<String>) = lines.unzip();
     columns.set_item("module", modules)?;
     columns.set_item("warning", warnings)?;

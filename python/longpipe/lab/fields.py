@@ -22,14 +22,15 @@ from longpipe.scenario.base import (
     WindowScale,
 )
 from longpipe.scenario.module import Module
+from longpipe.scenario.own_class import Python
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page cannot have, because it loads no machine code.
-_ELSEWHERE: Final = (Module,)
+# Kinds that a page cannot have, because it loads no machine code and has no interpreter.
+_ELSEWHERE: Final = (Module, Python)
 
 
 def models() -> Json:

@@ -52,6 +52,7 @@ from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLo
 from longpipe.scenario.module import Module
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
+from longpipe.scenario.own_class import Python
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import replace_handshake, tells_a_round_trip
@@ -153,6 +154,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Priority",
+    "Python",
     "Rack",
     "RandomStart",
     "Red",

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from longpipe.scenario.base import LATER, Model, PositiveShare, Probability, ReferenceRtt, Segments, kind_or_table
 from longpipe.scenario.module import Module
+from longpipe.scenario.own_class import Python, class_as_table
 from longpipe.scenario.variant import CHOSEN, Variant
 
 
@@ -211,11 +212,13 @@ Congestion = Annotated[
     | Ledbat
     | LinuxReno
     | Module
+    | Python
     | Scalable
     | Vegas
     | Veno
     | Westwood,
     Field(discriminator="kind"),
     kind_or_table(),
+    class_as_table(),
     CHOSEN,
 ]

@@ -15,7 +15,9 @@ def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> 
     # Options of a congestion controller that were not written follow the scenario's profile.
     for field in own.keys() & {"congestion", "vegas"}:
         if isinstance(own[field], dict):
-            said = {"kind", *getattr(tcp, field).model_fields_set}
+            chosen = getattr(tcp, field)
+            fields = type(chosen).model_fields
+            said = {"kind", *(fields[name].serialization_alias or name for name in chosen.model_fields_set)}
             own[field] = {name: v for name, v in own[field].items() if name in said}
     return own
 

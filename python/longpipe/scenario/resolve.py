@@ -17,6 +17,7 @@ from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
+from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
 from longpipe.scenario.repetition import check_repetition
 from longpipe.scenario.series import Series, series
@@ -268,6 +269,8 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
     fields = {**core_fields(tcp, without=("profile",)), "window_scale": scale}
     if isinstance(tcp.congestion, Module):
         fields["congestion"] = core_module(tcp.congestion, tcp.hz)
+    elif isinstance(tcp.congestion, Python):
+        fields["congestion"] = core_class(tcp.congestion, tcp.hz)
     if isinstance(tcp.ecn, EcnDctcp):
         fields["ecn"] = {"kind": tcp.ecn.kind}
     elif isinstance(tcp.ecn, EcnAccurate):

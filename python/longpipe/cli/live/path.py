@@ -233,7 +233,7 @@ def _in_process(scenario: "Scenario") -> Iterator[str]:
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):
-        from longpipe.controls.objects import name_of
+        from longpipe.controls.names import name_of
 
         for digest in modules:
             yield f"live: {name_of(digest)} runs in this process, and ends it if it crashes"

@@ -1,0 +1,105 @@
+//! Answers of controllers that are not longpipe's own, made grants: values that make no sense are replaced and reported.
+
+use crate::complaints::{Complaints, Kind};
+use longpipe_events::{Span, Time};
+use longpipe_tcp::congestion::control::{Grant, Pacing};
+use longpipe_tcp::flight::Flight;
+use longpipe_tcp::pacer;
+
+/// Largest window: RFC 7323 scales a receiver's window to 1 GiB at most.
+const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
+/// Highest pacing rate, beyond every link [bit/s].
+const HIGHEST_RATE: f64 = 1e15;
+
+/// An answer as the controller gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Congestion window [byte].
+    pub window: f64,
+    /// Slow-start threshold [byte].
+    pub ssthresh: f64,
+    /// New pacing rate [bit/s]; None: unchanged.
+    pub rate_bps: Option<f64>,
+    /// Least burst [segment]; 0: two segments.
+    pub burst_segments: u32,
+}
+
+impl Answer {
+    /// Returns an answer that changes nothing.
+    #[inline(always)]
+    pub fn unchanged(flight: &Flight) -> Answer {
+        Answer {
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            rate_bps: None,
+            burst_segments: 0,
+        }
+    }
+}
+
+/// Makes the answers of one connection grants.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// Smallest RTT of the connection, from which the burst of a rate follows.
+    pub least_rtt: Option<Span>,
+    /// Latest rate, with what its burst follows from.
+    paced: Option<(f64, u32, Option<Span>, Pacing)>,
+}
+
+impl Answers {
+    /// Returns the grant of an answer.
+    #[inline]
+    pub fn take(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> Grant {
+        let complain = |kind, value, taken: f64| {
+            complaints.add(kind, value, taken, now);
+            taken
+        };
+        let mss = flight.mss();
+        let window = match answer.window {
+            window if window.is_nan() => complain(Kind::Window, window, flight.cwnd()),
+            // Loss recovery itself may leave less than a segment.
+            window if window < mss && window != flight.cwnd() => complain(Kind::Window, window, mss),
+            window if window > LARGEST_WINDOW && window != flight.cwnd() => {
+                complain(Kind::Window, window, LARGEST_WINDOW)
+            }
+            window => window,
+        };
+        let threshold = match answer.ssthresh {
+            threshold if threshold.is_nan() || threshold < 0.0 => {
+                complain(Kind::Threshold, threshold, flight.ssthresh())
+            }
+            threshold => threshold,
+        };
+        Grant {
+            window,
+            threshold,
+            pacing: self.pacing(answer, flight, now, complaints),
+        }
+    }
+
+    /// Returns the pacing of an answer; None if it does not change.
+    pub fn pacing(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> Option<Pacing> {
+        let (rate, burst) = (answer.rate_bps?, answer.burst_segments);
+        // One segment per second is slow enough for any purpose, and does not stop the connection.
+        let slowest = 8.0 * flight.mss();
+        let taken = if rate.is_nan() {
+            slowest
+        } else {
+            rate.clamp(slowest, HIGHEST_RATE)
+        };
+        if !rate.is_finite() || rate <= 0.0 {
+            complaints.add(Kind::Rate, rate, taken, now);
+        }
+        match self.paced {
+            Some((before, segments, rtt, pacing)) if (before, segments, rtt) == (taken, burst, self.least_rtt) => {
+                Some(pacing)
+            }
+            _ => {
+                let least = if burst == 0 { 2 } else { u64::from(burst) };
+                let pacing = pacer::at_rate(taken, least, self.least_rtt, flight);
+                self.paced = Some((taken, burst, self.least_rtt, pacing));
+                Some(pacing)
+            }
+        }
+    }
+}

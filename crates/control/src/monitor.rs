@@ -1,0 +1,156 @@
+//! Monitor intervals: what a sender sends, delivers, loses and measures between two decisions of its controller.
+
+use longpipe_events::{Span, Time};
+use longpipe_tcp::congestion::control::Ack;
+
+/// Length of a monitor interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
+    /// A time.
+    Time(Span),
+    /// This many smoothed round-trip times, at least one ACK.
+    RoundTrips(f64),
+    /// A number of ACKs.
+    Acks(u64),
+}
+
+/// Sums over one monitor interval of one sender.
+#[derive(Clone, Debug, Default)]
+pub struct Monitor {
+    /// When the interval began.
+    pub began: Time,
+    /// ACKs.
+    pub acks: u64,
+    /// Bytes by which SND.UNA advanced.
+    pub acked: u64,
+    /// Bytes newly known to have arrived.
+    pub delivered: u64,
+    /// Bytes declared lost.
+    pub lost: u64,
+    /// Bytes that arrived with an ECN mark.
+    pub marked: u64,
+    /// Bytes sent, including retransmissions.
+    pub sent: u64,
+    /// RTT samples [s], in the order of time.
+    rtts: Vec<f64>,
+    /// Smoothed RTT when the interval began.
+    srtt: Option<Span>,
+}
+
+impl Monitor {
+    /// Begins an interval.
+    pub fn begin(&mut self, now: Time, srtt: Option<Span>) {
+        let mut rtts = std::mem::take(&mut self.rtts);
+        rtts.clear();
+        *self = Monitor {
+            began: now,
+            rtts,
+            srtt,
+            ..Monitor::default()
+        };
+    }
+
+    /// Counts an ACK.
+    #[inline]
+    pub fn on_ack(&mut self, ack: &Ack) {
+        self.acks += 1;
+        self.acked += ack.acked;
+        self.delivered += ack.delivered;
+        self.lost += ack.lost;
+        self.marked += ack.marked;
+        if let Some(rtt) = ack.rtt {
+            self.rtts.push(rtt.as_seconds());
+        }
+    }
+
+    /// Returns whether an interval of this length has ended.
+    #[inline]
+    pub fn has_ended(&self, length: Length, now: Time, srtt: Option<Span>) -> bool {
+        match length {
+            Length::Time(span) => now - self.began >= span,
+            // The first interval of a connection ends when there is a round-trip time.
+            Length::RoundTrips(count) => self
+                .srtt
+                .or(srtt)
+                .is_some_and(|srtt| (now - self.began).0 as f64 >= count * srtt.0 as f64),
+            Length::Acks(count) => self.acks >= count,
+        }
+    }
+
+    /// Mean RTT [s]; NaN without a sample.
+    pub fn mean_rtt(&self) -> f64 {
+        mean(&self.rtts)
+    }
+
+    /// Smallest RTT [s]; NaN without a sample.
+    pub fn min_rtt(&self) -> f64 {
+        self.rtts.iter().copied().fold(f64::NAN, f64::min)
+    }
+
+    /// Mean RTT of the second half of the samples minus that of the first half [s] (PCC-RL: latency increase); 0 with fewer
+    /// than two samples.
+    pub fn rtt_increase(&self) -> f64 {
+        let half = self.rtts.len() / 2;
+        if half == 0 {
+            return 0.0;
+        }
+        mean(&self.rtts[half..]) - mean(&self.rtts[..half])
+    }
+
+    /// Number of RTT samples.
+    pub fn samples(&self) -> usize {
+        self.rtts.len()
+    }
+
+    /// Share of data that was lost, of what was lost or delivered; 0 if nothing was.
+    pub fn loss_rate(&self) -> f64 {
+        match self.lost + self.delivered {
+            0 => 0.0,
+            all => self.lost as f64 / all as f64,
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_rtts(rtts: &[f64]) -> Monitor {
+        Monitor {
+            rtts: rtts.to_vec(),
+            ..Monitor::default()
+        }
+    }
+
+    #[test]
+    fn the_rtt_increase_is_that_of_pcc_rl() {
+        // get_latency_increase of PCC-RL: np.mean(rtts[half:]) - np.mean(rtts[:half]), half = len // 2.
+        assert_eq!(with_rtts(&[1.0, 2.0, 4.0]).rtt_increase(), 2.0);
+        assert_eq!(with_rtts(&[3.0, 1.0]).rtt_increase(), -2.0);
+        assert_eq!(with_rtts(&[5.0]).rtt_increase(), 0.0);
+        assert!(with_rtts(&[]).mean_rtt().is_nan());
+        assert_eq!(with_rtts(&[3.0, 1.0, 2.0]).min_rtt(), 1.0);
+    }
+
+    #[test]
+    fn an_interval_ends_by_time_round_trips_or_acks() {
+        let mut monitor = Monitor::default();
+        let second = Span(1_000_000_000_000);
+        monitor.begin(Time(5), Some(second));
+        assert!(!monitor.has_ended(Length::Time(second), Time(second.0 + 4), None));
+        assert!(monitor.has_ended(Length::Time(second), Time(second.0 + 5), None));
+        assert!(!monitor.has_ended(Length::RoundTrips(2.0), Time(2 * second.0 + 4), None));
+        assert!(monitor.has_ended(Length::RoundTrips(2.0), Time(2 * second.0 + 5), None));
+        monitor.acks = 3;
+        assert!(
+            monitor.has_ended(Length::Acks(3), Time(6), None) && !monitor.has_ended(Length::Acks(4), Time(6), None)
+        );
+        // Without any round-trip time an interval of round trips does not end.
+        monitor.begin(Time(5), None);
+        assert!(!monitor.has_ended(Length::RoundTrips(1.0), Time(u64::MAX), None));
+    }
+}

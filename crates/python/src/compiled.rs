@@ -1,0 +1,66 @@
+//! Hooks that Numba compiled, called through their addresses without the interpreter.
+#![allow(unsafe_code)]
+
+use crate::records::Grant;
+use longpipe_tcp::flight::Flight;
+use pyo3::prelude::*;
+use std::ffi::c_void;
+
+/// The answer of a compiled hook; it holds what is there when the hook is called.
+#[repr(C)]
+struct GrantRecord {
+    window: f64,
+    ssthresh: f64,
+    /// Pacing rate [bit/s], or UNCHANGED.
+    rate: f64,
+    burst: f64,
+}
+
+/// Names of the fields of the grant of compiled hooks, in the order in which they lie in memory.
+#[pyfunction]
+pub(crate) fn compiled_grant_fields() -> [&'static str; 4] {
+    ["window", "ssthresh", "rate", "burst"]
+}
+
+/// The rate of a hook that does not set one.
+const UNCHANGED: f64 = -1.0;
+
+type Entry = unsafe extern "C" fn(*mut c_void, *const c_void, *mut GrantRecord);
+
+/// A compiled hook: a function of the connection's state, a record and a grant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Compiled(Entry);
+
+impl Compiled {
+    /// Returns the hook at an address that `longpipe.controls.compiled` took from Numba; None for 0.
+    pub fn at(address: usize) -> Option<Compiled> {
+        if address == 0 {
+            return None;
+        }
+        // SAFETY: Numba's function of these three pointers, which its class keeps alive, is at the address.
+        Some(Compiled(unsafe { std::mem::transmute::<usize, Entry>(address) }))
+    }
+
+    /// Calls the hook with the address of the connection's state.
+    #[inline]
+    pub fn call<R: Copy>(self, state: usize, record: &R, flight: &Flight) -> Grant {
+        let mut grant = GrantRecord {
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            rate: UNCHANGED,
+            burst: 0.0,
+        };
+        let at = std::ptr::from_ref(record).cast();
+        // SAFETY: the state is an array of the controller's own, the record and the grant have the layout for which the hook
+        // was compiled.
+        unsafe { (self.0)(state as *mut c_void, at, &mut grant) };
+        // What the hook did not touch stays as it is, which is what an equal value means, too.
+        let changed = |value: f64, before: f64| (value.to_bits() != before.to_bits()).then_some(value);
+        Grant {
+            window: changed(grant.window, flight.cwnd()),
+            ssthresh: changed(grant.ssthresh, flight.ssthresh()),
+            rate: changed(grant.rate, UNCHANGED),
+            burst: changed(grant.burst, 0.0).map(|burst| burst as u32),
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! Congestion controllers that are classes in Python.
+
+use crate::compiled::Compiled;
+use crate::records::{AckRecord, EventRecord, Grant, IntervalRecord, LostRecord, Record, SentRecord};
+use crate::ControlError;
+use longpipe_control::answer::{Answer, Answers};
+use longpipe_control::monitor::{Length, Monitor};
+use longpipe_control::{heartbeat, requirements, Complaints};
+use longpipe_events::{Span, Stream, Time};
+use longpipe_network::Scenario;
+use longpipe_tcp::config::CongestionConfig;
+use longpipe_tcp::congestion::control::{self, Ack, Cause, Control, Lost, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
+use longpipe_tcp::flight::Flight;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A hook of a class.
+#[derive(Clone, Copy, Debug)]
+enum Hook {
+    /// The class leaves it out.
+    Absent,
+    /// A method.
+    Method,
+    /// A compiled function.
+    Compiled(Compiled),
+}
+
+/// A class as `longpipe.controls.classes` describes it.
+#[derive(Debug)]
+struct Class {
+    /// Name by which messages call it.
+    name: String,
+    /// Creates the controller of a connection from parameters, seed and whether packets can be marked; returns it with the
+    /// address of its state.
+    create: Py<PyAny>,
+    requirements: Requirements,
+    interval: Option<Length>,
+    hooks: [Hook; NAMES.len()],
+}
+
+/// Hooks by number, as Python names them.
+const NAMES: [&str; 10] = [
+    "on_start",
+    "on_ack",
+    "on_interval",
+    "on_loss",
+    "on_mark",
+    "on_timeout",
+    "on_recovered",
+    "on_undo",
+    "on_sent",
+    "on_lost",
+];
+const START: usize = 0;
+const ACK: usize = 1;
+const INTERVAL: usize = 2;
+const LOSS: usize = 3;
+const MARK: usize = 4;
+const TIMEOUT: usize = 5;
+const RECOVERED: usize = 6;
+const UNDO: usize = 7;
+const SENT: usize = 8;
+const LOST: usize = 9;
+
+/// Classes by the digest that scenarios name.
+static CLASSES: Mutex<BTreeMap<String, Arc<Class>>> = Mutex::new(BTreeMap::new());
+
+/// Names of the hooks of a controller.
+#[pyfunction]
+pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
+    NAMES
+}
+
+/// Makes the class of a digest known to this process.
+///
+/// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind (time [s],
+/// round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`.
+#[pyfunction]
+pub(crate) fn register_class(
+    digest: String,
+    name: String,
+    create: Py<PyAny>,
+    hooks: HashMap<String, usize>,
+    interval: Option<(String, f64)>,
+    wants: u32,
+) {
+    let interval = interval.map(|(kind, number)| match kind.as_str() {
+        "time" => Length::Time(Span((number * 1e12).round() as u64)),
+        "acks" => Length::Acks(number as u64),
+        _ => Length::RoundTrips(number),
+    });
+    let hooks = NAMES.map(|hook| match hooks.get(hook) {
+        None => Hook::Absent,
+        Some(&address) => Compiled::at(address).map_or(Hook::Method, Hook::Compiled),
+    });
+    let class = Class {
+        name,
+        create,
+        requirements: requirements(wants),
+        interval,
+        hooks,
+    };
+    CLASSES
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .insert(digest, Arc::new(class));
+}
+
+/// A class with its parameters in one simulation.
+#[derive(Debug)]
+pub(crate) struct InRun {
+    class: Arc<Class>,
+    parameters: Vec<(String, String)>,
+    complaints: Complaints,
+    failed: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+    /// Whether a failure interrupts the process, because nothing looks for it until the end.
+    interrupts: bool,
+}
+
+/// The first error of a class, and where it came.
+#[derive(Debug)]
+struct Failure {
+    error: PyErr,
+    hook: &'static str,
+    at: Time,
+}
+
+impl InRun {
+    /// Name of the class.
+    pub fn name(&self) -> &str {
+        &self.class.name
+    }
+
+    /// Lines about values that were replaced because they made no sense.
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints.lines()
+    }
+
+    /// Returns the error of the class, if there was one.
+    pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.failed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*failure {
+            // Ctrl-C is no error of the class.
+            Some(failure) if !failure.error.is_instance_of::<pyo3::exceptions::PyException>(py) => {
+                Err(failure.error.clone_ref(py))
+            }
+            Some(failure) => {
+                let at = failure.at.as_seconds();
+                let error = failure.error.clone_ref(py).into_value(py);
+                Err(ControlError::new_err((error, self.name().to_owned(), failure.hook, at)))
+            }
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn fail(&self, py: Python<'_>, error: PyErr, hook: &'static str, at: Time) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = Some(Failure { error, hook, at });
+            self.failed.store(true, Ordering::Relaxed);
+            if self.interrupts {
+                // Fails only without a main thread, which then nothing can stop.
+                let _ = py
+                    .import("_thread")
+                    .and_then(|thread| thread.call_method0("interrupt_main"));
+            }
+        }
+    }
+}
+
+/// Fills the slots of a scenario whose digests are classes; returns what is to be looked at during the run.
+pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
+    let mut found: BTreeMap<(String, Vec<(String, String)>), Arc<InRun>> = BTreeMap::new();
+    for flow in &mut scenario.flows {
+        let CongestionConfig::Module(module) = &mut flow.tcp.congestion else {
+            continue;
+        };
+        let known = CLASSES.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(class) = known.get(&module.digest).map(Arc::clone) else {
+            continue;
+        };
+        drop(known);
+        let key = (module.digest.clone(), module.parameters.clone());
+        let parameters = module.parameters.clone();
+        let run = found.entry(key).or_insert_with(|| {
+            Arc::new(InRun {
+                class,
+                parameters,
+                complaints: Complaints::default(),
+                failed: AtomicBool::new(false),
+                failure: Mutex::new(None),
+                interrupts,
+            })
+        });
+        module.plugin.0 = Some(Arc::new(Shared(Arc::clone(run))));
+    }
+    found.into_values().collect()
+}
+
+/// A class in the form in which a scenario holds it.
+#[derive(Clone, Debug)]
+struct Shared(Arc<InRun>);
+
+impl Plugin for Shared {
+    fn requirements(&self) -> Requirements {
+        self.0.class.requirements
+    }
+
+    fn connect(&self) -> Box<dyn Controller> {
+        Box::new(Connection::new(Arc::clone(&self.0)))
+    }
+}
+
+/// The controller of one connection.
+#[derive(Debug)]
+struct Connection {
+    run: Arc<InRun>,
+    /// The instance, its methods by hook, and the address of the state of compiled hooks, which the instance keeps.
+    controller: Option<Py<PyAny>>,
+    methods: [Option<Py<PyAny>>; NAMES.len()],
+    state: usize,
+    ecn: bool,
+    answers: Answers,
+    monitor: Monitor,
+}
+
+impl Connection {
+    fn new(run: Arc<InRun>) -> Connection {
+        Connection {
+            run,
+            controller: None,
+            methods: [const { None }; NAMES.len()],
+            state: 0,
+            ecn: false,
+            answers: Answers::default(),
+            monitor: Monitor::default(),
+        }
+    }
+
+    fn create(&mut self, seed: u64) {
+        let run = Arc::clone(&self.run);
+        Python::attach(|py| {
+            let made = heartbeat::during(|| self.made(py, &run, seed));
+            if let Err(error) = made {
+                run.fail(py, error, "__init__", Time::ZERO);
+            }
+        });
+    }
+
+    fn made(&mut self, py: Python<'_>, run: &InRun, seed: u64) -> PyResult<()> {
+        let made = run.class.create.call1(py, (run.parameters.clone(), seed, self.ecn))?;
+        let (controller, state): (Py<PyAny>, usize) = made.extract(py)?;
+        for ((hook, name), method) in run.class.hooks.iter().zip(NAMES).zip(&mut self.methods) {
+            if let Hook::Method = hook {
+                *method = Some(controller.getattr(py, name)?);
+            }
+        }
+        (self.controller, self.state) = (Some(controller), state);
+        Ok(())
+    }
+
+    /// Whether the class has a hook.
+    fn has(&self, hook: usize) -> bool {
+        !matches!(self.run.class.hooks[hook], Hook::Absent)
+    }
+
+    /// Calls a hook; None if the class does not have it, or has failed.
+    #[inline]
+    fn call<R: Record>(&self, hook: usize, record: R, flight: &Flight, now: Time) -> Option<Grant> {
+        if let Hook::Compiled(compiled) = self.run.class.hooks[hook] {
+            if self.state == 0 {
+                return None;
+            }
+            return Some(heartbeat::during(|| compiled.call(self.state, &record, flight)));
+        }
+        let method = self.methods[hook].as_ref()?;
+        if self.run.failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        Python::attach(|py| {
+            let called = heartbeat::during(|| {
+                let found = method.bind(py).call1((record.object(py)?,))?;
+                granted(&found, self.run.class.requirements.wants.pacing)
+            });
+            called.map_err(|error| self.run.fail(py, error, NAMES[hook], now)).ok()
+        })
+    }
+
+    /// Returns the grant of a hook that may move the window if `moves` says so, or the class owns it.
+    fn take(&mut self, grant: Option<Grant>, moves: bool, flight: &Flight, now: Time) -> control::Grant {
+        let mut answer = Answer::unchanged(flight);
+        if let Some(grant) = grant {
+            if moves || self.run.class.requirements.owns_window {
+                answer.window = grant.window.unwrap_or(answer.window);
+            }
+            answer.ssthresh = grant.ssthresh.unwrap_or(answer.ssthresh);
+            answer.rate_bps = grant.rate;
+            answer.burst_segments = grant.burst.unwrap_or(0);
+        }
+        self.answers.take(&answer, flight, now, &self.run.complaints)
+    }
+
+    /// Completes the grant of a reduction, by default that of RFC 5681: ssthresh is half of the window, and the window is
+    /// ssthresh, or one segment after a timeout.
+    fn reduced(&self, cause: Cause, grant: Option<Grant>, flight: &Flight) -> Grant {
+        let half = (flight.cwnd() / 2.0).max(2.0 * flight.mss());
+        let timeout = cause == Cause::Timeout;
+        match grant {
+            Some(grant) => {
+                let window = match grant.ssthresh {
+                    Some(_) if timeout => Some(flight.mss()),
+                    ssthresh => ssthresh,
+                };
+                let ssthresh = if timeout { None } else { grant.window };
+                Grant {
+                    window: grant.window.or(window),
+                    ssthresh: grant.ssthresh.or(ssthresh),
+                    ..grant
+                }
+            }
+            None if self.run.class.requirements.owns_window => Grant {
+                window: timeout.then_some(flight.mss()),
+                ..Grant::default()
+            },
+            None => Grant {
+                window: Some(if timeout { flight.mss() } else { half }),
+                ssthresh: Some(half),
+                ..Grant::default()
+            },
+        }
+    }
+}
+
+/// Reads what a method returns.
+#[inline]
+fn granted(found: &Bound<'_, PyAny>, paces: bool) -> PyResult<Grant> {
+    if let Ok(grant) = found.cast::<Grant>() {
+        let grant = *grant.borrow();
+        if grant.rate.is_some() && !paces {
+            let needs = "needs paces = True in the class, which gives its connections a pacer";
+            return Err(PyTypeError::new_err(format!("returns a Grant with a rate; {needs}")));
+        }
+        return Ok(grant);
+    }
+    if found.is_none() {
+        return Ok(Grant::default());
+    }
+    let text = found.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string());
+    let shown: String = text.chars().take(60).collect();
+    Err(PyTypeError::new_err(format!(
+        "returns {shown}; needs a longpipe.Grant or None"
+    )))
+}
+
+impl Controller for Connection {
+    fn boxed_clone(&self) -> Box<dyn Controller> {
+        panic!(
+            "{}: the state of a controller in Python cannot be copied",
+            self.run.name()
+        );
+    }
+}
+
+impl Control for Connection {
+    fn wants(&self) -> Wants {
+        self.run.class.requirements.wants
+    }
+
+    fn set_ecn(&mut self, on: bool) {
+        self.ecn = on;
+    }
+
+    /// Also creates the instance: it is the last setting before the connection begins.
+    fn draw_from(&mut self, mut draws: Stream) {
+        self.create(draws.below(1 << 63));
+    }
+
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> control::Grant {
+        self.answers.least_rtt = Some(rtt);
+        let record = EventRecord::new(Time::ZERO, Some(rtt), flight);
+        let grant = self.call(START, record, flight, Time::ZERO);
+        self.take(grant, true, flight, Time::ZERO)
+    }
+
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.monitor.sent += sent.end - sent.sequence;
+        if !self.has(SENT) {
+            return None;
+        }
+        let grant = self.call(SENT, SentRecord::new(sent, flight), flight, sent.now)?;
+        let answer = Answer {
+            rate_bps: grant.rate,
+            burst_segments: grant.burst.unwrap_or(0),
+            ..Answer::unchanged(flight)
+        };
+        self.answers.pacing(&answer, flight, sent.now, &self.run.complaints)
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> control::Grant {
+        self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
+        let mut grant = None;
+        if self.has(ACK) {
+            grant = self.call(ACK, AckRecord::new(ack, flight), flight, ack.now);
+        }
+        if let Some(length) = self.run.class.interval {
+            self.monitor.on_ack(ack);
+            if self.monitor.has_ended(length, ack.now, ack.srtt) {
+                let record = IntervalRecord::new(&self.monitor, ack, flight);
+                let decided = self.call(INTERVAL, record, flight, ack.now);
+                grant = decided.map(|decided| decided.or(grant.unwrap_or_default())).or(grant);
+                self.monitor.begin(ack.now, ack.srtt);
+            }
+        }
+        self.take(grant, ack.grows, flight, ack.now)
+    }
+
+    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+        if self.has(LOST) {
+            self.call(LOST, LostRecord::new(lost, now, flight), flight, now);
+        }
+    }
+
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> control::Grant {
+        let hook = match cause {
+            Cause::FastRetransmit => LOSS,
+            Cause::Timeout => TIMEOUT,
+            Cause::Mark { .. } if self.has(MARK) => MARK,
+            Cause::Mark { .. } => LOSS,
+        };
+        let grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
+        let grant = self.reduced(cause, grant, flight);
+        self.take(Some(grant), true, flight, now)
+    }
+
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> control::Grant {
+        let hook = if spurious { UNDO } else { RECOVERED };
+        let grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
+        self.take(grant, true, flight, now)
+    }
+}

@@ -1,0 +1,255 @@
+//! What hooks of controllers in Python get: plain numbers in bytes, seconds and bit/s, NaN for what is not known.
+//!
+//! The layout is that of C, so that compiled hooks read the same structures through a pointer.
+
+use longpipe_control::monitor::Monitor;
+use longpipe_events::{Span, Time};
+use longpipe_tcp::congestion::control::{Ack, Lost, Phase, Sent};
+use longpipe_tcp::flight::Flight;
+use pyo3::prelude::*;
+
+/// What a hook gets.
+pub(crate) trait Record: Copy {
+    /// Returns the record as an object of Python.
+    fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>>;
+}
+
+/// Defines a structure of numbers and truth values with their names for Python.
+macro_rules! record {
+    ($(#[$about:meta])* $name:ident as $shown:literal { $($number:ident,)* } { $($flag:ident,)* }) => {
+        $(#[$about])*
+        #[pyclass(frozen, get_all, name = $shown, module = "longpipe")]
+        #[derive(Clone, Copy, Debug)]
+        #[repr(C)]
+        pub(crate) struct $name {
+            $($number: f64,)*
+            $($flag: bool,)*
+        }
+
+        impl Record for $name {
+            #[inline]
+            fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+                Ok(Bound::new(py, self)?.into_any())
+            }
+        }
+
+        #[pymethods]
+        impl $name {
+            /// Names of the numbers and of the truth values, in the order in which they lie in memory.
+            #[staticmethod]
+            fn _fields() -> (Vec<&'static str>, Vec<&'static str>) {
+                (vec![$(stringify!($number),)*], vec![$(stringify!($flag),)*])
+            }
+
+            fn __repr__(&self) -> String {
+                let fields = [
+                    $(format!("{}={}", stringify!($number), self.$number),)*
+                    $(format!("{}={}", stringify!($flag), if self.$flag { "True" } else { "False" }),)*
+                ];
+                format!("{}({})", $shown, fields.join(", "))
+            }
+        }
+    };
+}
+
+record! {
+    /// An ACK, after loss recovery has processed it.
+    AckRecord as "Ack" {
+        now, acked, delivered, lost, marked, in_flight_before, in_flight, most_in_flight, window, ssthresh, mss, rtt, srtt,
+        min_rtt, delivery_rate, delay, pacing_delay, una, nxt, receiver_window,
+    } { grows, in_recovery, after_timeout, window_limited, app_limited, }
+}
+
+record! {
+    /// A monitor interval.
+    IntervalRecord as "Interval" {
+        now, duration, acks, acked, delivered, lost, marked, sent, send_rate, delivery_rate, loss_rate, rtt, lowest_rtt,
+        rtt_increase, srtt, min_rtt, in_flight, window, ssthresh, mss,
+    } { in_recovery, after_timeout, window_limited, }
+}
+
+record! {
+    /// A start, a reduction, or the end of a recovery.
+    EventRecord as "Event" { now, window, ssthresh, in_flight, mss, rtt, una, nxt, receiver_window, } {}
+}
+
+record! {
+    /// A transmission.
+    SentRecord as "Sent" { now, sequence, end, in_flight, window, ssthresh, mss, } { retransmission, app_limited, }
+}
+
+record! {
+    /// A transmission that is declared lost.
+    LostRecord as "Lost" {
+        now, sequence, end, in_flight_when_sent, lost_since_sent, delivered_before, delivered, window, mss,
+    } { app_limited, }
+}
+
+pub(crate) fn seconds(time: Option<Span>) -> f64 {
+    time.map_or(f64::NAN, Span::as_seconds)
+}
+
+/// Bits per second of bytes in a time.
+pub(crate) fn rate(bytes: u64, time: Span) -> f64 {
+    if time.0 == 0 {
+        return f64::NAN;
+    }
+    8.0 * bytes as f64 / time.as_seconds()
+}
+
+impl AckRecord {
+    pub(crate) fn new(ack: &Ack, flight: &Flight) -> AckRecord {
+        AckRecord {
+            now: ack.now.as_seconds(),
+            acked: ack.acked as f64,
+            delivered: ack.delivered as f64,
+            lost: ack.lost as f64,
+            marked: ack.marked as f64,
+            in_flight_before: ack.in_flight_before as f64,
+            in_flight: ack.in_flight as f64,
+            most_in_flight: ack.usage.most as f64,
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            mss: flight.mss(),
+            rtt: seconds(ack.rtt),
+            srtt: seconds(ack.srtt),
+            min_rtt: seconds(ack.least_rtt),
+            delivery_rate: ack
+                .rate
+                .map_or(f64::NAN, |sample| rate(sample.delivered, sample.interval)),
+            delay: seconds(ack.delay),
+            pacing_delay: ack.held.as_seconds(),
+            una: flight.una as f64,
+            nxt: flight.nxt as f64,
+            receiver_window: flight.rwnd as f64,
+            grows: ack.grows,
+            in_recovery: ack.phase == Phase::Recovery,
+            after_timeout: ack.phase == Phase::Loss,
+            window_limited: ack.window_limited,
+            app_limited: ack.rate.is_some_and(|sample| sample.app_limited),
+        }
+    }
+}
+
+impl IntervalRecord {
+    pub(crate) fn new(monitor: &Monitor, ack: &Ack, flight: &Flight) -> IntervalRecord {
+        let duration = ack.now - monitor.began;
+        IntervalRecord {
+            now: ack.now.as_seconds(),
+            duration: duration.as_seconds(),
+            acks: monitor.acks as f64,
+            acked: monitor.acked as f64,
+            delivered: monitor.delivered as f64,
+            lost: monitor.lost as f64,
+            marked: monitor.marked as f64,
+            sent: monitor.sent as f64,
+            send_rate: rate(monitor.sent, duration),
+            delivery_rate: rate(monitor.delivered, duration),
+            loss_rate: monitor.loss_rate(),
+            rtt: monitor.mean_rtt(),
+            lowest_rtt: monitor.min_rtt(),
+            rtt_increase: monitor.rtt_increase(),
+            srtt: seconds(ack.srtt),
+            min_rtt: seconds(ack.least_rtt),
+            in_flight: ack.in_flight as f64,
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            mss: flight.mss(),
+            in_recovery: ack.phase == Phase::Recovery,
+            after_timeout: ack.phase == Phase::Loss,
+            window_limited: ack.window_limited,
+        }
+    }
+}
+
+impl EventRecord {
+    pub(crate) fn new(now: Time, rtt: Option<Span>, flight: &Flight) -> EventRecord {
+        EventRecord {
+            now: now.as_seconds(),
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            in_flight: flight.outstanding() as f64,
+            mss: flight.mss(),
+            rtt: seconds(rtt),
+            una: flight.una as f64,
+            nxt: flight.nxt as f64,
+            receiver_window: flight.rwnd as f64,
+        }
+    }
+}
+
+impl SentRecord {
+    pub(crate) fn new(sent: &Sent, flight: &Flight) -> SentRecord {
+        SentRecord {
+            now: sent.now.as_seconds(),
+            sequence: sent.sequence as f64,
+            end: sent.end as f64,
+            in_flight: sent.in_flight as f64,
+            window: flight.cwnd(),
+            ssthresh: flight.ssthresh(),
+            mss: flight.mss(),
+            retransmission: sent.again,
+            app_limited: sent.app_limited,
+        }
+    }
+}
+
+impl LostRecord {
+    pub(crate) fn new(lost: &Lost, now: Time, flight: &Flight) -> LostRecord {
+        LostRecord {
+            now: now.as_seconds(),
+            sequence: lost.sequence as f64,
+            end: lost.end as f64,
+            in_flight_when_sent: lost.tx_in_flight as f64,
+            lost_since_sent: lost.lost as f64,
+            delivered_before: lost.prior_delivered as f64,
+            delivered: lost.delivered as f64,
+            window: flight.cwnd(),
+            mss: flight.mss(),
+            app_limited: lost.app_limited,
+        }
+    }
+}
+
+/// A window, a slow-start threshold and a pacing rate; what is None stays as it is.
+#[pyclass(get_all, set_all, module = "longpipe")]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Grant {
+    pub window: Option<f64>,
+    pub ssthresh: Option<f64>,
+    pub rate: Option<f64>,
+    pub burst: Option<u32>,
+}
+
+impl Grant {
+    /// Returns this grant, completed by another one.
+    pub(crate) fn or(self, other: Grant) -> Grant {
+        Grant {
+            window: self.window.or(other.window),
+            ssthresh: self.ssthresh.or(other.ssthresh),
+            rate: self.rate.or(other.rate),
+            burst: self.burst.or(other.burst),
+        }
+    }
+}
+
+#[pymethods]
+impl Grant {
+    #[new]
+    #[pyo3(signature = (window=None, ssthresh=None, rate=None, burst=None))]
+    fn new(window: Option<f64>, ssthresh: Option<f64>, rate: Option<f64>, burst: Option<u32>) -> Grant {
+        Grant {
+            window,
+            ssthresh,
+            rate,
+            burst,
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let shown = |value: Option<f64>| value.map_or("None".to_owned(), |value| value.to_string());
+        let burst = self.burst.map_or("None".to_owned(), |burst| burst.to_string());
+        let (window, ssthresh, rate) = (shown(self.window), shown(self.ssthresh), shown(self.rate));
+        format!("Grant(window={window}, ssthresh={ssthresh}, rate={rate}, burst={burst})")
+    }
+}

@@ -1,0 +1,88 @@
+"""A congestion control as a class: derive from `Control`, and name the class in `tcp.congestion`."""
+
+import random
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from longpipe._core import Ack, Event, Grant, Interval, Lost, Sent
+from longpipe.controls.compiled import compiled
+
+__all__ = ["Ack", "Control", "Event", "Grant", "Interval", "Lost", "Sent", "compiled"]
+
+
+class Control:
+    """A congestion control of your own; each connection has an instance.
+
+    A subclass has `on_ack`, or `interval` and `on_interval`; all other hooks have defaults. A hook returns a `Grant`,
+    or None if nothing changes. Sizes are bytes, times seconds, rates bit/s; what is not known is NaN. Parameters of a
+    scenario are arguments of `__init__`.
+    """
+
+    #: Length of the monitor intervals after which `on_interval` is called: "10 ms", "1 RTT", or "50 ACKs".
+    interval: ClassVar[str | None] = None
+    #: Whether grants set a pacing rate.
+    paces: ClassVar[bool] = False
+    #: Whether the class moves the window during recoveries, too, which needs `tcp.recovery = "rack"`.
+    owns_window: ClassVar[bool] = False
+    #: Whether `ack.delivery_rate` is measured.
+    measures_rate: ClassVar[bool] = False
+    #: Whether `ack.delay`, the one-way delay, is measured, by timestamps.
+    measures_delay: ClassVar[bool] = False
+    #: Identity of the class in the store, in place of a digest of its code.
+    version: ClassVar[str | None] = None
+    #: Names of the numbers that compiled hooks keep in `self.state`.
+    state_fields: ClassVar[Sequence[str]] = ()
+
+    #: Whether packets of the connection can be ECN-marked.
+    ecn: bool
+    #: A record of the numbers in `state_fields`.
+    state: Any
+    _seed: int
+
+    @cached_property
+    def random(self) -> random.Random:
+        """Random numbers that follow from the seed of the run."""
+        return random.Random(self._seed)  # noqa: S311 - of a simulation
+
+    def on_start(self, event: Event) -> Grant | None:
+        """Is called before the first segment if the RTT, `event.rtt`, is known from the handshake."""
+
+    def on_ack(self, ack: Ack) -> Grant | None:
+        """Is called for each ACK, after loss recovery has processed it.
+
+        While `ack.grows` is false the recovery moves the window, and that of the grant has no effect unless the class
+        owns the window.
+        """
+
+    def on_interval(self, interval: Interval) -> Grant | None:
+        """Is called with the first ACK at or after the end of a monitor interval."""
+
+    def on_loss(self, event: Event) -> Grant | None:
+        """Is called when a recovery begins. Default: half of the window (RFC 5681), unless the class owns it."""
+        if self.owns_window:
+            return None
+        half = max(event.window / 2, 2 * event.mss)
+        return Grant(window=half, ssthresh=half)
+
+    def on_mark(self, event: Event) -> Grant | None:
+        """Is called at ECN marks, once in a round-trip time. Default: as for a loss."""
+        return self.on_loss(event)
+
+    def on_timeout(self, event: Event) -> Grant | None:
+        """Is called when the retransmission timer expires. Default: a window of one segment (RFC 5681)."""
+        if self.owns_window:
+            return Grant(window=event.mss)
+        return Grant(window=event.mss, ssthresh=max(event.window / 2, 2 * event.mss))
+
+    def on_recovered(self, event: Event) -> Grant | None:
+        """Is called at the end of a recovery."""
+
+    def on_undo(self, event: Event) -> Grant | None:
+        """Is called if a reduction was spurious, after the window was restored, unless the class owns it."""
+
+    def on_sent(self, sent: Sent) -> Grant | None:
+        """Is called for each transmission. Only the rate of its grant counts."""
+
+    def on_lost(self, lost: Lost) -> None:
+        """Is called for each transmission that is declared lost."""

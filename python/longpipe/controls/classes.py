@@ -1,0 +1,321 @@
+"""Classes of congestion controllers by the digest that names them in scenarios."""
+
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import cloudpickle
+import numpy as np
+
+from longpipe import _core
+from longpipe.control import Control
+from longpipe.controls.compiled import compiled, state_type
+from longpipe.controls.identity import identity, is_of_user
+from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.units import TIME
+
+FIELD: Final = "tcp.congestion.class"
+_NEEDS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
+# Bits of longpipe_control.h.
+_RECORDS, _RATES, _SENDING, _PACING, _LOSSES, _OWNS_WINDOW, _DELAYS = (1 << bit for bit in range(7))
+
+
+@dataclass
+class Known:
+    """A class: the name by which its user knows it, and its pickle, from which it is loaded when it is needed."""
+
+    digest: str
+    name: str
+    cls: type[Control] | None
+    content: bytes
+
+
+# Classes that this process knows, by digest.
+_known: dict[str, Known] = {}
+
+
+def find(target: str | type, digest: str | None = None) -> Known:
+    """Returns the class of a name, "package.module:Class" or "file.py:Class", or a class itself.
+
+    A digest that this process knows stands for its class, wherever that comes from. Raises ScenarioError for what is no
+    controller.
+    """
+    if isinstance(target, str) and digest in _known:
+        return _known[digest or ""]
+    cls = _imported(target) if isinstance(target, str) else target
+    name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+    if not isinstance(cls, type) or not issubclass(cls, Control) or cls is Control:
+        raise ScenarioError(f"{FIELD}: {name}; {_NEEDS}")
+    _check(cls, name)
+    found = Known(identity(cls), name, cls, b"")
+    _known[found.digest] = found
+    return found
+
+
+def knows(digest: str) -> bool:
+    """Returns whether this process knows the class of a digest."""
+    return digest in _known
+
+
+def name_of(digest: str) -> str:
+    """Returns the name of a known class."""
+    return _known[digest].name
+
+
+def content(digest: str) -> bytes | None:
+    """Returns the pickle of a known class, which contains the code of its module; None for another digest."""
+    found = _known.get(digest)
+    if found is None:
+        return None
+    if not found.content and found.cls is not None:
+        with _by_value(found.cls.__module__):
+            try:
+                found.content = cloudpickle.dumps(found.cls)
+            except Exception as error:
+                raise ScenarioError(f"{FIELD}: {found.name}; cannot be sent to another process: {error}") from None
+    return found.content
+
+
+def remember(digest: str, name: str, pickled: bytes) -> None:
+    """Keeps a class that came from another process."""
+    _known.setdefault(digest, Known(digest, name, None, pickled))
+
+
+def register(digests: Sequence[str]) -> None:
+    """Makes known classes among these digests known to the core. Raises RunError for one that cannot be loaded here."""
+    for digest in digests:
+        if (found := _known.get(digest)) is not None:
+            _register(found)
+
+
+def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
+    """Raises ValueError for parameters that the class does not accept."""
+    if found.cls is None:
+        return
+    accepted = dict(inspect.signature(found.cls.__init__).parameters)
+    accepted.pop("self", None)
+    # Control itself has object's __init__, which takes anything by its signature.
+    if found.cls.__init__ is object.__init__:
+        accepted = {}
+    named = {name: one for name, one in accepted.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
+    if not any(one.kind is one.VAR_KEYWORD for one in accepted.values()):
+        for name in parameters.keys() - named.keys():
+            accepts = nearest(name, named) if named else "the class has no parameters"
+            raise ValueError(f"parameters.{name}: unknown; {accepts}")
+    for name, one in named.items():
+        if one.default is one.empty and name not in parameters:
+            raise ValueError(f"parameters.{name}: missing; {found.name} has no default for it")
+
+
+def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
+    """Returns one line for an error in a hook, which names the file and line of the class."""
+    digest = next((digest for digest, known in _known.items() if known.name == name and known.cls), "")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own(frame.filename)]
+    if frames:
+        where = f"{_shown(frames[-1].filename)}:{frames[-1].lineno}"
+    else:
+        where = _place(_known[digest].cls, hook) if digest else name
+    text = " ".join(str(error).split())
+    return f"{where}: {type(error).__name__}: {text} (in {hook} of {name}, at {at_s:.6f} s)"
+
+
+def _is_own(file: str) -> bool:
+    return Path(file).is_relative_to(Path(_core.__file__).parent)
+
+
+def _shown(file: str) -> str:
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def _place(cls: type | None, hook: str) -> str:
+    method = inspect.getattr_static(cls, hook, None)
+    function = getattr(method, "function", method)
+    code = getattr(function, "__code__", None)
+    return f"{_shown(code.co_filename)}:{code.co_firstlineno}" if code else getattr(cls, "__qualname__", "")
+
+
+# Import
+
+
+def _imported(target: str) -> object:
+    place, colon, name = target.partition(":")
+    if not (place and colon and name):
+        raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS}")
+    try:
+        found: object = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    except ScenarioError:
+        raise
+    except SyntaxError as error:
+        where = f"{error.filename}:{error.lineno}"
+        raise ScenarioError(f"{FIELD}: {target}; {where}: SyntaxError: {error.msg}") from None
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        here = [frame for frame in frames if not _is_own(frame.filename) and "importlib" not in frame.filename]
+        where = f"{_shown(here[-1].filename)}:{here[-1].lineno}: " if here else ""
+        raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {error}") from None
+    for part in name.split("."):
+        if (found := getattr(found, part, None)) is None:
+            raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS}")
+    return found
+
+
+def _module(name: str) -> ModuleType:
+    # As `python -m` has it: the console script's folder is the first one otherwise.
+    here = str(Path.cwd())
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    finally:
+        if added:
+            sys.path.remove(here)
+
+
+def _from_file(path: Path) -> ModuleType:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{FIELD}: {path}; can't be read, {(error.strerror or '').lower()}") from None
+    # A changed file is another module, because a process may outlive an edit.
+    name = f"longpipe_class_{path.stem}_{sha256(str(path.resolve()).encode() + text).hexdigest()[:16]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path.resolve())
+        if spec is None or spec.loader is None:
+            raise ScenarioError(f"{FIELD}: {path}; {_NEEDS}")
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
+
+
+@contextmanager
+def _by_value(module: str) -> Iterator[None]:
+    """Lets pickles contain the code of a module and of its package, which another machine does not have."""
+    root = sys.modules.get(module.partition(".")[0])
+    if root is None or module == "__main__" or not is_of_user(root.__name__):
+        yield
+        return
+    cloudpickle.register_pickle_by_value(root)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(root)
+
+
+# Description
+
+
+def _hooks(cls: type[Control]) -> list[str]:
+    return [
+        name
+        for name in _core.control_hooks()
+        if inspect.getattr_static(cls, name) is not inspect.getattr_static(Control, name)
+    ]
+
+
+def _check(cls: type[Control], name: str) -> None:
+    hooks = _hooks(cls)
+    if cls.interval is None:
+        if "on_interval" in hooks:
+            raise ScenarioError(f"{FIELD}: {name}; has on_interval; needs an interval, as in interval = '1 RTT'")
+        if "on_ack" not in hooks:
+            raise ScenarioError(f"{FIELD}: {name}; has no on_ack; needs one, or interval and on_interval")
+    elif "on_interval" not in hooks:
+        raise ScenarioError(f"{FIELD}: {name}; has an interval; needs on_interval, too")
+    else:
+        _interval(cls, name)
+    for attribute in dir(cls):
+        if attribute.startswith("on_") and attribute not in _core.control_hooks():
+            accepts = nearest(attribute, _core.control_hooks())
+            raise ScenarioError(f"{FIELD}: {name}; has {attribute}, which is no hook; {accepts}")
+
+
+def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
+    text = cls.interval
+    if text is None:
+        return None
+    needs = "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"
+    number, _, unit = str(text).partition(" ")
+    try:
+        if unit.strip().lower() in ("rtt", "rtts", "ack", "acks"):
+            count, kind = float(number), "acks" if "ack" in unit.lower() else "round-trips"
+            whole = kind == "round-trips" or count == int(count)
+            if not (0 < count <= 1e6 and whole):
+                raise ValueError
+            return kind, count
+        seconds = TIME.parse(" ".join(str(text).split())) / 1e12
+        if not 0 < seconds <= 1000:
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise ScenarioError(f"{FIELD}: {name}; interval {text!r}; {needs}") from None
+    return "time", seconds
+
+
+def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
+    wants = _RECORDS
+    wants |= _RATES if cls.measures_rate else 0
+    wants |= _SENDING if "on_sent" in hooks or cls.interval is not None else 0
+    wants |= _PACING if cls.paces else 0
+    wants |= _LOSSES if "on_lost" in hooks else 0
+    wants |= _OWNS_WINDOW if cls.owns_window else 0
+    return wants | (_DELAYS if cls.measures_delay else 0)
+
+
+def _register(found: Known) -> None:
+    if found.cls is None:
+        try:
+            found.cls = cloudpickle.loads(found.content)
+        except Exception as error:
+            raise RunError(f"{found.name}: cannot be loaded here: {type(error).__name__}: {error}") from None
+    cls = found.cls
+    hooks = _hooks(cls)
+    state = state_type(cls.state_fields)
+    addresses = {name: _address(cls, name, state, found.name) for name in hooks}
+    _core.register_class(
+        found.digest, found.name, _Maker(cls, state), addresses, _interval(cls, found.name), _wants(cls, hooks)
+    )
+
+
+def _address(cls: type[Control], hook: str, state: np.dtype[Any], name: str) -> int:
+    method = inspect.getattr_static(cls, hook)
+    if not isinstance(method, compiled):
+        return 0
+    try:
+        return method.address(state)
+    except Exception as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        where = _place(cls, hook)
+        raise RunError(f"{where}: {name}.{hook} cannot be compiled by Numba: {first}") from None
+
+
+class _Maker:
+    """Creates the controller of a connection."""
+
+    def __init__(self, cls: type[Control], state: np.dtype[Any]) -> None:
+        self._cls = cls
+        self._state = state
+
+    def __call__(self, parameters: Sequence[tuple[str, str]], seed: int, ecn: bool) -> tuple[Control, int]:
+        """Returns the controller and the address of its state."""
+        control = self._cls.__new__(self._cls)
+        control._seed, control.ecn = seed, ecn
+        states = np.zeros(1, self._state).view(np.recarray)
+        # The record is a view, which keeps the array.
+        control.state = states[0]
+        control.__init__(**{name: json.loads(value) for name, value in parameters})  # type: ignore[misc]
+        return control, int(states.ctypes.data)

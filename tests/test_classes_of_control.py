@@ -1,0 +1,414 @@
+"""Congestion controllers that are classes in Python; the classes are in data/classes/aimd.py."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cluster import cluster
+from jobs import expected, outcomes
+from longpipe import Ack, Control, Event, Grant, Interval, RunError, Scenario, ScenarioError, simulate
+from longpipe.controls import classes, isolation
+from longpipe.controls.compiled import state_type
+from longpipe.controls.identity import identity
+from longpipe.executors import Failure, Processes
+from longpipe.store import Store
+
+FILE = Path(__file__).parent / "data" / "classes" / "aimd.py"
+
+# 10 Mbit/s, 100 ms, 100 packets: a loss after 1.2 s.
+PATH = Scenario.from_toml("""
+duration = "5 s"
+framing = "ip"
+tcp.profile = "linux-6"
+tcp.receiver_window = "2 MB"
+switch.buffer = "100 packets"
+network = {kind = "dumbbell", sources = 1, trunk_rate = "10 Mbit/s", trunk_delay = "45 ms", access_rate = "100 Mbit/s"}
+traces.cwnd = true
+""")
+LOSSY = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})
+
+
+def with_class(target: str | type, path: Scenario = PATH, **parameters: Any) -> Scenario:  # noqa: ANN401 - values of every type
+    return path.with_(**{"tcp.congestion": {"kind": "python", "class": target, "parameters": parameters}})
+
+
+def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as above
+    with pytest.raises(ScenarioError) as error:
+        with_class(target, **parameters)
+    (line,) = error.value.problems
+    assert "\n" not in line
+    return line
+
+
+# What a class computes
+
+
+@pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])
+def test_aimd_as_a_class_is_longpipes_own_bit_by_bit(name: str) -> None:
+    """Where the hooks get what longpipe's own controllers get, equal arithmetic gives equal runs."""
+    for path in (PATH, LOSSY):
+        native = simulate(path.with_(**{"tcp.congestion": {"kind": "aimd", "byte_counting": False}}))
+        assert simulate(with_class(f"{FILE}:{name}", path)).state_hash == native.state_hash
+
+
+def test_numba_compiles_hooks_that_give_the_same_bits() -> None:
+    pytest.importorskip("numba")
+    scenario = with_class(f"{FILE}:CompiledAimd", LOSSY, beta=0.7)
+    assert simulate(scenario).state_hash == simulate(with_class(f"{FILE}:Aimd", LOSSY, beta=0.7)).state_hash
+    cls = classes.find(f"{FILE}:CompiledAimd").cls
+    assert cls is not None
+    assert vars(cls)["on_ack"].address(state_type(cls.state_fields)) != 0
+
+
+def test_a_parameter_is_an_argument_and_a_run_repeats() -> None:
+    found = simulate(with_class(f"{FILE}:Aimd", beta=0.8))
+    trace = found.traces["cwnd"]
+    window, threshold = trace["cwnd_bytes"].to_numpy(), trace["ssthresh_bytes"].to_numpy()
+    first = np.flatnonzero(threshold[1:] != threshold[:-1])[0]
+    # Whole segments of a window of some 180.
+    assert threshold[first + 1] / window[first] == pytest.approx(0.8, abs=0.01)
+    assert simulate(with_class(f"{FILE}:Aimd", beta=0.8)).state_hash == found.state_hash
+    assert simulate(with_class(f"{FILE}:Aimd", beta=0.5)).state_hash != found.state_hash
+
+
+class Defaults(Control):
+    """Leaves all reductions to the defaults."""
+
+    def on_ack(self, ack: Ack) -> Grant | None:
+        return Grant(window=ack.window + (ack.mss if ack.window < ack.ssthresh else ack.mss * ack.mss / ack.window))
+
+
+class Spelled(Defaults):
+    """Calls the defaults, which the core has in Rust where a class leaves them out."""
+
+    def on_loss(self, event: Event) -> Grant | None:
+        return super().on_loss(event)
+
+    def on_timeout(self, event: Event) -> Grant | None:
+        return super().on_timeout(event)
+
+
+def test_default_hooks_are_those_of_the_base_class() -> None:
+    # The windows of `Defaults` in recoveries have no effect, because it does not own them.
+    for path in (PATH, LOSSY.with_(**{"network.trunk_loss.probability": 0.05})):
+        assert simulate(with_class(Defaults, path)).state_hash == simulate(with_class(Spelled, path)).state_hash
+
+
+class Recording(Control):
+    """Checks what its hooks get; the checks fail in the worker, and so the run."""
+
+    interval = "10 ms"
+    measures_rate = True
+
+    def __init__(self) -> None:
+        self.acked, self.sent, self.seen = 0.0, 0.0, 0.0
+        self.began = self.ended = 0.0
+
+    def on_ack(self, ack: Ack) -> Grant | None:
+        assert ack.una - self.seen == ack.acked
+        assert ack.in_flight <= ack.nxt - ack.una
+        assert not ack.rtt < ack.min_rtt
+        assert not ack.delivery_rate > 10.5e6
+        self.seen = ack.una
+        self.acked += ack.acked
+        return Grant(window=ack.window + (ack.mss if ack.window < ack.ssthresh else ack.mss * ack.mss / ack.window))
+
+    def on_interval(self, interval: Interval) -> None:
+        # Intervals follow one another, and end with the first ACK after 10 ms.
+        assert interval.now - interval.duration == pytest.approx(self.ended, abs=1e-9)
+        assert interval.duration >= 0.01
+        self.ended = interval.now
+        assert interval.acked == self.acked
+        assert not interval.lowest_rtt > interval.rtt * (1 + 1e-12)
+        assert interval.delivery_rate == pytest.approx(8 * interval.delivered / interval.duration)
+        self.acked = 0.0
+        self.sent += interval.sent
+        # All that was sent was counted, but for what left since the latest ACK.
+        assert self.sent >= self.seen
+
+
+def test_hooks_get_consistent_numbers() -> None:
+    assert simulate(with_class(Recording, LOSSY)).efficiency > 0.2
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "number"),
+    [("10 ms", "time", 0.01), ("1 RTT", "round-trips", 1.0), ("0.5 RTTs", "round-trips", 0.5), ("50 ACKs", "acks", 50)],
+)
+def test_intervals_are_times_round_trips_or_acks(text: str, kind: str, number: float) -> None:
+    counting = type("Counting", (Control,), {"interval": text, "on_interval": lambda self, interval: None})
+    assert classes._interval(counting, "Counting") == (kind, number)
+    assert simulate(with_class(counting).with_(duration="1 s")).efficiency > 0.1
+
+
+def test_a_class_that_paces_sets_the_rate_and_fills_the_line() -> None:
+    result = simulate(with_class(f"{FILE}:Paced"))
+    # It doubles by at most a half in a round trip, of which 20 need 2 s.
+    assert result.efficiency > 0.5
+    # Its window is at most twice what is in flight without a queue, 10 Mbit/s * 0.0915 s.
+    assert result.traces["cwnd"]["cwnd_bytes"].max() <= 2 * 10.5e6 / 8 * 0.094
+    with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
+        simulate(with_class(f"{FILE}:Paced", PATH.with_(**{"tcp.recovery": "sack"})))
+
+
+class Drawing(Control):
+    """Grows by random amounts."""
+
+    def on_ack(self, ack: Ack) -> Grant | None:
+        return Grant(window=ack.window + self.random.random() * ack.mss) if ack.grows else None
+
+
+def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
+    scenario = with_class(Drawing, LOSSY)
+    assert simulate(scenario, 1).state_hash == simulate(scenario, 1).state_hash
+    # Without the losses of the path, two seeds differ by these numbers alone.
+    still = with_class(Drawing)
+    assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
+
+
+# Identity
+
+
+def test_a_class_is_known_by_its_code_and_what_it_refers_to(tmp_path: Path) -> None:
+    first = with_class(f"{FILE}:Aimd")
+    copied = Path(shutil.copy(FILE, tmp_path))
+    # Neither the place nor comments count.
+    copied.write_text("# A comment.\n\n" + copied.read_text())
+    assert with_class(f"{copied}:Aimd").digest() == first.digest()
+    assert with_class(f"{FILE}:Aimd", beta=0.6).digest() != first.digest()
+    copied.write_text(copied.read_text().replace("else ack.mss * ack.mss", "else 2 * ack.mss * ack.mss"))
+    assert with_class(f"{copied}:Aimd").digest() != first.digest()
+    # A scenario that is written down says which class it is of.
+    classes._known.pop(str(first.resolved["flows"][0]["tcp"]["congestion"]["digest"]), None)
+    with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the class as it was, or no digest"):
+        Scenario.from_toml(first.to_toml().replace(str(FILE), str(copied)))
+    assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
+
+
+def _with_closure(gain: float, helper: Callable[[float], float]) -> type[Control]:
+    class Closed(Control):
+        def on_ack(self, ack: Ack) -> Grant | None:
+            return Grant(window=ack.window + helper(gain) * ack.mss)
+
+    return Closed
+
+
+def test_the_closure_and_functions_that_are_called_are_part_of_the_identity() -> None:
+    def one(x: float) -> float:
+        return x
+
+    def two(x: float) -> float:
+        return x + 1
+
+    assert identity(_with_closure(1.0, one)) == identity(_with_closure(1.0, one))
+    found = {identity(_with_closure(gain, helper)) for gain in (1.0, 2.0) for helper in (one, two)}
+    assert len(found) == 4
+
+
+def test_a_version_stands_for_the_code() -> None:
+    def versioned(version: str, gain: float) -> type[Control]:
+        return type("Named", (Control,), {"version": version, "on_ack": lambda self, ack: Grant(window=gain)})
+
+    assert identity(versioned("1", 1.0)) == identity(versioned("1", 2.0)) != identity(versioned("2", 1.0))
+
+
+def test_every_process_gives_a_class_the_same_identity() -> None:
+    code = "import sys; from longpipe.controls.classes import find; print(*(find(target).digest for target in sys.argv[1:]))"
+    targets = [f"{FILE}:Aimd", f"{FILE}:CompiledAimd"]
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *targets], capture_output=True, check=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        assert done.stdout.split() == [classes.find(target).digest for target in targets]
+
+
+def test_a_stored_run_is_found_and_read_when_its_class_is_gone(tmp_path: Path) -> None:
+    file = Path(shutil.copy(FILE, tmp_path))
+    file.write_text(file.read_text() + "\n\nclass Gone(Aimd):\n    kept = 3\n")
+    scenario = with_class(f"{file}:Gone")
+    with closing(Store(tmp_path / "runs.db")) as store:
+        result = simulate(scenario)
+        store.keep(result, 1.0)
+        text = scenario.to_toml()
+        file.unlink()
+        classes._known.clear()
+        stored = store.load(Scenario.from_toml(text), 1)
+        assert stored is not None
+        assert stored.state_hash == result.state_hash
+
+
+# Other processes
+
+
+def test_workers_get_the_class_with_the_job(tmp_path: Path) -> None:
+    local = with_class(Defaults).with_(duration="2 s")
+    assert outcomes(Processes(2), [(local, 1), (local, 2)]) == expected(local, [1, 2])
+    # A process that has neither the module nor the file.
+    file = Path(shutil.copy(FILE, tmp_path))
+    sent = pickle.dumps(with_class(f"{file}:Aimd"))
+    here = simulate(pickle.loads(sent)).state_hash
+    file.unlink()
+    there = (
+        "import pickle, sys; from longpipe import simulate\nprint(simulate(pickle.load(sys.stdin.buffer)).state_hash)"
+    )
+    done = subprocess.run([sys.executable, "-c", there], input=sent, capture_output=True, check=True, timeout=60)
+    assert done.stdout.decode().strip() == here
+
+
+def test_a_dask_cluster_runs_it_and_names_what_fails(tmp_path: Path) -> None:
+    scenario = with_class(f"{FILE}:Aimd").with_(duration="2 s")
+    with cluster(tmp_path, 1) as started:
+        assert outcomes(started.address, [(scenario, 1)]) == expected(scenario, [1])
+        failing = with_class(f"{FILE}:Aimd", crashes_after=0.5)
+        (failed,) = outcomes(started.address, [(failing, 1)]).values()
+    assert isinstance(failed, Failure)
+    assert "LookupError: no such window" in failed.reason
+
+
+# Classes that misbehave
+
+
+def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
+    with pytest.raises(RunError) as error:
+        simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
+    number = next(i for i, line in enumerate(FILE.read_text().splitlines(), 1) if "raise LookupError" in line)
+    where = FILE.relative_to(Path.cwd()) if FILE.is_relative_to(Path.cwd()) else FILE
+    assert str(error.value).startswith(
+        f"{where}:{number}: LookupError: no such window (in on_ack of {FILE}:Aimd, at 0.5"
+    )
+    assert "\n" not in str(error.value)
+
+
+class Returning(Control):
+    """Returns what its parameter says."""
+
+    def __init__(self, what: str = "none", window: float = 0.0) -> None:
+        self.what, self.window = what, window
+        if what == "raises":
+            raise KeyError(what)
+
+    def on_ack(self, ack: Ack) -> Any:  # noqa: ANN401 - what is no grant, too
+        match self.what:
+            case "number":
+                return 3
+            case "rate":
+                return Grant(rate=1e6)
+            case "endless":
+                while True:
+                    pass
+            case "window":
+                return Grant(window=self.window) if ack.now > 1 else None
+        return None
+
+
+def line_of(text: str) -> int:
+    return next(i for i, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
+
+
+def test_what_is_no_grant_is_named() -> None:
+    hook = f"{Path(__file__).name}:{line_of('def on_ack(self, ack: Ack) -> Any')}: TypeError: "
+    for what, told in (
+        ("number", "returns 3; needs a longpipe.Grant or None (in on_ack of "),
+        ("rate", "returns a Grant with a rate; needs paces = True in the class, which gives its connections a pacer"),
+    ):
+        with pytest.raises(RunError) as error:
+            simulate(with_class(Returning, what=what))
+        assert hook + told in str(error.value)
+    with pytest.raises(RunError, match=r":\d+: KeyError: 'raises' \(in __init__ of .*Returning, at 0\.000000 s\)"):
+        simulate(with_class(Returning, what="raises"))
+
+
+def test_an_endless_loop_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "CALL_CPU_S", 0.5)
+    with pytest.raises(RunError, match="Returning: a call of the module did not return within"):
+        simulate(with_class(Returning, what="endless"))
+
+
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        (0.0, "sets a window of 0 bytes at 1.0"),
+        (-1e4, "sets a window of -10000 bytes at 1.0"),
+        (1e300, "sets a window of 1"),
+    ],
+)
+def test_nonsense_is_replaced_and_reported(window: float, told: str) -> None:
+    result = simulate(with_class(Returning, what="window", window=window))
+    (warning,) = result.replaced
+    assert f"Returning: {told}" in warning
+    assert result.traces["cwnd"]["cwnd_bytes"].between(1448, 2**30).all()
+
+
+class NotANumber(Control):
+    """Divides by what is 0."""
+
+    paces = True
+
+    def on_ack(self, ack: Ack) -> Grant:
+        return Grant(window=float("nan"), ssthresh=float("nan"), rate=float("inf") if ack.now < 1 else 0.0)
+
+
+def test_numbers_that_are_none_are_replaced() -> None:
+    told = simulate(with_class(NotANumber).with_(duration="2 s")).replaced
+    kinds = [line.partition(": ")[2].partition(" of ")[0] for line in told]
+    assert kinds == ["sets a window", "sets a slow-start threshold", "sets a pacing rate"]
+    assert [line.partition(" of ")[2].split()[0] for line in told] == ["NaN", "NaN", "inf"]
+
+
+# Bad input
+
+
+class Nothing(Control):
+    """Has no hook."""
+
+
+class Misspelled(Defaults):
+    """Has a hook that there is not."""
+
+    def on_los(self, event: Event) -> None:
+        pass
+
+
+def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
+    field = "tcp.congestion.class: "
+    needs = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
+    assert refusal("nowhere") == f"{field}'nowhere'; {needs}"
+    assert refusal("no_module:Mine") == f"{field}no_module:Mine; ModuleNotFoundError: No module named 'no_module'"
+    assert refusal("math:pi") == f"{field}math:pi; {needs}"
+    assert refusal(int) == f"{field}builtins:int; {needs}"
+    assert refusal(f"{tmp_path}/none.py:Mine") == f"{field}{tmp_path}/none.py; can't be read, no such file or directory"
+    assert refusal(f"{FILE}:Mine") == f"{field}{FILE}:Mine; {FILE} has no Mine; {needs}"
+    bad = tmp_path / "bad.py"
+    bad.write_text("import math\n\nclass Mine(:\n")
+    assert refusal(f"{bad}:Mine") == f"{field}{bad}:Mine; {bad}:3: SyntaxError: invalid syntax"
+    bad.write_text("import math\n\nmath.nothing\n")
+    assert refusal(f"{bad}:Mine").startswith(f"{field}{bad}:Mine; {bad}:3: AttributeError")
+    assert refusal(Nothing).endswith("Nothing; has no on_ack; needs one, or interval and on_interval")
+    assert "has on_los, which is no hook; did you mean 'on_lost'?" in refusal(Misspelled)
+    for interval, told in (("1 week", "interval '1 week'; needs a time"), ("0 RTT", "interval '0 RTT'"), ("-1 ms", "")):
+        late = type("Late", (Defaults,), {"interval": interval, "on_interval": lambda self, interval: None})
+        assert told in refusal(late)
+        assert "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'" in refusal(late)
+    assert refusal(type("Half", (Defaults,), {"interval": "1 RTT"})).endswith("has an interval; needs on_interval, too")
+
+
+def test_parameters_are_refused_by_name() -> None:
+    told = "tcp.congestion: parameters.bata: unknown; did you mean 'beta'? accepts beta, crashes_after"
+    assert refusal(f"{FILE}:Aimd", bata=3) == told
+    assert refusal(Defaults, x=1) == "tcp.congestion: parameters.x: unknown; the class has no parameters"
+
+    class Needing(Defaults):
+        def __init__(self, gain: float) -> None:
+            self.gain = gain
+
+    assert "parameters.gain: missing" in refusal(Needing)
