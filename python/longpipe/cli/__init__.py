@@ -19,6 +19,7 @@ from longpipe.cli import (
     lab,
     live,
     plot,
+    read,
     report,
     reproduce,
     run,
@@ -75,6 +76,7 @@ def longpipe(
 
 app.command("run")(run.run)
 app.command("plot")(plot.plot)
+app.command("read")(read.read)
 app.command("lab")(lab.lab)
 app.command("init")(init.init)
 app.command("fields")(fields.fields)

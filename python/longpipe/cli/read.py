@@ -1,0 +1,129 @@
+"""`longpipe read`: contents of captures and of other measured files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from longpipe.cli.safe import Console, echo
+from longpipe.errors import ScenarioError, nearest, shortened
+from longpipe.files import check_file
+
+if TYPE_CHECKING:
+    from longpipe.measured import Recording, Subject
+
+PICTURES: Final = (".svg", ".pdf", ".png")
+# Rows of the table; --json has all subjects.
+MOST_ROWS: Final = 12
+_SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
+
+
+def read(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="pcap, pcapng, or the output of another tool in docs/measured.md; also compressed by gzip.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Picture of the series over time: .svg, .pdf or .png."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON instead, with all series.")] = False,
+) -> None:
+    """Show what a capture or a measurement tool recorded: rates, RTTs, losses, and what the file cannot tell.
+
+    longpipe read monday.pcapng -o monday.png; longpipe read iperf3.json --json
+    """
+    if output is not None:
+        if output.suffix not in PICTURES:
+            raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
+        check_file("--output", output)
+    # Import only here, for the start-up time of other commands.
+    from longpipe.measured import read as read_measured
+
+    found = read_measured(file)
+    if json:
+        import orjson
+
+        typer.echo(orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2).decode())
+    else:
+        _show(found)
+    if output is not None:
+        from longpipe.pictures.measured import measured
+        from longpipe.pictures.saving import save_as
+
+        save_as(measured(found), output)
+        echo(f"Picture: {output}", err=json)
+
+
+def _show(found: Recording) -> None:
+    from rich.table import Table
+
+    version = f" {found.version}" if found.version else ""
+    begins = f" from {found.begin}" if found.begin else ""
+    echo(f"{found.file}: {found.format} of {shortened(found.tool, 100)}{version}; {found.duration_s:.6g} s{begins}")
+    table = Table(box=None, pad_edge=False)
+    kinds = {one.kind for one in found.subjects}
+    table.add_column("/".join(sorted(kinds)) or "flow", overflow="fold")
+    for head in (
+        "rate\n[Mbit/s]",
+        "round trip [ms]\nleast, median, most",
+        "lost\n[packets]",
+        "retransmitted\n[packets]",
+    ):
+        table.add_column(head, justify="right")
+    for one in found.subjects[:MOST_ROWS]:
+        table.add_row(one.name, _rate(one), _round_trips(one), _total(one, "losses"), _total(one, "retransmissions"))
+    console = Console()
+    console.print(table, markup=False)
+    if len(found.subjects) > MOST_ROWS:
+        echo(f"... and {len(found.subjects) - MOST_ROWS} more (--json shows all)")
+    for one in found.subjects[:1]:
+        counters = ", ".join(f"{name} {_count(*value)}" for name, value in one.counters.items() if value[0])
+        facts = ", ".join(f"{name} {shortened(value, 60)}" for name, value in one.facts.items())
+        for text in filter(None, (counters, facts)):
+            echo(f"{one.name}: {text}")
+    for text in found.notes[:MOST_ROWS]:
+        echo(f"note: {text}")
+    if len(found.notes) > MOST_ROWS:
+        echo(f"note: and {len(found.notes) - MOST_ROWS} more (--json shows all)")
+    for text in found.unknown:
+        echo(f"cannot tell {text}")
+
+
+def _count(value: float, unit: str) -> str:
+    scale, shown = _SCALES.get(unit, (1.0, unit))
+    number = f"{value * scale:.5g}" if unit in _SCALES else f"{value:.15g}"
+    return f"{number} {shown}"
+
+
+def _rate(one: Subject) -> str:
+    """Mean rate while the subject had data, or the rates' mean where the file has rates only."""
+    import numpy as np
+
+    series = one.of("rate")
+    if series is None or not len(series.numbers):
+        return "-"
+    used = np.flatnonzero(series.numbers)
+    return f"{series.numbers[used[0] : used[-1] + 1].mean() / 1e6:.4g}" if len(used) else "0"
+
+
+def _round_trips(one: Subject) -> str:
+    import numpy as np
+
+    series = one.of("rtt") or one.of("smoothed rtt")
+    if series is None or not len(series.numbers):
+        return "-"
+    least, middle, most = np.quantile(series.numbers, [0.0, 0.5, 1.0]) * 1e3
+    return f"{least:.4g}, {middle:.4g}, {most:.4g}"
+
+
+def _total(one: Subject, quantity: str) -> str:
+    found = [series for series in one.series if series.quantity == quantity and series.unit == "packets"]
+    if not found:
+        return "-"
+    return f"{sum(float(series.numbers.sum()) for series in found):.10g}"

@@ -1,0 +1,9 @@
+"""Measured files: what captures and measurement tools recorded, as series and counters with units.
+
+`read(file)` recognises the format by the content and returns a `Recording`.
+"""
+
+from longpipe.measured.formats import read
+from longpipe.measured.recording import Recording, Series, Subject
+
+__all__ = ["Recording", "Series", "Subject", "read"]

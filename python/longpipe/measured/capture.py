@@ -1,0 +1,201 @@
+"""Captures of packets (pcap, pcapng) of tcpdump, Wireshark and longpipe: TCP flows by direction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.measured.clocks import Clocks
+from longpipe.measured.content import Content
+from longpipe.measured.headers import Other, check_link, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, is_capture
+from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
+from longpipe.measured.tcp import Connection, Direction
+
+NAME: Final = "pcap or pcapng"
+# Payload of full segments over Ethernet, with and without timestamps, for captures without the handshake.
+_USUAL_MSS: Final = (1460, 1448)
+_LARGEST_MSS: Final = 9000 - 40
+# Shares of the RTT within which a capture point counts as being at an end.
+_AT_AN_END: Final = 0.05
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the content is a capture."""
+    return is_capture(content.data)
+
+
+def read(content: Content) -> Recording:
+    """Returns the TCP flows of a capture. Raises ScenarioError if it has none."""
+    source = CaptureFile(content.file, content.data)
+    others: Counter[str] = Counter()
+    clocks = Clocks()
+    connections = _connections(source, others, clocks)
+    flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
+    if not flows:
+        found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
+        cut = ", and it is cut" if source.cut else ""
+        raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections")
+    begin, end = clocks.first_ns, clocks.last_ns
+    notes = [*_notes(source, others), *clocks.notes()]
+    subjects = []
+    for connection, side in flows:
+        subject, said = _flow(connection, side, begin, end)
+        subjects.append(subject)
+        notes += said
+    subjects.sort(key=lambda one: -one.counters["payload"][0])
+    tool = source.application or "a capturing program"
+    unknown = ("congestion window: a capture shows the bytes in flight only",)
+    return Recording(
+        content.file, source.format, tool, None, begin, (end - begin) / 1e9, tuple(subjects), unknown, tuple(notes)
+    )
+
+
+def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks) -> list[Connection]:
+    latest: dict[frozenset[bytes], Connection] = {}
+    found: list[Connection] = []
+    for number, packet in enumerate(source.packets(), 1):
+        if packet.time_ns is None:
+            raise ScenarioError(f"{source.file}: packet {number} has no time (simple packet block); needs times")
+        check_link(source.file, packet.link_type)
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        clocks.add(number, packet.time_ns, segment)
+        if isinstance(segment, Other):
+            others[segment.reason] += 1
+            continue
+        ends = frozenset((segment.source, segment.target))
+        connection = latest.get(ends)
+        if connection is None or connection.begins_again(segment):
+            sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
+            connection = latest[ends] = Connection(sides)
+            found.append(connection)
+        connection.add(packet.time_ns, segment)
+    return found
+
+
+def _has_content(connection: Connection, side: int) -> bool:
+    """Returns whether a direction has data, or ACKs of data that was not captured."""
+    one = connection.directions[side]
+    return bool(one.data_packets) or (not one.packets and bool(one.acked))
+
+
+def _notes(source: CaptureFile, others: Counter[str]) -> Iterator[str]:
+    if source.cut:
+        yield "the file is cut in its last packet"
+    if source.dropped:
+        yield f"the capturing system dropped {source.dropped} packets"
+    if others:
+        yield "not analysed: " + ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(4))
+
+
+def _mss(connection: Connection, side: int) -> tuple[int, bool]:
+    """Returns the largest payload of a packet on the wire, and whether it is assumed."""
+    one, other = connection.directions[side], connection.directions[1 - side]
+    stamps = 12 if one.has_timestamps else 0
+    options = [found for found in (one.mss_option, other.mss_option) if found]
+    if options:
+        return max(min(options) - stamps, 1), False
+    if one.longest <= _LARGEST_MSS:
+        return max(one.longest, 1), False
+    return _USUAL_MSS[bool(stamps)], True
+
+
+def _flow(connection: Connection, side: int, begin: int, end: int) -> tuple[Subject, list[str]]:
+    one, other = connection.directions[side], connection.directions[1 - side]
+    name = f"{name_of(one.source)} > {name_of(one.target)}"
+    mss, assumed = _mss(connection, side)
+    notes = []
+    if assumed:
+        notes.append(f"{name}: no handshake and segments of up to {one.longest} bytes; an MSS of {mss} is assumed")
+    if not one.packets:
+        notes.append(f"{name}: its data was not captured, only the ACKs: no RTTs and no retransmissions")
+    elif not other.packets:
+        notes.append(f"{name}: its ACKs were not captured: no RTTs and no bytes in flight")
+    if one.uncaptured and one.packets:
+        notes.append(
+            f"{name}: {one.uncaptured} bytes were acknowledged but not captured: the capture has gaps, in which "
+            "retransmissions are unknown"
+        )
+    return Subject(
+        name, "flow", _series(one, mss, begin, end), _counters(connection, side, mss), _facts(connection, side)
+    ), notes
+
+
+def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+    return (((now - begin) / 1e9, value * scale) for now, value in points)
+
+
+def _series(one: Direction, mss: int, begin: int, end: int) -> tuple[Series, ...]:
+    moved, what = (one.acked, "payload acknowledged") if one.acked else (one.data, "payload captured")
+    again = ((now, -(-length // mss)) for now, length in one.retransmissions)
+    lost = ((now, -(-length // mss)) for now, length in one.lost)
+    return kept(
+        binned_rate(list(_at(moved, begin)), 0.0, (end - begin) / 1e9, what),
+        series("rtt", _at(one.rtts, begin, 1e-9), "from a data packet to its ACK, both at the capture point"),
+        series("retransmissions", _at(again, begin), "segments of a packet that carried data below the highest"),
+        series("losses", _at(lost, begin), "segments missing at the capture point that came later, at the gap"),
+        series(
+            "in flight",
+            _at(one.in_flight if one.data_packets else (), begin),
+            "captured and not acknowledged, after an ACK",
+        ),
+    )
+
+
+def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[float, str]]:
+    one, other = connection.directions[side], connection.directions[1 - side]
+    split = sum(-(-length // mss) for _, length in one.data)
+    again = sum(-(-length // mss) for _, length in one.retransmissions)
+    found: dict[str, tuple[float, str]] = {
+        "packets": (one.packets, "packets"),
+        "data packets": (one.data_packets, "packets"),
+        "segments": (split, "packets"),
+        "payload": (one.payload, "bytes"),
+        "acknowledged": (sum(length for _, length in one.acked), "bytes"),
+        "retransmitted packets": (len(one.retransmissions), "packets"),
+        "retransmitted segments": (again, "packets"),
+        "retransmitted": (one.retransmitted_bytes, "bytes"),
+        "reordered": (one.reordered, "packets"),
+        "lost before the capture": (sum(-(-length // mss) for _, length in one.lost), "packets"),
+        "not captured": (one.uncaptured, "bytes"),
+        "duplicate ACKs": (one.duplicate_acks, "packets"),
+        "SACK blocks": (one.sack_blocks, "blocks"),
+        "CE marks": (one.ce_marks, "packets"),
+        "window full": (one.window_full, "packets"),
+        "zero windows": (one.zero_windows, "packets"),
+        "keep-alives": (one.keep_alives, "packets"),
+        "mss": (mss, "bytes"),
+    }
+    if connection.handshake_ns is not None:
+        found["handshake"] = (connection.handshake_ns / 1e9, "s")
+    sender_side = _sender_side(connection, side)
+    if sender_side is not None:
+        found["sender side of the RTT"] = (sender_side / 1e9, "s")
+    if other.scale is not None:
+        found["window scale"] = (other.scale, "bits")
+    return found
+
+
+def _sender_side(connection: Connection, side: int) -> int | None:
+    """Returns the part of the RTT between capture point and sender [ns]: of the handshake, else by timestamps."""
+    syn, syn_ack, done = connection.syn_ns, connection.syn_ack_ns, connection.established_ns
+    if connection.handshake_ns and syn is not None and syn_ack is not None and done is not None:
+        return done - syn_ack if side == 0 else syn_ack - syn
+    return connection.directions[side].sender_side_ns
+
+
+def _facts(connection: Connection, side: int) -> dict[str, str]:
+    one, other = connection.directions[side], connection.directions[1 - side]
+    sack = one.sack_permitted and other.sack_permitted
+    found = {"timestamps": "yes" if one.has_timestamps else "no"}
+    if connection.syn_ns is not None or connection.syn_ack_ns is not None:
+        found["SACK"] = "yes" if sack else "no"
+    sender_side = _sender_side(connection, side)
+    if sender_side is not None and one.rtts:
+        beyond = min(rtt for _, rtt in one.rtts)
+        share = sender_side / max(sender_side + beyond, 1)
+        place = "the sender" if share <= _AT_AN_END else "the receiver" if share >= 1 - _AT_AN_END else "neither end"
+        found["captured at"] = place
+    return found

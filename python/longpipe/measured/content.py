@@ -1,0 +1,70 @@
+"""Content of a measured file: its bytes, and its text, lines or JSON on request, each parsed once and within bounds."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs import decode, parse_json, read_bytes, split_lines
+
+NEEDS: Final = "a file of a tool in docs/measured.md"
+# An hour of irtt probes every 10 ms takes 300 MB after decompression; captures are as large.
+_MOST_BYTES: Final = 1 << 30
+_RECORD_SEPARATOR: Final = b"\x1e"
+
+
+class Content:
+    """A file's content for the functions that recognise and read a format."""
+
+    def __init__(self, file: str, data: bytes) -> None:
+        self.file = file
+        self.data = data
+
+    @classmethod
+    def of(cls, file: str | Path) -> Content:
+        """Returns the content of a regular file; gzip is decompressed."""
+        data = read_bytes(file, NEEDS, most=_MOST_BYTES)
+        if not data.strip():
+            raise ScenarioError(f"{file}: empty; needs {NEEDS}")
+        return cls(str(file), data)
+
+    @cached_property
+    def begins(self) -> str:
+        """Beginning of the text, for recognition; undecodable bytes are replaced."""
+        return self.data[:65536].decode("utf-8-sig", "replace")
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Lines of a text file."""
+        return split_lines(self.file, decode(self.file, self.data, NEEDS, legacy=True), NEEDS)
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether the file begins as a JSON value, JSON lines or a JSON text sequence do."""
+        head = self.data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
+        return head[:1] in (b"{", b"[", _RECORD_SEPARATOR)
+
+    @cached_property
+    def json_values(self) -> list[tuple[str, Any]]:
+        """JSON values with their place: one, or those of JSON lines (RFC 7464: each after a record separator)."""
+        if self.data.lstrip()[:1] != _RECORD_SEPARATOR and not self._is_lines():
+            return [(self.file, parse_json(self.data, self.file, "JSON"))]
+        found = []
+        for number, line in enumerate(self.data.split(b"\n"), 1):
+            text = line.strip().removeprefix(_RECORD_SEPARATOR).strip()
+            if text:
+                found.append((f"{self.file}:{number}", parse_json(text, f"{self.file}:{number}", "a JSON value")))
+        return found
+
+    def _is_lines(self) -> bool:
+        """Whether the first line is a complete JSON object and another line follows."""
+        first, _, rest = self.data.lstrip().partition(b"\n")
+        if not rest.strip() or not first.rstrip().endswith(b"}"):
+            return False
+        try:
+            parse_json(first, self.file, "JSON")
+        except ScenarioError:
+            return False
+        return True

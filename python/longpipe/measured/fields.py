@@ -1,0 +1,70 @@
+"""Fields of JSON values and numbers of text, checked: errors name the place, the value and what is accepted."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.numbers import scaled
+
+# Larger numbers are no times, sizes or rates, and their products overflow.
+_LARGEST: Final = 1e20
+_NS: Final = Fraction(10**9)
+
+
+def get(record: object, *names: str) -> Any:  # noqa: ANN401 - whatever it holds
+    """Returns the value of nested fields, None if one is absent."""
+    value: Any = record
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def optional(where: str, record: object, *names: str) -> float | None:
+    """Returns a number of nested fields, None if absent or null. Raises ScenarioError for anything else."""
+    value = get(record, *names)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise ScenarioError(f"{where}.{'.'.join(names)}: {shown(value)}; needs a number")
+    return float(value)
+
+
+def number(where: str, record: object, *names: str) -> float:
+    """Returns a number of nested fields. Raises ScenarioError if it is absent or no number."""
+    found = optional(where, record, *names)
+    if found is None:
+        raise ScenarioError(f"{where}.{'.'.join(names)}: missing; needs a number")
+    return found
+
+
+def rows(where: str, record: object, *names: str) -> list[Any]:
+    """Returns a list of nested fields. Raises ScenarioError if it is absent or no list."""
+    value = get(record, *names)
+    if not isinstance(value, list):
+        given = "missing" if value is None else shown(value)
+        raise ScenarioError(f"{where}.{'.'.join(names)}: {given}; needs a list")
+    return value
+
+
+def text(record: object, *names: str) -> str | None:
+    """Returns a text of nested fields, None if it is absent or no text."""
+    value = get(record, *names)
+    return value if isinstance(value, str) else None
+
+
+def decimal(written: str) -> float | None:
+    """Returns a decimal number of a text file, None if the text is none or the number is out of bounds."""
+    found = scaled(written, _NS)
+    return None if found is None or abs(found) > _LARGEST * 1e9 else found / 1e9
+
+
+def unix_ns(written: str) -> int | None:
+    """Returns a Unix time in seconds, ms, us or ns, told apart by its size, in ns; None if the text is none."""
+    if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", written):
+        return None
+    whole = len(written.partition(".")[0])
+    digits = 9 if whole <= 11 else 6 if whole <= 14 else 3 if whole <= 17 else 0
+    return scaled(written, Fraction(10**digits))

@@ -1,0 +1,26 @@
+"""Recognition of formats: the first one whose `recognises` accepts the content reads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured import capture
+from longpipe.measured.content import Content
+from longpipe.measured.recording import Recording
+
+# Each module has NAME, recognises(content) and read(content). Order matters where a text fits several.
+FORMATS: Final[tuple[ModuleType, ...]] = (capture,)
+
+
+def read(file: str | Path) -> Recording:
+    """Reads a measured file of any format. Raises ScenarioError, in one line, for a file that is of none."""
+    content = Content.of(file)
+    for one in FORMATS:
+        if one.recognises(content):
+            found: Recording = one.read(content)
+            return found
+    names = ", ".join(one.NAME for one in FORMATS)
+    raise ScenarioError(f"{file}: begins with {shown(content.begins[:40])}, of no known tool; needs one of {names}")

@@ -1,0 +1,173 @@
+"""Result of every reader: a recording with its flows, paths or queues, and their series and counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+Quantity = Literal[
+    "rate",
+    "delivery rate",
+    "pacing rate",
+    "rtt",
+    "smoothed rtt",
+    "delay up",
+    "delay down",
+    "delay",
+    "losses",
+    "retransmissions",
+    "cwnd",
+    "in flight",
+    "backlog",
+]
+# Unit of each quantity. The congestion window and the backlog are in bytes or in packets, as the tool reports them.
+UNITS: Final[dict[str, tuple[str, ...]]] = {
+    "rate": ("bit/s",),
+    "delivery rate": ("bit/s",),
+    "pacing rate": ("bit/s",),
+    "rtt": ("s",),
+    "smoothed rtt": ("s",),
+    "delay up": ("s",),
+    "delay down": ("s",),
+    "delay": ("s",),
+    "losses": ("packets",),
+    "retransmissions": ("packets", "bytes"),
+    "cwnd": ("bytes", "packets"),
+    "in flight": ("bytes",),
+    "backlog": ("bytes", "packets"),
+}
+# Latest time that is shown as a date: the end of the year 9999.
+_LATEST_NS: Final = 253402300799 * 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values of one quantity over time, in seconds since the beginning of the recording.
+
+    `meaning` says what a value is: "mean over the interval that ends at the time", "one per lost packet".
+    """
+
+    quantity: Quantity
+    unit: str
+    time_s: Numbers
+    numbers: Numbers
+    meaning: str
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A flow, path or queue of a recording: its series, and its counters as (value, unit)."""
+
+    name: str
+    kind: Literal["flow", "path", "queue"]
+    series: tuple[Series, ...]
+    counters: dict[str, tuple[float, str]] = field(default_factory=dict)
+    # Facts that are no numbers, such as the congestion control.
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def of(self, quantity: Quantity) -> Series | None:
+        """Returns the series of a quantity, or None."""
+        return next((one for one in self.series if one.quantity == quantity), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Contents of a file: its format, the tool that wrote it, and its subjects.
+
+    `begin_ns` is the Unix time of the beginning [ns], None if the file has none. `unknown` has a line for everything
+    that the file cannot tell, `notes` a line for each defect and each doubtful value of the file.
+    """
+
+    file: str
+    format: str
+    tool: str
+    version: str | None
+    begin_ns: int | None
+    duration_s: float
+    subjects: tuple[Subject, ...]
+    unknown: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def begin(self) -> str | None:
+        """Beginning as an ISO 8601 date in UTC, None if the file has no absolute time."""
+        if self.begin_ns is None or not 0 <= self.begin_ns <= _LATEST_NS:
+            return None
+        date = datetime.fromtimestamp(self.begin_ns // 10**9, UTC)
+        return f"{date:%Y-%m-%dT%H:%M:%S}.{self.begin_ns % 10**9 // 1000:06d}Z"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the recording as plain values."""
+        return {
+            "file": self.file,
+            "format": self.format,
+            "tool": self.tool,
+            "version": self.version,
+            "begin": self.begin,
+            "duration_s": self.duration_s,
+            "subjects": [
+                {
+                    "name": one.name,
+                    "kind": one.kind,
+                    "facts": one.facts,
+                    "counters": {name: {"value": v, "unit": unit} for name, (v, unit) in one.counters.items()},
+                    "series": [
+                        {
+                            "quantity": series.quantity,
+                            "unit": series.unit,
+                            "meaning": series.meaning,
+                            "time_s": series.time_s.tolist(),
+                            "values": series.numbers.tolist(),
+                        }
+                        for series in one.series
+                    ],
+                }
+                for one in self.subjects
+            ],
+            "unknown": list(self.unknown),
+            "notes": list(self.notes),
+        }
+
+
+def series(quantity: Quantity, points: Iterable[tuple[float, float]], meaning: str, unit: str | None = None) -> Series:
+    """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` where it has several."""
+    import numpy as np
+
+    pairs = np.array(list(points), dtype=float).reshape(-1, 2)
+    return Series(quantity, unit or UNITS[quantity][0], pairs[:, 0].copy(), pairs[:, 1].copy(), meaning)
+
+
+def kept(*found: Series) -> tuple[Series, ...]:
+    """Returns the series that have values."""
+    return tuple(one for one in found if len(one.numbers))
+
+
+# Number of intervals of a rate that is computed from single packets.
+_INTERVALS: Final = 200
+
+
+def binned_rate(events: Sequence[tuple[float, float]], begin_s: float, end_s: float, what: str) -> Series:
+    """Returns the mean rates of (time [s], bytes) events over 200 equal intervals, at the end of each interval.
+
+    `what` names the bytes that are counted: "payload acknowledged".
+    """
+    import numpy as np
+
+    width = (end_s - begin_s) / _INTERVALS
+    if not events or not width > 0:
+        return series("rate", (), what)
+    pairs = np.array(events, dtype=float)
+    slots = np.clip(((pairs[:, 0] - begin_s) / width).astype(int), 0, _INTERVALS - 1)
+    bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=_INTERVALS)
+    ends = begin_s + width * np.arange(1, _INTERVALS + 1)
+    return Series(
+        "rate", "bit/s", ends, np.asarray(bits / width, dtype=np.float64), f"{what}, mean over the {width:.3g} s that end at the time"
+    )

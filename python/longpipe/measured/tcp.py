@@ -1,0 +1,308 @@
+"""TCP analysis of a captured connection: retransmissions, RTT samples, gaps and reordering of each direction.
+
+Each direction keeps the sequence ranges that were captured and not yet acknowledged. The rules for each count are in
+docs/measured.md.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import Final
+
+from longpipe.measured.headers import ACK, CE, FIN, RST, SYN, Segment
+
+# Reordering window before a connection has an RTT; tshark's out-of-order analysis uses the same value.
+_REORDERING_NS: Final = 3_000_000
+# Acknowledged ranges are removed from the front of the lists in blocks of this size.
+_BLOCK: Final = 4096
+_HALF, _WHOLE = 1 << 31, 1 << 32
+
+
+@dataclass
+class Direction:
+    """Data of one end of a connection, and what the ACKs of the other end say about it. Times are in ns."""
+
+    source: bytes
+    target: bytes
+    # Of this end's SYN.
+    mss_option: int | None = None
+    scale: int | None = None
+    sack_permitted: bool = False
+    has_timestamps: bool = False
+    begin_ns: int | None = None
+    end_ns: int = 0
+    packets: int = 0
+    data_packets: int = 0
+    payload: int = 0
+    longest: int = 0
+    ce_marks: int = 0
+    zero_windows: int = 0
+    keep_alives: int = 0
+    duplicate_acks: int = 0
+    sack_blocks: int = 0
+    window_full: int = 0
+    # Data packets that begin below the highest sequence number, as (time, bytes), without those that were reordered.
+    retransmissions: list[tuple[int, int]] = field(default_factory=list)
+    reordered: int = 0
+    retransmitted_bytes: int = 0
+    # Bytes that never passed the capture point although the other end acknowledged them.
+    uncaptured: int = 0
+    acked: list[tuple[int, int]] = field(default_factory=list)
+    data: list[tuple[int, int]] = field(default_factory=list)
+    rtts: list[tuple[int, int]] = field(default_factory=list)
+    in_flight: list[tuple[int, int]] = field(default_factory=list)
+    # Holes that were filled too late for reordering, as (time when the hole was seen, bytes): lost before the capture.
+    lost: list[tuple[int, int]] = field(default_factory=list)
+    # From an ACK to the data that echoes its timestamp: the part of the RTT between capture point and sender.
+    sender_side_ns: int | None = None
+    next: int | None = None
+    una: int | None = None
+    edge: int | None = None
+    # Sequence number of the FIN, which is no payload.
+    fin: int | None = None
+    _holes: list[list[int]] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _ends: list[int] = field(default_factory=list)
+    _times: list[int] = field(default_factory=list)
+    # Per range: 1 retransmitted, 2 SACKed.
+    _marks: bytearray = field(default_factory=bytearray)
+    _head: int = 0
+    # Blocks of the latest ACK with SACK: end by beginning.
+    _blocks: dict[int, int] = field(default_factory=dict)
+    _window: int = -1
+    _stamp: tuple[int, int] | None = None
+
+    def unwrapped(self, seq: int) -> int:
+        """Returns a 32-bit sequence number as one that does not wrap, near the highest one so far."""
+        near = self.next if self.next is not None else self.una
+        if near is None:
+            return seq + _WHOLE
+        return near + (seq - near + _HALF) % _WHOLE - _HALF
+
+    def send(self, now: int, segment: Segment, reordering_ns: int) -> None:
+        """Counts a packet of this direction."""
+        self.packets += 1
+        self.begin_ns = now if self.begin_ns is None else self.begin_ns
+        self.end_ns = max(self.end_ns, now)
+        self.ce_marks += segment.ecn == CE
+        if segment.timestamps:
+            self._echo(now, segment)
+        begin = self.unwrapped(segment.seq)
+        if segment.flags & SYN:
+            begin += 1
+        if segment.length:
+            self._data(now, begin, segment.length, reordering_ns)
+        elif self.next is None or begin > self.next:
+            if self.next is not None and not segment.flags & RST:
+                self._holes.append([self.next, begin, now])
+            if not segment.flags & RST:
+                self.next = begin
+        if segment.flags & FIN and self.next == begin + segment.length:
+            self.fin = self.next
+            self.next += 1
+
+    def _echo(self, now: int, segment: Segment) -> None:
+        self.has_timestamps = True
+        if segment.length and self._stamp and segment.timestamps and segment.timestamps[1] == self._stamp[0]:
+            taken = now - self._stamp[1]
+            self.sender_side_ns = taken if self.sender_side_ns is None else min(self.sender_side_ns, taken)
+
+    def _data(self, now: int, begin: int, length: int, reordering_ns: int) -> None:
+        end = begin + length
+        if self.next is not None and length == 1 and begin == self.next - 1 and (self.una or 0) >= self.next:
+            self.keep_alives += 1
+            return
+        self.data_packets += 1
+        self.payload += length
+        self.longest = max(self.longest, length)
+        self.data.append((now, length))
+        if self.edge is not None and end == self.edge:
+            self.window_full += 1
+        if self.next is None or begin >= self.next:
+            if self.next is not None and begin > self.next:
+                self._holes.append([self.next, begin, now])
+            self._append(begin, end, now, 0)
+        else:
+            self._again(now, begin, min(end, self.next), length, reordering_ns)
+            if end > self.next:
+                self._append(self.next, end, now, 0)
+        self.next = end if self.next is None else max(self.next, end)
+
+    def _again(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
+        """Counts a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
+        since, filled = now, 0
+        kept: list[list[int]] = []
+        for left, right, seen in self._holes:
+            low, high = max(left, begin), min(right, end)
+            if low >= high:
+                kept.append([left, right, seen])
+                continue
+            since, filled = min(since, seen), filled + high - low
+            kept += [[a, b, seen] for a, b in ((left, low), (high, right)) if a < b]
+        if filled:
+            self._holes = kept
+            self._insert(begin, end, now, 1 if now - since > reordering_ns else 0)
+        if filled == end - begin and now - since <= reordering_ns:
+            self.reordered += 1
+            return
+        if filled and now - since > reordering_ns:
+            self.lost.append((since, filled))
+        self.retransmissions.append((now, length))
+        self.retransmitted_bytes += end - begin
+        at = max(bisect_right(self._starts, begin, self._head) - 1, self._head)
+        while at < len(self._starts) and self._starts[at] < end:
+            if self._ends[at] > begin:
+                self._marks[at] |= 1
+            at += 1
+
+    def _append(self, begin: int, end: int, now: int, mark: int) -> None:
+        self._starts.append(begin)
+        self._ends.append(end)
+        self._times.append(now)
+        self._marks.append(mark)
+
+    def _insert(self, begin: int, end: int, now: int, mark: int) -> None:
+        at = bisect_left(self._starts, begin, self._head)
+        if at < len(self._starts) and self._starts[at] < end:
+            end = self._starts[at]
+        if begin < end:
+            self._starts.insert(at, begin)
+            self._ends.insert(at, end)
+            self._times.insert(at, now)
+            self._marks.insert(at, mark)
+
+    def hear(self, now: int, segment: Segment, scale: int) -> None:
+        """Counts an ACK of the other end for this direction's data; `scale` is the other end's window scale."""
+        ack = self.unwrapped(segment.ack)
+        window = segment.window << (0 if segment.flags & SYN else scale)
+        if segment.timestamps and (self._stamp is None or segment.timestamps[0] != self._stamp[0]):
+            self._stamp = (segment.timestamps[0], now)
+        if not segment.flags & (SYN | RST):
+            self.zero_windows += window == 0
+        if self.una is None:
+            self.una = ack
+            self.next = ack if self.next is None else self.next
+        elif ack > self.una:
+            self._acknowledge(now, ack)
+        elif ack == self.una and window == self._window and (self.next or 0) > ack:
+            self.duplicate_acks += not segment.length and not segment.flags & (SYN | FIN | RST)
+        self._window = window
+        self.edge = max(self.edge or 0, ack + window)
+        self.sack_blocks += len(segment.sack)
+        if segment.sack:
+            self._select(now, segment.sack)
+        if self.next is not None:
+            self.in_flight.append((now, max(0, self.next - max(ack, self.una))))
+
+    def _acknowledge(self, now: int, ack: int) -> None:
+        una = self.una or ack
+        last = ack if self.fin is None else min(ack, self.fin)
+        if last > una:
+            self.acked.append((now, last - una))
+        self.una = ack
+        if self.next is None or ack > self.next:
+            self.uncaptured += ack - (una if self.next is None else max(una, self.next))
+            self.next = ack
+        if self._holes:
+            # Acknowledged without having passed the capture point: the capture has a gap.
+            self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
+            self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
+        sent = self._remove(ack)
+        if sent is not None and now >= sent:
+            self.rtts.append((now, now - sent))
+
+    def _remove(self, ack: int) -> int | None:
+        """Removes acknowledged ranges. Returns when the last byte was captured, None if the sample is ambiguous.
+
+        It is ambiguous if an acknowledged range was retransmitted (Karn's rule) or the last one was SACKed earlier.
+        """
+        sent, ambiguous, at = None, False, self._head
+        while at < len(self._starts) and self._starts[at] < ack:
+            ambiguous |= bool(self._marks[at] & 1)
+            sent = self._times[at] if self._ends[at] >= ack and not self._marks[at] & 2 else None
+            if self._ends[at] > ack:
+                self._starts[at] = ack
+                break
+            at += 1
+        self._head = at
+        if at > _BLOCK:
+            for ranges in (self._starts, self._ends, self._times, self._marks):
+                del ranges[:at]
+            self._head = 0
+        return None if ambiguous else sent
+
+    def _select(self, now: int, sack: tuple[tuple[int, int], ...]) -> None:
+        """Marks the ranges of SACK blocks, and samples the RTT of the highest range of the most recent block."""
+        blocks: dict[int, int] = {}
+        for place, (left, right) in enumerate(sack):
+            begin, end = self.unwrapped(left), self.unwrapped(right)
+            if self.una is None or begin < self.una or end <= begin or end > (self.next or 0):
+                continue
+            blocks[begin] = end
+            before = self._blocks.get(begin, begin)
+            sent = self._mark(before if before <= end else begin, end)
+            if place == 0 and sent is not None and now >= sent:
+                self.rtts.append((now, now - sent))
+        self._blocks = blocks
+
+    def _mark(self, begin: int, end: int) -> int | None:
+        """Marks ranges as SACKed. Returns when the last one was captured if that is an unambiguous sample."""
+        at, sent = bisect_left(self._starts, begin, self._head), None
+        while at < len(self._starts) and self._ends[at] <= end:
+            sent = self._times[at] if not self._marks[at] and self._ends[at] == end else None
+            self._marks[at] |= 2
+            at += 1
+        return sent
+
+
+@dataclass
+class Connection:
+    """A TCP connection: both directions, the first one being that of the first captured packet, and its handshake."""
+
+    directions: tuple[Direction, Direction]
+    syn_ns: int | None = None
+    syn_ack_ns: int | None = None
+    established_ns: int | None = None
+    initial: int | None = None
+
+    @property
+    def reordering_ns(self) -> int:
+        """Longest delay of a reordered packet: a quarter of the handshake's RTT, as RACK has it, or 3 ms without one."""
+        taken = self.handshake_ns
+        return _REORDERING_NS if taken is None else taken // 4
+
+    @property
+    def handshake_ns(self) -> int | None:
+        """Duration of the three-way handshake, None if it was not captured, or was inserted by longpipe in no time."""
+        if self.syn_ns is None or self.syn_ack_ns is None or self.established_ns is None:
+            return None
+        return self.established_ns - self.syn_ns or None
+
+    def add(self, now: int, segment: Segment) -> None:
+        """Counts a packet of the connection."""
+        side = 0 if segment.source == self.directions[0].source else 1
+        sender, receiver = self.directions[side], self.directions[1 - side]
+        if segment.flags & SYN:
+            self._handshake(now, segment, sender)
+        elif self.syn_ack_ns is not None and self.established_ns is None and side == 0 and segment.flags & ACK:
+            self.established_ns = now
+        sender.send(now, segment, self.reordering_ns)
+        if segment.flags & ACK:
+            # Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
+            scaled = sender.scale is not None and receiver.scale is not None
+            receiver.hear(now, segment, (sender.scale or 0) if scaled else 0)
+
+    def _handshake(self, now: int, segment: Segment, sender: Direction) -> None:
+        sender.mss_option, sender.scale = segment.mss, segment.scale
+        sender.sack_permitted = segment.sack_permitted
+        if segment.flags & ACK:
+            self.syn_ack_ns = self.syn_ack_ns or now
+        else:
+            self.syn_ns = self.syn_ns or now
+            self.initial = segment.seq
+
+    def begins_again(self, segment: Segment) -> bool:
+        """Returns whether a packet opens another connection between the same ports."""
+        is_new = bool(segment.flags & SYN) and not segment.flags & ACK
+        return is_new and self.initial != segment.seq and any(one.next is not None for one in self.directions)

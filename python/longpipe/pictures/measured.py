@@ -1,0 +1,88 @@
+"""Rate, round-trip times and losses of a measured file over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from longpipe.errors import shortened
+from longpipe.measured import Recording, Series, Subject
+from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, panels, titled
+
+# Subjects that are drawn: those with most data, or the first ones.
+MOST_SUBJECTS: Final = 6
+_NAME: Final = 48
+# Panels in their order: label, factor, and the quantities that it shows with their line styles.
+_PANELS: Final[tuple[tuple[str, float, dict[str, str]], ...]] = (
+    ("rate [Mbit/s]", 1e-6, {"rate": "-", "delivery rate": "--", "pacing rate": ":"}),
+    ("round trip [ms]", 1e3, {"rtt": ".", "smoothed rtt": "-"}),
+    ("one-way delay [ms]", 1e3, {"delay": ".", "delay up": ".", "delay down": "x"}),
+    ("window [kB]", 1e-3, {"cwnd": "-", "in flight": ":"}),
+    ("window [packets]", 1.0, {"cwnd": "-"}),
+    ("backlog [kB]", 1e-3, {"backlog": "-"}),
+    ("backlog [packets]", 1.0, {"backlog": "-"}),
+    ("lost or retransmitted\n[packets]", 1.0, {"losses": "x", "retransmissions": "|"}),
+    ("retransmitted [kB]", 1e-3, {"retransmissions": "|"}),
+)
+_UNITS: Final = {"[kB]": "bytes", "[packets]": "packets"}
+
+
+def measured(recording: Recording, most: int = MOST_SUBJECTS) -> Figure:
+    """Draws the series of a recording over time, one panel for each kind that it has, for `most` of its subjects."""
+    subjects = [one for one in recording.subjects if one.series]
+    drawn = subjects[:most]
+    rows = [row for row in _PANELS if any(_of(row, one) for one in drawn)]
+    note = f"{most} of {len(subjects)} {subjects[0].kind}s" if len(subjects) > most else ""
+    title = titled(f"{recording.file}: {recording.format} of {shortened(recording.tool, 60)}", note)
+    figure, axes = panels(max(len(rows), 1), title, (0.0, _end_s(recording, drawn)), height=2.0)
+    for row, panel in zip(rows, axes, strict=False):
+        for colour, one in zip(PALETTE, drawn, strict=False):
+            _draw(panel, row, one, colour)
+        panel.set_ylabel(row[0])
+        panel.set_ylim(bottom=0)
+        _key(panel, row, drawn)
+    if not rows:
+        axes[0].text(0.5, 0.5, "no series, only counters", ha="center", transform=axes[0].transAxes)
+    names = [Line2D([], [], color=colour) for colour, _ in zip(PALETTE, drawn, strict=False)]
+    labels = [shortened(one.name, _NAME) for one in drawn]
+    figure.legend(names, labels, loc="outside lower center", ncols=2, frameon=False)
+    return figure
+
+
+def _end_s(recording: Recording, drawn: Sequence[Subject]) -> float:
+    ends = [float(series.time_s.max()) for one in drawn for series in one.series]
+    return max([recording.duration_s, *ends]) or 1.0
+
+
+def _of(row: tuple[str, float, dict[str, str]], subject: Subject) -> list[Series]:
+    """Returns the series of a subject that a panel shows: those of its quantities, in its unit."""
+    unit = next((unit for suffix, unit in _UNITS.items() if row[0].endswith(suffix)), None)
+    return [one for one in subject.series if one.quantity in row[2] and unit in (None, one.unit)]
+
+
+def _draw(panel: Axes, row: tuple[str, float, dict[str, str]], subject: Subject, colour: str) -> None:
+    for series in _of(row, subject):
+        (drawn,) = panel.plot(
+            series.time_s, row[1] * series.numbers, color=colour, lw=1.1, **_style(row[2][series.quantity])
+        )
+        drawn.set_rasterized(len(series.numbers) > MOST_SHAPES)
+
+
+def _style(style: str) -> dict[str, Any]:
+    """Returns Matplotlib's options for a line style or a marker."""
+    if style in ("-", "--", ":"):
+        return {"ls": style}
+    return {"ls": "", "marker": style, "ms": 3 if style == "." else 6}
+
+
+def _key(panel: Axes, row: tuple[str, float, dict[str, str]], drawn: Sequence[Subject]) -> None:
+    """Names the quantities of a panel that shows several, or one that its axis does not name."""
+    shown = dict.fromkeys(series.quantity for one in drawn for series in _of(row, one))
+    if list(shown) in (["rate"], ["rtt"], ["backlog"]):
+        return
+    lines = [Line2D([], [], color=GREY, **_style(row[2][quantity])) for quantity in shown]
+    panel.legend(lines, list(shown), frameon=False, fontsize="small", loc="best")

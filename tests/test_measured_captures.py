@@ -1,0 +1,252 @@
+"""Captures as `longpipe read` analyses them, beside tshark, the simulator's own counts, and constructed packets."""
+
+import gzip
+import json
+import struct
+import sys
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, ScenarioError, simulate
+from longpipe.cli import main
+from longpipe.measured import Recording, Subject, read
+from pcap import needs_tshark, tshark
+
+DATA: Final = Path(__file__).parent / "data/measured"
+CAPTURES: Final = ("sender.pcap.gz", "receiver.pcap.gz", "linux-cubic.pcap.gz", "offload.pcap")
+FIELDS: Final = (
+    "frame.time_epoch", "tcp.srcport", "tcp.dstport", "tcp.len", "tcp.analysis.ack_rtt",
+    "tcp.analysis.retransmission", "tcp.analysis.out_of_order",
+)  # fmt: skip
+ACK: Final = 16
+
+
+def count(subject: Subject, name: str) -> float:
+    return subject.counters[name][0]
+
+
+def ns(text: str) -> int:
+    seconds, _, fraction = text.partition(".")
+    return int(seconds) * 10**9 + int(fraction.ljust(9, "0"))
+
+
+def of_ports(packets: pd.DataFrame, source: str, target: str) -> pd.DataFrame:
+    return packets[(packets["tcp.srcport"] == source) & (packets["tcp.dstport"] == target)]
+
+
+@needs_tshark
+@pytest.mark.parametrize("name", CAPTURES)
+def test_tshark_agrees_on_packets_bytes_retransmissions_and_rtts(name: str) -> None:
+    found = read(DATA / name)
+    assert found.begin_ns is not None
+    packets = tshark(DATA / name, *FIELDS)
+    for one in found.subjects:
+        source, target = (end.rpartition(":")[2] for end in one.name.split(" > "))
+        sent, acks = of_ports(packets, source, target), of_ports(packets, target, source)
+        assert count(one, "packets") == len(sent)
+        assert count(one, "payload") == sent["tcp.len"].astype(int).sum()
+        # tshark classifies a retransmission within an RTT of the highest segment as out of order.
+        again = sent["tcp.analysis.retransmission"].notna() | sent["tcp.analysis.out_of_order"].notna()
+        assert count(one, "retransmitted packets") + count(one, "reordered") == again.sum()
+        theirs = {
+            ns(at) - found.begin_ns: float(rtt)
+            for at, rtt in zip(acks["frame.time_epoch"], acks["tcp.analysis.ack_rtt"], strict=True)
+            if isinstance(rtt, str)
+        }
+        series = one.of("rtt")
+        assert series is not None
+        ours = dict(zip(np.rint(series.time_s * 1e9).astype(int).tolist(), series.numbers.tolist(), strict=True))
+        both = theirs.keys() & ours.keys()
+        assert all(abs(theirs[at] - ours[at]) < 2e-9 for at in both)
+        # tshark alone: SYN, FIN, and the few ACKs that cover a retransmission, which Karn's rule excludes.
+        assert len(theirs.keys() - ours.keys()) <= 2 + count(one, "retransmitted packets")
+
+
+def test_both_ends_of_a_path_see_the_same_losses() -> None:
+    sender, receiver = read(DATA / "sender.pcap.gz").subjects[0], read(DATA / "receiver.pcap.gz").subjects[0]
+    assert (sender.facts["captured at"], receiver.facts["captured at"]) == ("the sender", "the receiver")
+    assert (count(sender, "retransmitted segments"), count(receiver, "lost before the capture")) == (16, 16)
+    # What was sent and what arrived differ by the 16 segments of 1428 bytes that the path dropped.
+    assert count(sender, "payload") - count(receiver, "payload") == 16 * 1428
+    # iperf3's cookie of 37 bytes, and 340 segments.
+    assert count(sender, "acknowledged") == count(receiver, "acknowledged") == 37 + 340 * 1428
+    rtt = sender.of("rtt")
+    assert rtt is not None
+    # 40 ms of propagation, 2 Mbit/s: 1500 bytes take 6 ms, and 12 packets of buffer 72 ms.
+    assert 0.0406 <= rtt.numbers.min() <= 0.0466
+
+
+def test_offloaded_segments_are_split_by_the_mss() -> None:
+    (bulk, *_) = read(DATA / "offload.pcap").subjects
+    # 14 packets of up to 65 160 bytes, each split into segments of 1448 bytes.
+    assert (count(bulk, "data packets"), count(bulk, "mss"), count(bulk, "segments")) == (14, 1448, 243)
+
+
+def packet(
+    at_ns: int, seq: int, ack: int, flags: int, length: int = 0, *, back: bool = False, options: bytes = b""
+) -> bytes:
+    """Returns a pcap record of an IPv4 packet between two hosts; `back` for the second host's."""
+    ends = ((b"\x0a\0\0\1", 1000), (b"\x0a\0\0\2", 80))
+    (source, from_port), (target, to_port) = reversed(ends) if back else ends
+    header = 20 + len(options)
+    tcp = (
+        struct.pack(">HHIIBBHHH", from_port, to_port, seq % 2**32, ack % 2**32, header // 4 << 4, flags, 60_000, 0, 0)
+        + options
+    )
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + header + length, 0, 0, 64, 6, 0, source, target)
+    return struct.pack("<4I", *divmod(at_ns, 10**9), len(ip + tcp), len(ip + tcp) + length) + ip + tcp
+
+
+def written(path: Path, *records: bytes) -> Path:
+    path.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101) + b"".join(records))
+    return path
+
+
+def exchange(begin: int, segments: int, *, data: bool = True, acks: bool = True, ms: int = 50) -> list[bytes]:
+    """Returns segments of 1000 bytes, one every 10 ms, and their ACKs after an RTT."""
+    records = []
+    for k in range(segments):
+        at = k * 10_000_000
+        if data:
+            records.append((at, packet(at, begin + 1000 * k, 1, ACK, 1000)))
+        if acks:
+            later = at + ms * 1_000_000
+            records.append((later, packet(later, 1, begin + 1000 * (k + 1), ACK, back=True)))
+    return [record for _, record in sorted(records)]
+
+
+def test_sequence_numbers_wrap(tmp_path: Path) -> None:
+    found = read(written(tmp_path / "a.pcap", *exchange(2**32 - 5500, 20)))
+    (one,) = found.subjects
+    assert (count(one, "payload"), count(one, "retransmitted packets"), count(one, "not captured")) == (20_000, 0, 0)
+    rtt, moved = one.of("rtt"), one.of("rate")
+    assert rtt is not None
+    assert moved is not None
+    assert rtt.numbers == pytest.approx(0.05)
+    # The first ACK of a connection without handshake shows no progress.
+    assert moved.numbers.sum() * found.duration_s / 200 / 8 == pytest.approx(19_000)
+
+
+def test_a_duplicate_is_a_retransmission_and_a_late_packet_is_reordered(tmp_path: Path) -> None:
+    order = (0, 2, 1, 3, 3)
+    records = [packet(k * 1_000_000, 1 + 1000 * n, 1, ACK, 1000) for k, n in enumerate(order)]
+    (one,) = read(written(tmp_path / "a.pcap", *records)).subjects
+    assert (count(one, "reordered"), count(one, "retransmitted packets"), count(one, "retransmitted")) == (1, 1, 1000)
+
+
+def test_one_direction_is_read_with_a_note(tmp_path: Path) -> None:
+    found = read(written(tmp_path / "a.pcap", *exchange(1, 10, acks=False)))
+    assert found.subjects[0].of("rtt") is None
+    assert found.notes == ("10.0.0.1:1000 > 10.0.0.2:80: its ACKs were not captured: no RTTs and no bytes in flight",)
+    found = read(written(tmp_path / "a.pcap", *exchange(1, 10, data=False)))
+    assert [one.name for one in found.subjects] == ["10.0.0.1:1000 > 10.0.0.2:80"]
+    assert count(found.subjects[0], "acknowledged") == 9000
+    assert "its data was not captured" in found.notes[0]
+
+
+def test_gaps_cuts_and_jumps_of_the_clock_are_noted(tmp_path: Path) -> None:
+    records = exchange(1, 30)
+    missing = [packet(k * 10_000_000, 1 + 1000 * k, 1, ACK, 1000) for k in (10, 11)]
+    (note,) = read(written(tmp_path / "gap.pcap", *(one for one in records if one not in missing))).notes
+    assert note == (
+        "10.0.0.1:1000 > 10.0.0.2:80: 2000 bytes were acknowledged but not captured: the capture has gaps, in which "
+        "retransmissions are unknown"
+    )
+    whole = written(tmp_path / "cut.pcap", *records)
+    whole.write_bytes(whole.read_bytes()[:-7])
+    assert read(whole).notes == ("the file is cut in its last packet",)
+    early = exchange(1, 10) + [packet(at, 1, 10_001, ACK, back=True) for at in (0, 1000)]
+    (note,) = read(written(tmp_path / "back.pcap", *early)).notes
+    assert note == "the clock jumps back once, first by 0.14 s at packet 21: RTTs and rates around it are wrong"
+
+
+def test_a_jump_ahead_shows_against_timestamps(tmp_path: Path) -> None:
+    records = []
+    for k in range(40):
+        at = k * 200_000_000 + (7 * 10**9 if k >= 20 else 0)
+        stamps = struct.pack(">BBBBII", 1, 1, 8, 10, 1000 + 200 * k, 1)
+        records.append(packet(at, 1 + 1000 * k, 1, ACK, 1000, options=stamps))
+    notes = read(written(tmp_path / "a.pcap", *records)).notes
+    assert "the clock jumps ahead by 7 s at packet 21, unlike the sender's timestamps" in notes
+
+
+def test_what_is_no_tcp_is_refused_in_one_line(tmp_path: Path) -> None:
+    records = [packet(k, 1, 1, ACK, 10) for k in range(3)]
+    udp = [record[:25] + b"\x11" + record[26:] for record in records]
+    with pytest.raises(
+        ScenarioError, match=r"a\.pcap: no TCP data among 3 packets UDP; needs a capture of TCP connections"
+    ):
+        read(written(tmp_path / "a.pcap", *udp))
+    with pytest.raises(ScenarioError, match="no TCP data among no packets"):
+        read(written(tmp_path / "a.pcap"))
+    short = [struct.pack("<4I", 0, 0, 24, 60) + record[16:40] for record in records]
+    with pytest.raises(ScenarioError, match="3 packets cut by the snap length before the end of the TCP header"):
+        read(written(tmp_path / "a.pcap", *short))
+    (tmp_path / "b").write_text("hello")
+    with pytest.raises(ScenarioError, match="begins with 'hello', of no known tool; needs one of pcap or pcapng"):
+        read(tmp_path / "b")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Returns a folder with captures of a run of ATM cells, and the segments that the run retransmitted."""
+    folder = tmp_path_factory.mktemp("captures")
+    scenario = Scenario(duration="400 ms")
+    places = {f"host:{name}1": folder / f"{name}.pcapng" for name in ("source", "sink")}
+    places["link:switch1->switch2"] = folder / "trunk.pcapng"
+    result = simulate(scenario, captures=places)
+    return folder, int(result.flows["retransmitted_segments"].iloc[0])
+
+
+def test_longpipes_own_captures_have_its_own_counts(simulated: tuple[Path, int]) -> None:
+    folder, retransmitted = simulated
+    sender = read(folder / "source.pcapng")
+    (one,) = sender.subjects
+    assert (sender.format, count(one, "retransmitted segments"), count(one, "reordered")) == (
+        "pcapng",
+        retransmitted,
+        0,
+    )
+    assert retransmitted > 0
+    trunk = read(folder / "trunk.pcapng")
+    # One direction of cells, of all flows.
+    assert any("its ACKs were not captured" in note for note in trunk.notes)
+    # The inserted handshake takes no time and shows no RTT.
+    assert "captured at" not in read(folder / "sink.pcapng").subjects[0].facts
+
+
+def test_the_command_prints_a_table_draws_and_writes_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, picture = str(DATA / "sender.pcap.gz"), tmp_path / "a.png"
+
+    def exit_status(*words: str) -> object:
+        monkeypatch.setattr(sys, "argv", ["longpipe", "read", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0
+
+    assert exit_status(file, "-o", str(picture)) == 0
+    shown = capsys.readouterr().out
+    assert "pcap of a capturing program; 2.48073 s from 2026-11-26T06:39:37.135789Z" in shown
+    assert "captured at the sender" in shown
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert exit_status(file, "--json") == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["subjects"][0]["name"] == "[fd00::1]:41334 > [fd00::4]:5201"
+    assert exit_status(file, "-o", "a.xyz") == 2
+    assert "--output: 'a.xyz'; accepts .svg, .pdf, .png" in capsys.readouterr().err
+
+
+def test_gzip_and_plain_captures_are_equal(tmp_path: Path) -> None:
+    plain = tmp_path / "a.pcap"
+    plain.write_bytes(gzip.decompress((DATA / "sender.pcap.gz").read_bytes()))
+
+    def told(found: Recording) -> object:
+        return found.as_json() | {"file": ""}
+
+    assert told(read(plain)) == told(read(DATA / "sender.pcap.gz"))
