@@ -16,7 +16,9 @@ from longpipe.examples import EXAMPLES, example
 from longpipe.inputs import load_json
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
 from longpipe.live import replay
+from longpipe.measured import read as read_measured
 from longpipe.report.folder import RECORD, records
+from longpipe.run import simulate
 from longpipe.satellites import Constellation
 from longpipe.scenario import Scenario
 from longpipe.store import Store, studies
@@ -25,6 +27,7 @@ from longpipe.validate.packetdrill import run_script
 from test_live_records import arrival, end, record
 
 ROOT: Final = Path(__file__).parent.parent
+MEASURED: Final = ROOT / "tests/data/measured"
 FADE: Final = b"time,esn0 [dB]\n0,12.5\n5,3 dB\n10 s,9\n"
 TLE: Final = b"""ISS (ZARYA)
 1 25544U 98067A   20045.18587073  .00000950  00000-0  25302-4 0  9990
@@ -127,6 +130,14 @@ def _recorded() -> bytes:
         return record(Path(folder) / "a.live", entries).read_bytes()
 
 
+def _captured() -> bytes:
+    """Returns a capture of 30 ms of a simulated flow."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a.pcapng"
+        simulate(Scenario(duration="30 ms"), captures={"host:source1": file})
+        return file.read_bytes()
+
+
 def _round_trips() -> bytes:
     """Returns three round trips as irtt writes them, the last one lost."""
     trips = [
@@ -137,6 +148,16 @@ def _round_trips() -> bytes:
         for k, (sent, rtt) in enumerate(((2776704, 134460), (202856692, 99455), (402975335, None)))
     ]  # fmt: skip
     return json.dumps({"version": {"irtt": "0.9"}, "round_trips": trips}).encode()
+
+
+def _measured(file: Path) -> None:
+    read_measured(file).as_json()
+
+
+def _of_tools(*names: str) -> tuple[bytes, ...]:
+    """Returns files of measurement tools, decompressed."""
+    found = ((MEASURED / name).read_bytes() for name in names)
+    return tuple(gzip.decompress(one) if one.startswith(b"\x1f\x8b") else one for one in found)
 
 
 def _toml() -> Iterator[bytes]:
@@ -197,4 +218,11 @@ FORMATS: Final = (
     Format("scheduler", (b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}',), ".json", _scheduler),
     Format("store", (_stored(),), ".db", _store),
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
+    Format("pcap", _of_tools("offload.pcap"), ".pcap", _measured),
+    Format("pcapng", (_captured(),), ".pcapng", _measured),
+    Format("iperf3", _of_tools("iperf3.json.gz", "iperf3-parallel.json.gz", "iperf3-udp.json.gz"), ".json", _measured),
+    Format("irtt-measured", _of_tools("irtt.json.gz"), ".json", _measured),
+    Format("ss", _of_tools("ss.txt.gz"), ".txt", _measured),
+    Format("ping", _of_tools("ping.txt"), ".txt", _measured),
+    Format("tc", _of_tools("tc.txt", "tc.json"), ".txt", _measured),
 )  # fmt: skip

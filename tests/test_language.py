@@ -29,11 +29,12 @@ CLEAN: Final = (
     "docs/how-to/resume-a-campaign.md", "docs/how-to/satellite-buffer.md", "docs/how-to/slurm-through-dask.md",
     "docs/how-to/starlink-and-geo.md", "docs/how-to/which-queue.md", "docs/hypatia-20.md", "docs/index.md",
     "docs/ip.md", "docs/lab.md", "docs/lbd-01.md", "docs/limits.md", "docs/links.md", "docs/linux.md",
-    "docs/live.md", "docs/modules.md", "docs/paths.md", "docs/performance.md", "docs/pictures.md",
+    "docs/live.md", "docs/measured.md", "docs/modules.md", "docs/paths.md", "docs/performance.md", "docs/pictures.md",
     "docs/proxies.md", "docs/queues.md", "docs/report.md", "docs/rfc-9438.md", "docs/satellites.md",
     "docs/scenarios.md", "docs/shortcuts.md", "docs/simulation.md", "docs/sources.md", "docs/studies.md",
     "docs/suites.md", "docs/tcp.md", "docs/tutorial.md", "docs/web.md", "docs/www-98.md", "lab/src",
     "python/longpipe/analysis", "python/longpipe/design", "python/longpipe/executors", "python/longpipe/lab",
+    "python/longpipe/measured",
     "python/longpipe/report", "python/longpipe/satellites", "python/longpipe/study",
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,8 @@ NEEDS: Final = "a file of a tool in docs/measured.md"
 # An hour of irtt probes every 10 ms takes 300 MB after decompression; captures are as large.
 _MOST_BYTES: Final = 1 << 30
 _RECORD_SEPARATOR: Final = b"\x1e"
+# `ping -D` begins lines with the time in brackets.
+_BRACKETED_TIME: Final = re.compile(rb"\[\d+\.\d+\] ")
 
 
 class Content:
@@ -44,7 +47,7 @@ class Content:
     def is_json(self) -> bool:
         """Whether the file begins as a JSON value, JSON lines or a JSON text sequence do."""
         head = self.data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
-        return head[:1] in (b"{", b"[", _RECORD_SEPARATOR)
+        return head[:1] in (b"{", b"[", _RECORD_SEPARATOR) and not _BRACKETED_TIME.match(head)
 
     @cached_property
     def json_values(self) -> list[tuple[str, Any]]:

@@ -7,12 +7,12 @@ from types import ModuleType
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
-from longpipe.measured import capture
+from longpipe.measured import capture, iperf3, irtt, ping, ss, tc
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording
 
 # Each module has NAME, recognises(content) and read(content). Order matters where a text fits several.
-FORMATS: Final[tuple[ModuleType, ...]] = (capture,)
+FORMATS: Final[tuple[ModuleType, ...]] = (capture, iperf3, irtt, tc, ping, ss)
 
 
 def read(file: str | Path) -> Recording:

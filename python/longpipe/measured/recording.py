@@ -167,7 +167,6 @@ def binned_rate(events: Sequence[tuple[float, float]], begin_s: float, end_s: fl
     pairs = np.array(events, dtype=float)
     slots = np.clip(((pairs[:, 0] - begin_s) / width).astype(int), 0, _INTERVALS - 1)
     bits = 8 * np.bincount(slots, weights=pairs[:, 1], minlength=_INTERVALS)
-    ends = begin_s + width * np.arange(1, _INTERVALS + 1)
-    return Series(
-        "rate", "bit/s", ends, np.asarray(bits / width, dtype=np.float64), f"{what}, mean over the {width:.3g} s that end at the time"
-    )
+    ends = np.linspace(begin_s + width, end_s, _INTERVALS, dtype=np.float64)
+    rates: Numbers = bits / width
+    return Series("rate", "bit/s", ends, rates, f"{what}, mean over the {width:.3g} s that end at the time")

@@ -268,7 +268,7 @@ class Connection:
 
     @property
     def reordering_ns(self) -> int:
-        """Longest delay of a reordered packet: a quarter of the handshake's RTT, as RACK has it, or 3 ms without one."""
+        """Longest delay of a reordered packet: a quarter of the handshake's RTT as in RACK, else 3 ms."""
         taken = self.handshake_ns
         return _REORDERING_NS if taken is None else taken // 4
 

@@ -1,0 +1,78 @@
+"""Logs of commands that print no time: snapshots, each after a line with the time, as `date +%s.%N` prints it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from longpipe.errors import ScenarioError
+from longpipe.measured.content import Content
+from longpipe.measured.fields import unix_ns
+
+# Lines of a snapshot with their numbers.
+Lines = list[tuple[int, str]]
+
+
+@dataclass(frozen=True)
+class Times:
+    """Whether the log has times, and the first one as Unix time [ns]."""
+
+    known: bool
+    begin_ns: int | None
+
+
+def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[float, Lines]], Times]:
+    """Returns the snapshots, each with its time since the first one [s], or all at 0 if the log has no times.
+
+    A snapshot begins at a line that is a time or, in a log without times, at a line for which `begins` holds.
+    """
+    stamps = [stamp for line in content.lines if (stamp := _time(line)) is not None]
+    first = stamps[0] if stamps else None
+    snapshots: list[tuple[float, Lines]] = []
+    latest = first
+    for number, line in enumerate(content.lines, 1):
+        stamp = _time(line)
+        if stamp is not None and first is not None:
+            if latest is not None and stamp < latest:
+                behind = (latest - stamp) / 1e9
+                raise ScenarioError(
+                    f"{content.file}:{number}: {behind:.3g} s before the previous time; needs times that go on"
+                )
+            latest = stamp
+            snapshots.append(((stamp - first) / 1e9, []))
+        elif line.strip():
+            if not snapshots or (first is None and begins(line) and snapshots[-1][1]):
+                snapshots.append((0.0, []))
+            snapshots[-1][1].append((number, line))
+    return snapshots, Times(first is not None, first)
+
+
+def _time(line: str) -> int | None:
+    """Returns the Unix time [ns] of a line that has a time alone: Unix time, or ISO 8601."""
+    text = line.strip()
+    if not text or not text[0].isdigit() or len(text) > 40:
+        return None
+    found = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
+    if found is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
+        return found
+    try:
+        date = datetime.fromisoformat(text.replace(",", "."))
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return round((date - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) * 1000
+
+
+def span(snapshots: list[tuple[float, Lines]]) -> float:
+    """Returns the time between the first and the last snapshot [s]."""
+    return snapshots[-1][0] - snapshots[0][0] if snapshots else 0.0
+
+
+def steps(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, float]]:
+    """Yields time, time since the previous point, and growth of a counter; a counter that fell began again."""
+    for (before, previous), (at, value) in pairwise(points):
+        if at > before:
+            yield at, at - before, value - previous if value >= previous else value

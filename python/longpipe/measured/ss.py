@@ -1,0 +1,162 @@
+"""Logs of `ss -tin`: sockets of Linux at the instants that the log prints between the snapshots."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured.content import Content
+from longpipe.measured.fields import decimal
+from longpipe.measured.recording import Recording, Subject, kept, series
+from longpipe.measured.snapshots import span, split, steps
+
+NAME: Final = "a log of ss -tin"
+_STATES: Final = "ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING|UNCONN"
+_SOCKET: Final = re.compile(rf"(?:tcp\s+)?(?:{_STATES})\s+(\d+)\s+(\d+)\s+(\S+)\s+(\S+)(?:\s+(.*))?")
+_HEAD: Final = re.compile(r"(Netid\s+)?State\s+Recv-Q\s+Send-Q.*")
+# Items of a socket that are counters, with their units (iproute2, misc/ss.c).
+_COUNTERS: Final = {
+    "bytes_sent": "bytes",
+    "bytes_acked": "bytes",
+    "bytes_received": "bytes",
+    "bytes_retrans": "bytes",
+    "segs_out": "packets",
+    "segs_in": "packets",
+    "data_segs_out": "packets",
+    "data_segs_in": "packets",
+    "delivered": "packets",
+    "delivered_ce": "packets",
+    "dsack_dups": "packets",
+    "reord_seen": "events",
+    "mss": "bytes",
+    "pmtu": "bytes",
+}
+_TIMES: Final = ("minrtt", "rto", "busy", "rwnd_limited", "sndbuf_limited")
+_FLAGS: Final = {"ts", "usec_ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited"}
+_RATE: Final = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)bps", re.IGNORECASE)
+_PREFIXES: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+# Items by name, each as text; a congestion control has the name "control".
+Items = dict[str, str]
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the text has a socket line of ss."""
+    return any(_HEAD.fullmatch(line.strip()) or _SOCKET.fullmatch(line.strip()) for line in content.begins.splitlines())
+
+
+def read(content: Content) -> Recording:
+    """Returns the sockets of a log, each with its series over the snapshots."""
+    snapshots, times = split(content, lambda line: bool(_HEAD.fullmatch(line.strip())))
+    found: dict[str, list[tuple[float, Items]]] = {}
+    for at, lines in snapshots:
+        for name, items in _sockets(content.file, lines):
+            found.setdefault(name, []).append((at, items))
+    subjects = tuple(_subject(content.file, name, rows, timed=times.known) for name, rows in found.items() if rows)
+    if not subjects:
+        raise ScenarioError(
+            f"{content.file}: no TCP socket with details; needs what `ss -tin` prints while data is sent"
+        )
+    unknown = ["RTTs and losses of single packets: each value is the kernel's state at one instant"]
+    if not times.known:
+        unknown.insert(0, "times: the log has none; print `date +%s.%N` before each `ss -tin`")
+    ordered = sorted(subjects, key=lambda one: -one.counters.get("bytes_acked", (0.0, ""))[0])
+    return Recording(
+        content.file, "ss -tin", "ss of iproute2", None, times.begin_ns, span(snapshots), tuple(ordered), tuple(unknown)
+    )
+
+
+def _sockets(file: str, lines: list[tuple[int, str]]) -> Iterator[tuple[str, Items]]:
+    """Yields name and items of each socket: on the line of the socket (-O), or on the next one, which is indented."""
+    name = None
+    for number, line in lines:
+        where = f"{file}:{number}"
+        socket = _SOCKET.fullmatch(line.strip())
+        if socket is not None:
+            name = f"{socket[3]} > {socket[4]}"
+            if socket[5] and "rto:" in socket[5]:
+                yield name, _items(where, socket[5])
+                name = None
+        elif name is not None and line[:1] in ("\t", " "):
+            yield name, _items(where, line)
+            name = None
+        elif line.strip() and not _HEAD.fullmatch(line.strip()):
+            raise ScenarioError(f"{where}: {shown(line.strip())}; needs a socket of `ss -tin`, or a time alone")
+
+
+def _items(where: str, text: str) -> Items:
+    words = re.sub(r"\([^()]*\)", lambda found: found[0].replace(" ", ""), text).split()
+    items: Items = {}
+    for place, word in enumerate(words):
+        key, colon, value = word.partition(":")
+        if colon:
+            items.setdefault(key, value)
+        elif key in ("send", "pacing_rate", "delivery_rate") and place + 1 < len(words):
+            items[key] = words[place + 1]
+        elif "control" not in items and re.fullmatch(r"[a-z][a-z0-9_-]*", key) and key not in _FLAGS:
+            items["control"] = key
+        elif key == "app_limited":
+            items[key] = "yes"
+    for key in ("rtt", "cwnd", "bytes_acked", "minrtt"):
+        if key in items and decimal(items[key].partition("/")[0]) is None:
+            raise ScenarioError(f"{where}: {key}: {shown(items[key])}; needs a number")
+    return items
+
+
+def _number(items: Items, key: str) -> float | None:
+    text = items.get(key, "").partition("/")[0].partition("(")[0]
+    return decimal(text.removesuffix("ms"))
+
+
+def _rate(items: Items, key: str) -> float | None:
+    """Returns a rate in bit/s: a plain number with -n, else with a prefix."""
+    found = _RATE.fullmatch(items.get(key, "").partition("/")[0])
+    number = None if found is None else decimal(found[1])
+    return None if found is None or number is None else number * _PREFIXES[found[2].upper()]
+
+
+def _points(rows: list[tuple[float, Items]], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
+    for at, items in rows:
+        value = _rate(items, key) if key.endswith("_rate") else _number(items, key)
+        if value is not None:
+            yield at, value * scale
+
+
+def _retransmitted(rows: list[tuple[float, Items]]) -> Iterator[tuple[float, float]]:
+    """Yields the total of retransmitted packets: the second number of retrans:NOW/TOTAL, absent while it is 0."""
+    for at, items in rows:
+        total = decimal(items.get("retrans", "0/0").partition("/")[2])
+        if total is not None:
+            yield at, total
+
+
+def _subject(file: str, name: str, rows: list[tuple[float, Items]], *, timed: bool) -> Subject:
+    last = rows[-1][1]
+    counters = {key: (value, unit) for key, unit in _COUNTERS.items() if (value := _number(last, key)) is not None}
+    counters |= {key: (ms / 1e3, "s") for key in _TIMES if (ms := _number(last, key)) is not None}
+    again = list(_retransmitted(rows))
+    counters["retransmitted"] = (again[-1][1] if again else 0.0, "packets")
+    facts = {key: last[key] for key in ("control",) if key in last}
+    if not timed:
+        rtt, cwnd = _number(last, "rtt"), _number(last, "cwnd")
+        counters |= {} if rtt is None else {"rtt": (rtt / 1e3, "s")}
+        counters |= {} if cwnd is None else {"cwnd": (cwnd, "packets")}
+        return Subject(name, "flow", (), counters, facts)
+    acked = steps(_points(rows, "bytes_acked"))
+    of_flow = kept(
+        series(
+            "rate", ((at, 8 * more / taken) for at, taken, more in acked), "acknowledged since the previous snapshot"
+        ),
+        series("delivery rate", _points(rows, "delivery_rate"), "the kernel's latest sample"),
+        series("pacing rate", _points(rows, "pacing_rate"), "the kernel's state"),
+        series("smoothed rtt", _points(rows, "rtt", 1e-3), "the kernel's smoothed RTT"),
+        series("cwnd", _points(rows, "cwnd"), "the kernel's state", "packets"),
+        series(
+            "retransmissions",
+            ((at, more) for at, _, more in steps(again) if more),
+            "retransmitted since the previous snapshot",
+        ),
+    )
+    return Subject(name, "flow", of_flow, counters, facts)
