@@ -27,9 +27,8 @@ pub(crate) trait Medium: Sized {
         since: Time,
     ) -> Self::Certain;
 
-    /// Sends a packet that is no response to another one. Out of line on wasm32, where code size matters.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    /// Sends a packet that is no response to another one.
+    #[inline(always)]
     fn send_off<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
         self.send(hosts, vc, frame, payload, UNKNOWN);
     }

@@ -290,8 +290,7 @@ impl Receiver {
     }
 
     /// Puts a segment where it belongs; whether it is expected, and whether it filled a hole.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn place(&mut self, segment: &DataSegment) -> (bool, bool) {
         self.highest = self.highest.max(segment.end());
         if segment.sequence <= self.acknowledged {

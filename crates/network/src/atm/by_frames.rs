@@ -7,7 +7,7 @@ use super::lanes::Edge;
 use super::link::{FedWire, Feed};
 use super::port::trains::{First, Last, TrainPort};
 use super::Atm;
-use crate::clock::{Actor, CELL, WHOLE_FRAME};
+use crate::clock::{Actor, CELL, UNKNOWN, WHOLE_FRAME};
 use crate::drops::DropCause;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
@@ -135,8 +135,6 @@ impl Atm {
             return self.advance_tied_edge(hosts);
         }
         match lane {
-            // On wasm32 optimise for size.
-            _ if cfg!(target_family = "wasm") => self.take_edge_apart(hosts, lane),
             0 => self.take_edge_of::<P, 0>(hosts),
             1 => self.take_edge_of::<P, 1>(hosts),
             2 => self.take_edge_of::<P, 2>(hosts),
@@ -287,10 +285,8 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, since)
     }
 
-    /// Queues a whole frame that arrives at its host at `at`. `since` is its departure from its trunk. On wasm32 not
-    /// inlined, to reduce code size.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    /// Queues a whole frame that arrives at its host at `at`. `since` is its departure from its trunk.
+    #[inline(always)]
     pub(super) fn await_delivery<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -340,7 +336,7 @@ impl Atm {
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = Options::NONE;
         if let Some(next) = self.links[link.index()].deliveries.pop(&mut options) {
-            hosts.receive_apart(self, next.packet, &options);
+            hosts.receive(self, next.packet, &options, UNKNOWN);
         }
     }
 

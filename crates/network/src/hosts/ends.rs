@@ -1,16 +1,13 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
 use super::{asking, datagrams, foreign, relay, Hosts};
-use crate::clock::{Actor, START, UNKNOWN};
+use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{PlainAck, SparseAck};
 use crate::packets::{Circuit, Flow, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
-
-/// Whether to optimise for size: on wasm32 rare cases share one out-of-line function.
-const SMALL: bool = cfg!(target_family = "wasm");
 
 impl<P: Probe> Hosts<P> {
     /// Delivers a packet to its end point at the current time; `since` is its departure from its trunk. Returns the medium's
@@ -27,23 +24,10 @@ impl<P: Probe> Hosts<P> {
             if let Some(acknowledgement) = receiver.take_plain(segment.sequence, segment.length) {
                 return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since);
             }
-            if !SMALL {
-                return self.on_data(medium, flow, packet.frame(), &segment, since);
-            }
-        } else if !SMALL {
-            self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
-            return M::Certain::default();
-        }
-        self.receive_in_full(medium, packet, options, since)
-    }
-
-    /// As `receive`, out of line, for rare callers and for observed runs.
-    #[inline(always)]
-    pub fn receive_apart<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
-        if SMALL {
-            self.receive_in_full(medium, packet, options, UNKNOWN);
+            self.on_data(medium, flow, packet.frame(), &segment, since)
         } else {
-            self.receive(medium, packet, options, UNKNOWN);
+            self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
+            M::Certain::default()
         }
     }
 
@@ -202,7 +186,7 @@ impl<P: Probe> Hosts<P> {
     #[inline(always)]
     pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
         let receiver = &mut self.flows[flow.index()].receiver;
-        if SMALL || receiver.says_more() {
+        if receiver.says_more() {
             return self.send_ack_in_full(medium, flow, since);
         }
         let ack = receiver.poll_sparse();
@@ -245,13 +229,6 @@ impl<P: Probe> Hosts<P> {
         let frame = self.flows[flow.index()].acks.number(travels, *ack);
         self.probe.answered(self.clock.now, flow, frame, ack);
         frame
-    }
-
-    /// Sends an ACK that is due without an arrival.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
-    pub fn send_ack_by_itself<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        self.send_ack(medium, flow, UNKNOWN);
     }
 
     /// Notifies the probe that a sender's timer may have changed.

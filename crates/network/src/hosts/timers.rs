@@ -2,7 +2,7 @@
 //! event then schedules itself again. A host with early delivery may process timers first.
 
 use super::{asking, Hosts};
-use crate::clock::{Actor, TIMER};
+use crate::clock::{Actor, TIMER, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
@@ -32,7 +32,7 @@ impl<P: Probe> Hosts<P> {
         let state = &mut self.flows[flow.index()];
         state.receiver_armed = MaybeTime::NONE;
         state.receiver.on_timeout(self.clock.now);
-        self.send_ack_by_itself(medium, flow);
+        self.send_ack(medium, flow, UNKNOWN);
         asking::on_client_timer(self, medium, flow);
         if self.flows[flow.index()].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));

@@ -242,8 +242,7 @@ impl Ip {
     }
 
     /// As `forward`, for a packet that left the first port of this advance at `since`; `UNKNOWN` is accepted.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     pub(super) fn forward_since<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -390,7 +389,7 @@ impl Ip {
     pub(super) fn deliver<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let mut options = NO_OPTIONS;
         if let Some(next) = self.wires[link.index()].pop(&mut options) {
-            hosts.receive_apart(self, next.packet, &options);
+            hosts.receive(self, next.packet, &options, UNKNOWN);
         }
     }
 }

@@ -40,8 +40,7 @@ impl Receiver {
     }
 
     /// Creates an ACK of all received data.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn acknowledge(&mut self) -> AckSegment {
         let blocks = if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
             Default::default()

@@ -196,8 +196,7 @@ impl Sender {
     }
 
     /// Slow-path processing of an ACK when the congestion controller needs only the number of acknowledged bytes.
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn on_untold_news(&mut self, now: Time, ack: &AckSegment, counts: bool) {
         if ack.acknowledgement > self.flight.una {
             let acked = ack.acknowledgement - self.flight.una;

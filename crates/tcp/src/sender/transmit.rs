@@ -134,8 +134,7 @@ impl Sender {
         self.poll_as_recovery_says(now)
     }
 
-    #[cfg_attr(not(target_family = "wasm"), inline(always))]
-    #[cfg_attr(target_family = "wasm", inline(never))]
+    #[inline(always)]
     fn poll_as_recovery_says(&mut self, now: Time) -> Option<DataSegment> {
         if self.resend_first {
             self.resend_first = false;

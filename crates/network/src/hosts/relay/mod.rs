@@ -15,7 +15,7 @@ pub(super) mod onward;
 mod windows;
 
 use super::Hosts;
-use crate::clock::{Actor, START};
+use crate::clock::{Actor, START, UNKNOWN};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::{Circuit, Flow};
@@ -129,7 +129,7 @@ fn tell_of_room<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow:
         .is_some_and(|onward| onward.windows.open(freed, next, received));
     if tells {
         state.receiver.tell_again();
-        hosts.send_ack_by_itself(medium, flow);
+        hosts.send_ack(medium, flow, UNKNOWN);
     }
 }
 
