@@ -198,6 +198,21 @@ CSV: Final = (
     b"time_s,from,to,rtt_ns,links\n0,a,b,40000000,4\n1,a,b,,0\n3,a,b,60000000.5,6\n",
     b"timestamp,rtt,uplink,downlink\n1705744800616897349,0,0,-1\n1705744800626565141,120.126123,72.4,47.6\n",
 )
+SQLOG: Final = (
+    b'\x1e{"file_schema":"urn:ietf:params:qlog:file:sequential","trace":{"vantage_point":{"type":"client"}}}\n'
+    b'\x1e{"time":1.5,"name":"quic:packet_sent","data":{"header":{"packet_type":"1RTT","packet_number":1},"raw":{"length":1200}}}\n'
+    b'\x1e{"time":51,"name":"quic:packet_received","data":{"header":{"packet_type":"1RTT"},"frames":[{"acked_ranges":[[0,1]]}]}}\n'
+    b'\x1e{"time":51,"name":"quic:recovery_metrics_updated","data":{"congestion_window":14000,"latest_rtt":50.5}}\n'
+)
+_MESSAGE: Final = b'{"TCPInfo":{"ElapsedTime":250000,"BytesAcked":1000,"RTT":20000,"MinRTT":18000,"BytesRetrans":0},"Test":"download"}'
+NDT7: Final = (
+    b'{"Version":"v0.20","Download":{"StartTime":"2026-01-02T03:04:05Z","ServerMeasurements":[' + _MESSAGE + b"]}}"
+)
+NDT7_LINES: Final = _MESSAGE + b"\n" + _MESSAGE.replace(b"250000", b"500000") + b"\n"
+ATLAS: Final = b'{"fw":5080,"type":"ping","prb_id":1,"dst_name":"example.org","timestamp":1700000000,"result":[{"rtt":12.5},{"x":"*"}]}'
+MM_LINK: Final = (
+    b"# mahimahi mm-link (up) [uplink]\n# base timestamp: 100\n100 + 1504\n110 d 1 1504\n120 # 1504\n120 - 1504 20\n"
+)
 FORMATS: Final = (
     Format("scenario", tuple(_toml()), ".toml", _scenario),
     Format("path", CSV, ".csv", _path),
@@ -225,4 +240,12 @@ FORMATS: Final = (
     Format("ss", _of_tools("ss.txt.gz"), ".txt", _measured),
     Format("ping", _of_tools("ping.txt"), ".txt", _measured),
     Format("tc", _of_tools("tc.txt", "tc.json"), ".txt", _measured),
+    Format("flent", _of_tools("ping.flent.gz"), ".flent", _measured),
+    Format("qlog", (_of_tools("aioquic.qlog.gz")[0][:20_000].rpartition(b", {")[0] + b"]}]}", SQLOG), ".qlog", _measured),
+    Format("ndt7", (NDT7, NDT7_LINES), ".json", _measured),
+    Format("atlas", (ATLAS, b"[" + ATLAS + b"]"), ".json", _measured),
+    Format("lens", (CSV[3],), ".csv", _measured),
+    Format("mm-link", (MM_LINK, b"0\n2\n2\n5\n"), ".log", _measured),
+    Format("pantheon", (b"# tunnel egress: 1700000000000.5\n0.5 - 1 - 1500\n", b"0.1 + 1500 1\n30.1 - 1500 30.0 1\n"), ".log", _measured),
+    Format("pensieve", (b"0.5\t1.25\n1.5\t3\n2.5 0\n",), ".txt", _measured),
 )  # fmt: skip

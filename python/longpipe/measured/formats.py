@@ -7,12 +7,29 @@ from types import ModuleType
 from typing import Final
 
 from longpipe.errors import ScenarioError, shown
-from longpipe.measured import capture, iperf3, irtt, ping, ss, tc
+from longpipe.measured import (
+    atlas,
+    capture,
+    flent,
+    iperf3,
+    irtt,
+    mahimahi,
+    ndt7,
+    pantheon,
+    pensieve,
+    ping,
+    qlog,
+    ss,
+    starlink,
+    tc,
+)
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording
 
 # Each module has NAME, recognises(content) and read(content). Order matters where a text fits several.
-FORMATS: Final[tuple[ModuleType, ...]] = (capture, iperf3, irtt, tc, ping, ss)
+FORMATS: Final[tuple[ModuleType, ...]] = (
+    capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, ping, ss, starlink, mahimahi, pantheon, pensieve,
+)  # fmt: skip
 
 
 def read(file: str | Path) -> Recording:

@@ -1,0 +1,83 @@
+"""Results of RIPE Atlas ping measurements: an array of results, or one per line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured.content import Content
+from longpipe.measured.fields import get, number, optional, text
+from longpipe.measured.recording import Recording, Subject, kept, series
+
+NAME: Final = "ping results of RIPE Atlas"
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the content has results of Atlas, of any kind."""
+    return content.is_json and any(get(one, "prb_id") is not None for _, one in _results(content))
+
+
+def _results(content: Content) -> Iterator[tuple[str, Any]]:
+    for where, value in content.json_values:
+        if isinstance(value, list):
+            yield from ((f"{where}: [{k}]", one) for k, one in enumerate(value))
+        else:
+            yield where, value
+
+
+def read(content: Content) -> Recording:
+    """Returns a path for each pair of probe and target."""
+    times: list[float] = []
+    found: dict[str, list[tuple[float, list[tuple[str, Any]]]]] = {}
+    firmware = None
+    for where, one in _results(content):
+        if get(one, "type") not in (None, "ping"):
+            raise ScenarioError(f"{where}.type: {shown(get(one, 'type'))}; needs results of ping")
+        at = number(where, one, "timestamp")
+        firmware = optional(where, one, "fw") or firmware
+        packets = get(one, "result")
+        if not isinstance(packets, list):
+            raise ScenarioError(f"{where}.result: no list; needs the packets of firmware 4400 or later")
+        target = text(one, "dst_name") or text(one, "dst_addr") or text(one, "name") or text(one, "addr") or "?"
+        name = f"probe {int(number(where, one, 'prb_id'))} > {target}"
+        found.setdefault(name, []).append((at, [(f"{where}.result[{k}]", packet) for k, packet in enumerate(packets)]))
+        times.append(at)
+    begin = min(times)
+    subjects = tuple(_subject(name, results, begin) for name, results in found.items())
+    unknown = (
+        "rates, and the direction of a delay or loss: ping measures round trips",
+        "the time of a packet: a result of several packets has one time",
+    )
+    version = None if firmware is None else f"firmware {firmware:g}"
+    return Recording(
+        content.file, "RIPE Atlas ping", "RIPE Atlas", version, int(begin * 1e9), max(times) - begin, subjects, unknown
+    )
+
+
+def _subject(name: str, results: list[tuple[float, list[tuple[str, Any]]]], begin: float) -> Subject:
+    rtts: list[tuple[float, float]] = []
+    lost: list[tuple[float, float]] = []
+    errors = duplicates = 0
+    for at, packets in sorted(results, key=lambda one: one[0]):
+        for where, packet in packets:
+            rtt = optional(where, packet, "rtt")
+            if get(packet, "dup"):
+                duplicates += 1
+            elif rtt is not None:
+                rtts.append((at - begin, rtt / 1e3))
+            elif get(packet, "x") is not None:
+                lost.append((at - begin, 1.0))
+            else:
+                errors += 1
+    counters = {
+        "sent": (float(len(rtts) + len(lost) + errors), "packets"),
+        "received": (float(len(rtts)), "packets"),
+        "duplicates": (float(duplicates), "packets"),
+        "errors": (float(errors), "packets"),
+    }
+    found = kept(
+        series("rtt", rtts, "at the time of the result"),
+        series("losses", lost, "a packet without a reply, at the time of the result"),
+    )
+    return Subject(name, "path", found, counters)

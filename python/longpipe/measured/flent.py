@@ -1,0 +1,140 @@
+"""Data files of flent (`.flent.gz`): series of pings and transfers of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.measured.content import Content
+from longpipe.measured.fields import decimal, get, number, optional, rows, text
+from longpipe.measured.recording import Quantity, Recording, Series, Subject, kept, series
+
+NAME: Final = "data of flent"
+# Units of flent's test definitions, with the quantity and the factor to its unit.
+_UNITS: Final[dict[str, tuple[Quantity, float]]] = {"ms": ("rtt", 1e-3), "Mbits/s": ("rate", 1e6)}
+# Other series, such as "HTTP latency", are neither, and flent transforms their raw values.
+_NAMES: Final = ("Ping", "TCP", "UDP")
+# Ends of names that flent computes from other series.
+_DERIVED: Final = (" avg", " sum", " totals", "TCP totals")
+# Further keys of raw values.
+_KEYS: Final[dict[str, tuple[Quantity, float, str | None]]] = {
+    "owd_up": ("delay up", 1e-3, None),
+    "owd_down": ("delay down", 1e-3, None),
+    "tcp_rtt": ("smoothed rtt", 1e-3, None),
+    "tcp_cwnd": ("cwnd", 1.0, "packets"),
+    "tcp_delivery_rate": ("delivery rate", 1e6, None),
+    "tcp_pacing_rate": ("pacing rate", 1e6, None),
+}
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the content is an object with flent's results."""
+    if not content.is_json:
+        return False
+    value = content.json_values[0][1]
+    return isinstance(get(value, "results"), dict) and get(value, "x_values") is not None
+
+
+def read(content: Content) -> Recording:
+    """Returns the series of a test: raw values with their own times where the file has them, else the common grid."""
+    where, value = content.json_values[0]
+    grid = rows(where, value, "x_values")
+    raw = get(value, "raw_values")
+    begin = _first(raw)
+    if begin is None:
+        begin = unix_of_date(text(value, "metadata", "T0") or text(value, "metadata", "TIME"))
+    subjects = []
+    for name, results in value["results"].items():
+        if not name.startswith(_NAMES) or name.endswith(_DERIVED):
+            continue
+        found = get(raw, name)
+        place = f"{where}: raw_values.{name}" if found else f"{where}: results.{name}"
+        quantity = _quantity(name, value)
+        if isinstance(found, list) and found and begin is not None:
+            of_series = _of_raw(place, found, quantity, begin)
+        else:
+            of_series = _of_grid(place, grid, results, quantity)
+        meta = get(value, "metadata", "SERIES_META", name)
+        if of_series:
+            subjects.append(_subject(name, of_series, meta))
+    if not subjects:
+        raise ScenarioError(f"{where}: no ping and no transfer with values; needs a test of flent that has them")
+    length = max(float(one.time_s.max()) for subject in subjects for one in subject.series)
+    unknown = ("packets and losses of transfers: flent samples rates and round trips",)
+    version = text(value, "metadata", "FLENT_VERSION")
+    name = text(value, "metadata", "NAME")
+    return Recording(
+        content.file, "flent", f"flent ({name})" if name else "flent", version, begin, length, tuple(subjects), unknown
+    )
+
+
+def _first(raw: object) -> int | None:
+    """Returns the first time of the raw values as Unix time [ns]. T0 of old versions lacks its time zone."""
+    lists = raw.values() if isinstance(raw, dict) else ()
+    times = [get(one, "t") for found in lists if isinstance(found, list) for one in found]
+    known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
+    # Floats have microseconds of these.
+    return round(min(known) * 1e6) * 1000 if known else None
+
+
+def unix_of_date(written: str | None) -> int | None:
+    """Returns an ISO 8601 date as Unix time [ns]."""
+    try:
+        date = datetime.fromisoformat(written or "")
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    since = date - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
+
+
+def _quantity(name: str, value: object) -> tuple[Quantity, float] | None:
+    """Returns quantity and factor of a ping or transfer: by the units in its metadata, else by its name."""
+    units = text(value, "metadata", "SERIES_META", name, "UNITS")
+    if units is not None:
+        return _UNITS.get(units)
+    if name.startswith("Ping"):
+        return "rtt", 1e-3
+    return ("rate", 1e6) if name.startswith("TCP") and "::" not in name else None
+
+
+def _of_raw(where: str, found: list[Any], quantity: tuple[Quantity, float] | None, begin: int) -> tuple[Series, ...]:
+    def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
+        for k, one in enumerate(found):
+            place = f"{where}[{k}]"
+            value = optional(place, one, key)
+            if value is not None:
+                yield number(place, one, "t") - begin / 1e9, value * scale
+
+    every = [series(kind, points(key, scale), "flent's raw values", unit) for key, (kind, scale, unit) in _KEYS.items()]
+    if quantity is not None:
+        every.insert(0, series(quantity[0], points("val", quantity[1]), "flent's raw values"))
+    return kept(*every)
+
+
+def _of_grid(
+    where: str, grid: list[Any], results: object, quantity: tuple[Quantity, float] | None
+) -> tuple[Series, ...]:
+    if quantity is None:
+        return ()
+    if not isinstance(results, list) or len(results) != len(grid):
+        raise ScenarioError(f"{where}: not a list of {len(grid)} values; needs one for each of x_values")
+    pairs = [(at, value) for at, value in zip(grid, results, strict=True) if value is not None]
+    checked = [{"at": at, "value": value} for at, value in pairs]
+    points = [(number(where, one, "at"), number(where, one, "value") * quantity[1]) for one in checked]
+    return kept(series(quantity[0], points, "flent's results at common times, interpolated"))
+
+
+def _subject(name: str, of_series: tuple[Series, ...], meta: object) -> Subject:
+    is_path = of_series[0].quantity == "rtt"
+    control = text(meta, "CONG_CONTROL")
+    counters = {}
+    for key, unit in (("PACKETS_SENT", "packets"), ("PACKETS_RECEIVED", "packets"), ("TCP_RETRANSMIT", "packets")):
+        written = get(meta, key)
+        # netperf's numbers are texts.
+        value = decimal(written) if isinstance(written, str) else optional(name, meta, key)
+        if value is not None:
+            counters[key.lower().replace("_", " ")] = (value, unit)
+    return Subject(name, "path" if is_path else "flow", of_series, counters, {"control": control} if control else {})

@@ -1,0 +1,114 @@
+"""Logs of mahimahi's mm-link (`--uplink-log`) and its traces: opportunities, arrivals, departures and drops."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured.content import Content
+from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+
+NAME: Final = "log or trace of mahimahi"
+# Bytes of an opportunity (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
+_OPPORTUNITY: Final = 1504
+_LATEST_MS: Final = 10**11
+_EVENT: Final = re.compile(
+    r"(\d{1,14}) (?:(\+) (\d{1,9})|(#) (\d{1,9})|(-) (\d{1,9}) (\d{1,9})|(d) (\d{1,9}) (\d{1,12}))"
+)
+_COMMENT: Final = re.compile(r"# (mahimahi|command line|queue|init timestamp|base timestamp)\b[: ]*(.{0,500}).*")
+_INSTANT: Final = re.compile(r"\d{1,12}")
+_TIMESTAMP: Final = re.compile(r"\d{1,15}")
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the text begins as a log of mm-link, or has whole numbers alone."""
+    first = content.begins.lstrip()
+    return first.startswith("# mahimahi") or _is_trace(content)
+
+
+def _is_trace(content: Content) -> bool:
+    head = content.begins.split("\n")[:50]
+    return bool(_INSTANT.fullmatch(head[0].strip())) and all(_INSTANT.fullmatch(line.strip()) for line in head[:-1])
+
+
+def read(content: Content) -> Recording:
+    """Returns the link of a log, or the capacity of a trace."""
+    return _of_trace(content) if _is_trace(content) else _of_log(content)
+
+
+def _of_trace(content: Content) -> Recording:
+    instants: list[int] = []
+    for line, text in enumerate(content.lines, 1):
+        if not _INSTANT.fullmatch(text.strip()) or int(text) > _LATEST_MS:
+            raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a whole number of milliseconds")
+        if instants and int(text) < instants[-1]:
+            raise ScenarioError(
+                f"{content.file}:{line}: {int(text)} ms after {instants[-1]} ms; needs times that go on"
+            )
+        instants.append(int(text))
+    end = instants[-1] / 1e3
+    if not end:
+        raise ScenarioError(f"{content.file}:{len(instants)}: 0 ms; needs a last line above 0")
+    rate = binned_rate([(at / 1e3, _OPPORTUNITY) for at in instants], 0.0, end, "opportunities of 1504 bytes")
+    counters = {
+        "opportunities": (float(len(instants)), "opportunities"),
+        "capacity": (8 * _OPPORTUNITY * len(instants) / end, "bit/s"),
+    }
+    unknown = ("delays and losses: a trace has opportunities to send only",)
+    link = Subject("link", "path", kept(rate), counters)
+    return Recording(content.file, "mahimahi trace", "mahimahi", None, None, end, (link,), unknown)
+
+
+def _of_log(content: Content) -> Recording:
+    base, init, facts = 0, None, dict[str, str]()
+    events: dict[str, list[tuple[int, float, float]]] = {"+": [], "#": [], "-": [], "d": []}
+    for line, text in enumerate(content.lines, 1):
+        if comment := _COMMENT.fullmatch(text):
+            number = _TIMESTAMP.fullmatch(comment[2].strip())
+            if comment[1] == "base timestamp":
+                base = int(number[0]) if number else 0
+            elif comment[1] == "init timestamp":
+                init = int(number[0]) if number else None
+            elif comment[1] in ("command line", "queue"):
+                facts[comment[1]] = comment[2].strip()
+            continue
+        event = _EVENT.fullmatch(text.strip())
+        if event is None or int(event[1]) > _LATEST_MS * 100:
+            raise ScenarioError(
+                f"{content.file}:{line}: {shown(text)}; needs an event of mm-link, as in '12 - 1504 40'"
+            )
+        kind = next(group for group in (event[2], event[4], event[6], event[9]) if group)
+        numbers = [float(group) for group in event.groups()[1:] if group and group[0].isdigit()]
+        events[kind].append((int(event[1]) - base, numbers[0], numbers[-1]))
+    times = [at for found in events.values() for at, _, _ in found]
+    if not times:
+        raise ScenarioError(f"{content.file}: no event; needs a log of a link that carried packets")
+    first, last = min(0, *times), max(times)
+    end = (last - first) / 1e3
+
+    def of(kind: str) -> list[tuple[float, float, float]]:
+        return [((at - first) / 1e3, one, other) for at, one, other in events[kind]]
+
+    link = Subject(
+        "link",
+        "path",
+        kept(
+            binned_rate([(at, size) for at, size, _ in of("-")], 0.0, end, "bytes that left, with 4 of TUN each"),
+            series("delay", ((at, ms / 1e3) for at, _, ms in of("-")), "in the queue, at the departure"),
+            series("losses", ((at, packets) for at, packets, _ in of("d")), "packets dropped by the queue"),
+        ),
+        {
+            "arrived": (float(len(events["+"])), "packets"),
+            "left": (float(len(events["-"])), "packets"),
+            "bytes left": (sum(size for _, size, _ in events["-"]), "bytes"),
+            "dropped": (sum(packets for _, packets, _ in events["d"]), "packets"),
+            "bytes dropped": (sum(size for _, _, size in events["d"]), "bytes"),
+            "opportunities": (float(len(events["#"])), "opportunities"),
+            "capacity": (8 * sum(size for _, size, _ in events["#"]) / end if end else 0.0, "bit/s"),
+        },
+        facts,
+    )
+    begin = None if init is None or init < 10**11 else init * 10**6
+    unknown = ("flows and round trips: the log is of one direction of a link",)
+    return Recording(content.file, "mm-link log", "mahimahi", None, begin, end, (link,), unknown)

@@ -1,0 +1,93 @@
+"""Logs of Pantheon's tunnel: packets that entered or left one end, and merged logs with delays by flow."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured.content import Content
+from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
+
+NAME: Final = "log of Pantheon"
+_HEAD: Final = re.compile(r"# (.{0,500}?) ?(ingress|egress): (\d{1,15}(?:\.\d{1,9})?)")
+_TUNNEL: Final = re.compile(r"(\d{1,15}(?:\.\d{1,9})?) - (\d{1,18}) - (\d{1,9})")
+_NUMBER: Final = r"\d{1,12}(?:\.\d{1,9})?"
+_MERGED: Final = re.compile(rf"({_NUMBER}) (?:(\+) (\d{{1,9}})|(-) (\d{{1,9}}) (-?{_NUMBER}))(?: (\d{{1,6}}))?")
+_COMMENT: Final = re.compile(r"#.{0,1000}")
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the text has the tunnel's head, or begins with events of a merged log."""
+    lines = content.begins.splitlines()[:20]
+    if lines and _HEAD.fullmatch(lines[0].strip()):
+        return True
+    events = [line for line in lines[:-1] or lines if line.strip() and not line.startswith("#")]
+    return bool(events) and all(_MERGED.fullmatch(line.strip()) for line in events)
+
+
+def read(content: Content) -> Recording:
+    """Returns the packets of one end, or the flows of a merged log."""
+    head = _HEAD.fullmatch(content.lines[0].strip())
+    return _of_tunnel(content, head[2], float(head[3])) if head else _of_merged(content)
+
+
+def _of_tunnel(content: Content, end: str, init_ms: float) -> Recording:
+    packets: list[tuple[float, float]] = []
+    for line, text in enumerate(content.lines[1:], 2):
+        found = _TUNNEL.fullmatch(text.strip())
+        if found is None:
+            raise ScenarioError(
+                f"{content.file}:{line}: {shown(text)}; needs MS - UID - BYTES, as in '12.345 - 7 - 1500'"
+            )
+        packets.append((float(found[1]) / 1e3, float(found[3])))
+    if not packets:
+        raise ScenarioError(f"{content.file}: no packet; needs a log of a tunnel that carried packets")
+    length = max(at for at, _ in packets)
+    counters = {"packets": (float(len(packets)), "packets"), "bytes": (sum(size for _, size in packets), "bytes")}
+    flow = Subject(end, "flow", kept(binned_rate(packets, 0.0, length, f"bytes at the {end}")), counters)
+    unknown = ("delays and losses: the log is of one end; Pantheon merges both ends' logs",)
+    begin = int(init_ms * 1e6) if init_ms > 1e11 else None
+    return Recording(content.file, "Pantheon tunnel log", "Pantheon", None, begin, length, (flow,), unknown)
+
+
+def _of_merged(content: Content) -> Recording:
+    entered: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    left: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    for line, text in enumerate(content.lines, 1):
+        if not text.strip() or _COMMENT.fullmatch(text):
+            continue
+        found = _MERGED.fullmatch(text.strip())
+        if found is None:
+            raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs MS + BYTES or MS - BYTES DELAY_MS")
+        name, at = f"flow {found[7] or 1}", float(found[1]) / 1e3
+        if found[2]:
+            entered[name].append((at, float(found[3])))
+        else:
+            left[name].append((at, float(found[5]), float(found[6]) / 1e3))
+    names = sorted(entered.keys() | left.keys())
+    if not names:
+        raise ScenarioError(f"{content.file}: no packet; needs a log of a tunnel that carried packets")
+    length = max(max((one[0] for one in (*entered[name], *left[name])), default=0.0) for name in names)
+    subjects = tuple(_flow(name, entered[name], left[name], length) for name in names)
+    unknown = (
+        "the time of losses: packets that entered and did not leave have no event",
+        "round trips: delays are one-way",
+    )
+    return Recording(content.file, "Pantheon merged log", "Pantheon", None, None, length, subjects, unknown)
+
+
+def _flow(
+    name: str, entered: list[tuple[float, float]], left: list[tuple[float, float, float]], length: float
+) -> Subject:
+    found = kept(
+        binned_rate([(at, size) for at, size, _ in left], 0.0, length, "bytes that left"),
+        series("delay", ((at, delay) for at, _, delay in left), "one-way, at the departure"),
+    )
+    counters = {
+        "entered": (float(len(entered)), "packets"),
+        "left": (float(len(left)), "packets"),
+        "lost": (float(len(entered) - len(left)), "packets"),
+    }
+    return Subject(name, "flow", found, counters)

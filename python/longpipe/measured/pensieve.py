@@ -1,0 +1,42 @@
+"""Traces of Pensieve: rows of a time in s and a throughput in Mbit/s."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.measured.content import Content
+from longpipe.measured.fields import decimal
+from longpipe.measured.recording import Recording, Subject, kept, series
+
+NAME: Final = "trace of Pensieve"
+_ROW: Final = re.compile(r"(\d{1,12}(?:\.\d{1,20})?)[ \t]+(\d{1,12}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?)")
+
+
+def recognises(content: Content) -> bool:
+    """Returns whether the first lines are rows of two numbers."""
+    lines = content.begins.splitlines()[:20]
+    rows = [line for line in lines[:-1] or lines if line.strip()]
+    return bool(rows) and all(_ROW.fullmatch(line.strip()) for line in rows)
+
+
+def read(content: Content) -> Recording:
+    """Returns the throughput over time."""
+    points: list[tuple[float, float]] = []
+    for line, text in enumerate(content.lines, 1):
+        if not text.strip():
+            continue
+        found = _ROW.fullmatch(text.strip())
+        at, rate = (None, None) if found is None else (decimal(found[1]), decimal(found[2]))
+        if at is None or rate is None:
+            raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a time in s and a rate in Mbit/s")
+        if points and at < points[-1][0]:
+            raise ScenarioError(f"{content.file}:{line}: {at:g} s after {points[-1][0]:g} s; needs times that go on")
+        points.append((at, rate * 1e6))
+    first = points[0][0]
+    rate_series = series("rate", ((at - first, rate) for at, rate in points), "throughput, held until the next time")
+    unknown = ("delays and losses: a trace has throughput only", "the unit: Mbit/s by Pensieve's convention")
+    path = Subject("path", "path", kept(rate_series))
+    begin = int(first * 1e9) if first > 1e9 else None
+    return Recording(content.file, "Pensieve trace", "Pensieve", None, begin, points[-1][0] - first, (path,), unknown)

@@ -1,0 +1,252 @@
+"""Files of flent, QUIC stacks and data sets, as `longpipe read` finds them.
+
+flent's and aioquic's files are the tools' own; the others follow the documentation of their formats.
+"""
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from longpipe import ScenarioError
+from longpipe.measured import Recording, Series, Subject, read
+from longpipe.measured.recording import Quantity
+
+DATA: Final = Path(__file__).parent / "data/measured"
+
+
+def of(subject: Subject, quantity: Quantity) -> Series:
+    found = subject.of(quantity)
+    assert found is not None
+    return found
+
+
+def counts(subject: Subject, *names: str) -> tuple[float, ...]:
+    return tuple(subject.counters[name][0] for name in names)
+
+
+def opened(folder: Path, text: str) -> Recording:
+    file = folder / "file"
+    file.write_text(text)
+    return read(file)
+
+
+def loaded(name: str) -> Any:  # noqa: ANN401 - JSON
+    return json.loads(gzip.decompress((DATA / name).read_bytes()))
+
+
+def test_flent_has_its_pings_with_the_units_of_the_file() -> None:
+    found = read(DATA / "ping.flent.gz")
+    assert (found.version, found.begin) == ("2.3.0", "2026-11-26T06:41:10.307040Z")
+    icmp, udp = found.subjects
+    meta = loaded("ping.flent.gz")["metadata"]["SERIES_META"]["Ping (ms) UDP"]
+    rtt = of(udp, "rtt").numbers * 1e3
+    assert (rtt.min(), rtt.max()) == pytest.approx((meta["RTT_MIN"], meta["RTT_MAX"]))
+    assert rtt.mean() == pytest.approx(meta["RTT_MEAN"], abs=1e-5)
+    assert of(udp, "delay up").numbers.mean() * 1e3 == pytest.approx(meta["OWD_UP_MEAN"], abs=1e-5)
+    assert counts(udp, "packets sent", "packets received") == (10, 10)
+    assert (len(of(icmp, "rtt").numbers), of(icmp, "rtt").numbers.max()) == (10, pytest.approx(0.0408))
+
+
+def test_flent_without_raw_values_uses_the_common_times(tmp_path: Path) -> None:
+    value: dict[str, Any] = {
+        "version": 4,
+        "metadata": {"T0": "2026-11-26T06:41:10.5Z", "NAME": "tcp_upload"},
+        "x_values": [0.0, 0.2, 0.4],
+        "results": {"TCP upload": [None, 8.5, 9.25], "TCP upload avg": [1, 1, 1], "HTTP latency": [1, 2, 3]},
+    }
+    found = opened(tmp_path, json.dumps(value))
+    (one,) = found.subjects
+    assert (one.name, of(one, "rate").time_s.tolist(), of(one, "rate").numbers.tolist()) == (
+        "TCP upload",
+        [0.2, 0.4],
+        [8.5e6, 9.25e6],
+    )
+    assert found.begin == "2026-11-26T06:41:10.500000Z"
+    value["results"] = {"TCP upload": [1]}
+    with pytest.raises(
+        ScenarioError, match=r"results\.TCP upload: not a list of 3 values; needs one for each of x_values"
+    ):
+        opened(tmp_path, json.dumps(value))
+
+
+def test_a_qlog_has_the_events_of_its_file() -> None:
+    found = read(DATA / "aioquic.qlog.gz")
+    (flow,) = found.subjects
+    events = loaded("aioquic.qlog.gz")["traces"][0]["events"]
+    names = Counter(event["name"] for event in events)
+    metrics = [event["data"] for event in events if event["name"] == "recovery:metrics_updated"]
+    assert (found.tool, found.version) == ("aioquic", "0.3")
+    assert of(flow, "losses").numbers.sum() == names["recovery:packet_lost"] == 29
+    assert of(flow, "cwnd").numbers.tolist() == [data["cwnd"] for data in metrics]
+    rtts = [data["latest_rtt"] for data in metrics if "latest_rtt" in data]
+    assert of(flow, "rtt").numbers * 1e3 == pytest.approx(rtts)
+    # Of 173 packets 29 were declared lost, and the last one, the end of the connection, is not acknowledged.
+    assert counts(flow, "packets", "acknowledged", "lost") == (173, 143, 29)
+
+
+def sequence(*events: dict[str, Any], **common: str) -> str:
+    head = {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "trace": {
+            "event_schemas": ["urn:ietf:params:qlog:events:quic-12"],
+            "vantage_point": {"type": "client"},
+            "common_fields": common,
+        },
+    }
+    return "".join(f"\x1e{json.dumps(one)}\n" for one in (head, *events))
+
+
+def test_a_qlog_sequence_with_present_names_is_read(tmp_path: Path) -> None:
+    def sent(n: int, at: float) -> dict[str, Any]:
+        header = {"packet_type": "1RTT", "packet_number": n}
+        return {"time": at, "name": "quic:packet_sent", "data": {"header": header, "raw": {"length": 1200}}}
+
+    frames = [{"frame_type": "ack", "acked_ranges": [[0, 1], [3]]}]
+    ack = {"time": 50, "name": "quic:packet_received", "data": {"header": {"packet_type": "1RTT"}, "frames": frames}}
+    metric = {"congestion_window": 14000, "latest_rtt": 50.5, "pacing_rate": 1e6}
+    text = sequence(
+        *(sent(n, n) for n in range(4)), ack, {"time": 50, "name": "quic:recovery_metrics_updated", "data": metric}
+    )
+    found = opened(tmp_path, text)
+    (flow,) = found.subjects
+    assert (flow.name, found.begin, found.duration_s) == ("client 1", None, 0.05)
+    assert counts(flow, "packets", "acknowledged") == (4, 3)
+    assert of(flow, "rate").numbers.sum() * 0.05 / 200 == pytest.approx(3 * 1200 * 8)
+    assert (of(flow, "cwnd").numbers[0], of(flow, "rtt").numbers[0], of(flow, "pacing rate").numbers[0]) == (
+        14000,
+        0.0505,
+        1e6,
+    )
+    relative = sequence(*({**sent(n, 10.0)} for n in range(3)), time_format="relative_to_previous_event")
+    assert opened(tmp_path, relative).duration_s == pytest.approx(0.02)
+
+
+def test_a_qlog_without_events_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="no packet and no metric among its events; needs the qlog of a QUIC end"):
+        opened(tmp_path, sequence())
+    old = {"qlog_version": "draft-01", "traces": [{"event_fields": ["time"], "events": [[1]]}]}
+    with pytest.raises(
+        ScenarioError, match=r"traces\[0\]\.event_fields: qlog of draft 01 or before; needs draft 02 or later"
+    ):
+        opened(tmp_path, json.dumps(old))
+
+
+def message(ms: int, **info: float) -> dict[str, Any]:
+    return {"TCPInfo": {"ElapsedTime": 1000 * ms, **info}, "BBRInfo": {"ElapsedTime": 1000 * ms, "BW": 2_500_000}}
+
+
+def test_an_archived_ndt7_test_has_rates_and_rtts(tmp_path: Path) -> None:
+    measured = [
+        message(250, BytesAcked=100_000, RTT=20_000, MinRTT=18_000, BytesRetrans=0),
+        message(500, BytesAcked=600_000, RTT=25_000, MinRTT=18_000, BytesRetrans=2896),
+    ]
+    value = {"Version": "v0.20", "Download": {"StartTime": "2026-01-02T03:04:05Z", "ServerMeasurements": measured}}
+    found = opened(tmp_path, json.dumps(value))
+    (one,) = found.subjects
+    assert (one.name, found.version, found.begin) == ("download", "v0.20", "2026-01-02T03:04:05.000000Z")
+    assert of(one, "rate").numbers.tolist() == [8 * 500_000 / 0.25]
+    assert of(one, "smoothed rtt").numbers.tolist() == pytest.approx([0.02, 0.025])
+    assert of(one, "delivery rate").numbers.tolist() == [20e6, 20e6]
+    assert (of(one, "retransmissions").unit, of(one, "retransmissions").numbers.tolist()) == ("bytes", [2896])
+    assert one.counters["MinRTT"] == (0.018, "s")
+    lines = "".join(json.dumps({**one, "Test": "download"}) + "\n" for one in measured)
+    assert of(opened(tmp_path, lines).subjects[0], "rate").numbers.tolist() == [16e6]
+
+
+def test_atlas_results_have_rtts_and_losses_of_each_pair(tmp_path: Path) -> None:
+    def result(at: int, probe: int, *packets: dict[str, Any]) -> dict[str, Any]:
+        known = {"fw": 5080, "type": "ping", "dst_name": "example.org", "sent": 3, "from": "192.0.2.1"}
+        return {**known, "prb_id": probe, "timestamp": at, "result": list(packets)}
+
+    results = [
+        result(1_700_000_240, 1, {"rtt": 12.5}, {"x": "*"}, {"rtt": 13, "dup": 1}),
+        result(1_700_000_000, 1, {"rtt": 11.25}, {"error": "sendto failed"}),
+        result(1_700_000_100, 2, {"rtt": 99.0}),
+    ]
+    for text in (json.dumps(results), "".join(json.dumps(one) + "\n" for one in results)):
+        found = opened(tmp_path, text)
+        first, second = found.subjects
+        assert (first.name, found.version, found.duration_s) == ("probe 1 > example.org", "firmware 5080", 240)
+        assert of(first, "rtt").time_s.tolist() == [0, 240]
+        assert of(first, "rtt").numbers.tolist() == [0.01125, 0.0125]
+        assert counts(first, "sent", "received", "duplicates", "errors") == (4, 2, 1, 1)
+        assert of(first, "losses").time_s.tolist() == [240]
+        assert of(second, "rtt").numbers.tolist() == [0.099]
+    with pytest.raises(ScenarioError, match=r"\[0\]\.type: 'traceroute'; needs results of ping"):
+        opened(tmp_path, json.dumps([{**results[0], "type": "traceroute"}]))
+
+
+@pytest.mark.parametrize("scale", [1, 10**9], ids=["s", "ns"])
+def test_lens_codes_losses_by_direction(tmp_path: Path, scale: int) -> None:
+    rows = [
+        (0, "50.5", "30", "20.5"),
+        (1, "0", "-1", "0"),
+        (2, "0", "0", "-1"),
+        (3, "-1", "0", "0"),
+        (4, "60", "35", "25"),
+    ]
+    text = "timestamp,rtt,uplink,downlink\n" + "".join(
+        f"{(1_705_744_800 + k) * scale},{','.join(r)}\n" for k, *r in rows
+    )
+    found = opened(tmp_path, text)
+    (path,) = found.subjects
+    assert (found.begin, found.duration_s) == ("2024-01-20T10:00:00.000000Z", 4)
+    assert of(path, "rtt").numbers.tolist() == [0.0505, 0.06]
+    assert of(path, "delay up").numbers.tolist() == [0.03, 0.035]
+    assert of(path, "losses").time_s.tolist() == [1, 2, 3]
+    assert counts(path, "sent", "lost", "lost upstream", "lost downstream") == (5, 3, 1, 1)
+    with pytest.raises(ScenarioError, match=r"file:2: rtt 'x'; needs milliseconds, or -1 if lost"):
+        opened(tmp_path, text.replace("50.5", "x"))
+    assert of(opened(tmp_path, f"timestamp,rtt\n{1_705_744_800 * scale},40\n").subjects[0], "rtt").numbers.tolist() == [
+        0.04
+    ]
+
+
+def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
+    text = (
+        "# mahimahi mm-link (up.trace) [uplink]\n# command line: mm-link up.trace down.trace\n# queue: droptail [packets=1]\n"
+        "# init timestamp: 1700000000000\n# base timestamp: 100\n"
+        "100 + 1504\n110 + 1504\n110 d 1 1504\n120 # 1504\n120 - 1504 20\n130 # 1504\n"
+    )
+    found = opened(tmp_path, text)
+    (link,) = found.subjects
+    assert (found.duration_s, found.begin) == (0.03, "2023-11-14T22:13:20.000000Z")
+    assert counts(link, "arrived", "left", "dropped", "opportunities") == (2, 1, 1, 2)
+    assert link.counters["capacity"][0] == pytest.approx(2 * 1504 * 8 / 0.03)
+    assert (of(link, "delay").time_s.tolist(), of(link, "delay").numbers.tolist()) == ([0.02], [0.02])
+    assert link.facts["queue"] == "droptail [packets=1]"
+    with pytest.raises(ScenarioError, match=r"file:8: '110 x 1'; needs an event of mm-link"):
+        opened(tmp_path, text.replace("110 d 1 1504", "110 x 1"))
+
+
+def test_a_trace_of_mahimahi_has_its_capacity(tmp_path: Path) -> None:
+    # One line for each ms is 12 Mbit/s of 1500-byte packets: 1504 bytes with TUN's header.
+    (link,) = opened(tmp_path, "".join(f"{k}\n" for k in range(1, 1001))).subjects
+    assert counts(link, "opportunities", "capacity") == (1000, 12.032e6)
+
+
+def test_pantheons_logs_have_delays_by_flow(tmp_path: Path) -> None:
+    tunnel = opened(tmp_path, "# tunnelserver ingress: 1700000000000.125\n0.500 - 1 - 1500\n1000.500 - 2 - 500\n")
+    assert (tunnel.format, counts(tunnel.subjects[0], "packets", "bytes")) == ("Pantheon tunnel log", (2, 2000))
+    merged = opened(
+        tmp_path, "# init timestamp: 0\n0.100 + 1500 1\n0.200 + 1500 2\n30.100 - 1500 30.000 1\n40.0 + 100 1\n"
+    )
+    first, second = merged.subjects
+    assert (first.name, counts(first, "entered", "left", "lost")) == ("flow 1", (2, 1, 1))
+    assert of(first, "delay").numbers.tolist() == [0.03]
+    assert counts(second, "entered", "left") == (1, 0)
+    with pytest.raises(ScenarioError, match="no packet; needs a log of a tunnel that carried packets"):
+        opened(tmp_path, "# tunnelserver ingress: 1700000000000.125\n")
+
+
+def test_pensieves_traces_are_in_mbit_s(tmp_path: Path) -> None:
+    (path,) = opened(tmp_path, "0.5\t1.25\n1.5\t3\n2.5 0\n").subjects
+    assert of(path, "rate").time_s.tolist() == [0, 1, 2]
+    assert of(path, "rate").numbers.tolist() == [1.25e6, 3e6, 0]
+    with pytest.raises(ScenarioError, match=r"file:3: 1 s after 2 s; needs times that go on"):
+        opened(tmp_path, "1 1\n2 1\n1 1\n")
