@@ -148,6 +148,17 @@ def test_one_direction_is_read_with_a_note(tmp_path: Path) -> None:
     assert "its data was not captured" in found.notes[0]
 
 
+def test_data_in_flight_before_the_capture_is_not_missing(tmp_path: Path) -> None:
+    # The first captured packet is an ACK of earlier data; 13 000 bytes that were sent before are acknowledged later.
+    early = [packet(k * 1_000_000, 1, 5001 + 1000 * k, ACK, back=True) for k in range(3)]
+    records = [packet(5_000_000 + k * 10_000_000, 18_001 + 1000 * k, 1, ACK, 1000) for k in range(20)]
+    late = [packet(300_000_000 + k * 1_000_000, 1, 8001 + 1000 * k, ACK, back=True) for k in range(30)]
+    found = read(written(tmp_path / "a.pcap", *early, *records, *late))
+    (one,) = found.subjects
+    assert (found.notes, count(one, "not captured"), count(one, "lost before the capture")) == ((), 0, 0)
+    assert (count(one, "acknowledged"), count(one, "retransmitted packets")) == (32_000, 0)
+
+
 def test_gaps_cuts_and_jumps_of_the_clock_are_noted(tmp_path: Path) -> None:
     records = exchange(1, 30)
     missing = [packet(k * 10_000_000, 1 + 1000 * k, 1, ACK, 1000) for k in (10, 11)]

@@ -25,7 +25,8 @@ class Direction:
 
     source: bytes
     target: bytes
-    # Of this end's SYN.
+    # Of this end's SYN. Without it, data before the first captured packet is not missing.
+    is_open: bool = False
     mss_option: int | None = None
     scale: int | None = None
     sack_permitted: bool = False
@@ -72,6 +73,7 @@ class Direction:
     _blocks: dict[int, int] = field(default_factory=dict)
     _window: int = -1
     _stamp: tuple[int, int] | None = None
+    _has_sent: bool = False
 
     def unwrapped(self, seq: int) -> int:
         """Returns a 32-bit sequence number as one that does not wrap, near the highest one so far."""
@@ -82,6 +84,7 @@ class Direction:
 
     def send(self, now: int, segment: Segment, reordering_ns: int) -> None:
         """Counts a packet of this direction."""
+        self._has_sent = self.packets > 0
         self.packets += 1
         self.begin_ns = now if self.begin_ns is None else self.begin_ns
         self.end_ns = max(self.end_ns, now)
@@ -91,11 +94,12 @@ class Direction:
         begin = self.unwrapped(segment.seq)
         if segment.flags & SYN:
             begin += 1
+            self.is_open = True
         if segment.length:
             self._data(now, begin, segment.length, reordering_ns)
         elif self.next is None or begin > self.next:
             if self.next is not None and not segment.flags & RST:
-                self._holes.append([self.next, begin, now])
+                self._miss(self.next, begin, now)
             if not segment.flags & RST:
                 self.next = begin
         if segment.flags & FIN and self.next == begin + segment.length:
@@ -121,13 +125,18 @@ class Direction:
             self.window_full += 1
         if self.next is None or begin >= self.next:
             if self.next is not None and begin > self.next:
-                self._holes.append([self.next, begin, now])
+                self._miss(self.next, begin, now)
             self._append(begin, end, now, 0)
         else:
             self._again(now, begin, min(end, self.next), length, reordering_ns)
             if end > self.next:
                 self._append(self.next, end, now, 0)
         self.next = end if self.next is None else max(self.next, end)
+
+    def _miss(self, begin: int, end: int, now: int) -> None:
+        """Notes a hole, unless the capture began while its bytes were in flight."""
+        if self.is_open or self._has_sent:
+            self._holes.append([begin, end, now])
 
     def _again(self, now: int, begin: int, end: int, length: int, reordering_ns: int) -> None:
         """Counts a packet with data below the highest sequence number: a retransmission, or a reordered packet."""
@@ -202,7 +211,8 @@ class Direction:
             self.acked.append((now, last - una))
         self.una = ack
         if self.next is None or ack > self.next:
-            self.uncaptured += ack - (una if self.next is None else max(una, self.next))
+            if self.packets:
+                self.uncaptured += ack - (una if self.next is None else max(una, self.next))
             self.next = ack
         if self._holes:
             # Acknowledged without having passed the capture point: the capture has a gap.
