@@ -38,7 +38,7 @@ enum Engines<P: Probe> {
     Cells(Box<Run<P, Atm>>),
     Packets(Box<Run<P, Ip>>),
     #[cfg(feature = "reference")]
-    PacketsInTheOpen(Box<Run<P, Reference>>),
+    PacketsReference(Box<Run<P, Reference>>),
 }
 
 /// Evaluates an expression for a run of either medium.
@@ -48,7 +48,7 @@ macro_rules! of {
             Engines::Cells($run) => $what,
             Engines::Packets($run) => $what,
             #[cfg(feature = "reference")]
-            Engines::PacketsInTheOpen($run) => $what,
+            Engines::PacketsReference($run) => $what,
         }
     };
 }
@@ -94,7 +94,7 @@ impl<P: Probe> Simulation<P> {
                 let reference = Reference::new(scenario, &topology, seed);
                 let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
                 let run = Run::new(hosts(scenario, &topology, early, at, probe), reference);
-                Engines::PacketsInTheOpen(Box::new(run))
+                Engines::PacketsReference(Box::new(run))
             }
         }))
     }

@@ -23,7 +23,7 @@ impl Atm {
             match &mut self.links[link.index()].feed {
                 Feed::Nic(nic) => match nic.pop() {
                     Some(Off::Frame(frame)) => {
-                        self.under_way.astray -= frame.packet.vc().way() as u64;
+                        self.in_transit.astray -= frame.packet.vc().way() as u64;
                         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
                     }
                     Some(Off::Cell(cell)) => {
@@ -48,7 +48,7 @@ impl Atm {
                 return;
             };
             if time > hosts.clock.until
-                || time >= self.under_way.first().1
+                || time >= self.in_transit.first().1
                 || !hosts.clock.queue.would_be_first(link.0, time, order)
             {
                 return hosts.clock.set(Actor::Link(link), time, order);

@@ -44,7 +44,7 @@ impl Atm {
         let lead = nic.lead;
         if by_edges & accepted.soon {
             nic.send(cells);
-            self.under_way.keep_options(&packet, options);
+            self.in_transit.keep_options(&packet, options);
             if vc.is_back() && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
                 return Some(Frame::new(packet, cells, accepted, true));
             }
@@ -70,8 +70,8 @@ impl Atm {
             return by_sweeps::send(self, hosts, frame, first, options);
         }
         if frame.by_edges {
-            self.under_way.keep_options(&frame.packet, options);
-            self.under_way.astray += frame.packet.vc().way() as u64;
+            self.in_transit.keep_options(&frame.packet, options);
+            self.in_transit.astray += frame.packet.vc().way() as u64;
         }
         if let Feed::Nic(nic) = &mut self.links[link.index()].feed {
             if nic.wait(frame) {
@@ -115,13 +115,13 @@ impl Atm {
     fn add_edge(&mut self, lane: usize, edge: Edge) {
         let (topology, ties, arrival) = (&self.topology, &self.ties, edge.arrival);
         let rank = |packet: &Packet| rank(topology, ties, packet, arrival);
-        self.under_way.insert(lane, edge, |one, other| rank(one) < rank(other));
+        self.in_transit.insert(lane, edge, |one, other| rank(one) < rank(other));
     }
 
     /// Handles the first edge in transit if it precedes all other events and the end of the run. Returns whether it did.
     #[inline(always)]
     pub(super) fn advance_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
-        let (lane, time, tie) = self.under_way.first();
+        let (lane, time, tie) = self.in_transit.first();
         if time > hosts.clock.until {
             return false;
         }
@@ -153,8 +153,8 @@ impl Atm {
     /// Handles the first edge if an event may be simultaneous with it or precede it.
     #[inline(never)]
     fn advance_tied_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
-        let (_, time, _) = self.under_way.first();
-        let edges = self.under_way.at(time);
+        let (_, time, _) = self.in_transit.first();
+        let edges = self.in_transit.at(time);
         let first = edges
             .map(|(lane, edge)| (rank(&self.topology, &self.ties, &edge.packet, time), lane))
             .min();
@@ -181,7 +181,7 @@ impl Atm {
 
     #[inline(always)]
     fn take_edge<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
-        if let Some(edge) = self.under_way.pop(lane) {
+        if let Some(edge) = self.in_transit.pop(lane) {
             hosts.clock.begin(edge.arrival);
             self.on_edge(hosts, edge);
         }
@@ -216,7 +216,7 @@ impl Atm {
                 hosts.lose(time, link, &packet, cause);
             }
             if packet.has_options() {
-                self.under_way.take_options(&packet);
+                self.in_transit.take_options(&packet);
             }
             return;
         };
@@ -256,7 +256,7 @@ impl Atm {
         packet: (Link, Packet),
         leaving: (Time, Time),
     ) {
-        let options = self.under_way.take_options(&packet.1);
+        let options = self.in_transit.take_options(&packet.1);
         self.leave(hosts, packet, leaving, &options);
     }
 

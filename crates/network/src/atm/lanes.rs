@@ -37,7 +37,7 @@ impl Arrives for Edge {
 
 /// All frames by edges in transit.
 #[derive(Clone, Debug)]
-pub(crate) struct UnderWay {
+pub(crate) struct EdgesInTransit {
     edges: Lanes<Edge, LANES>,
     /// Options of packets with options that have not reached their ports, by VC.
     options: Vec<Ring<Options>>,
@@ -45,10 +45,10 @@ pub(crate) struct UnderWay {
     pub astray: u64,
 }
 
-impl UnderWay {
+impl EdgesInTransit {
     /// Creates empty lanes for `vcs` circuits.
-    pub fn new(vcs: usize) -> UnderWay {
-        UnderWay {
+    pub fn new(vcs: usize) -> EdgesInTransit {
+        EdgesInTransit {
             edges: Lanes::default(),
             options: vec![Ring::default(); vcs],
             astray: 0,

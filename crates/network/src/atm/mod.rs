@@ -33,7 +33,7 @@ use crate::scenario::Scenario;
 use crate::ties::TieRule;
 use aal5::Reassembler;
 use interface::Frame;
-use lanes::UnderWay;
+use lanes::EdgesInTransit;
 use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
 use lost_frames::LostFrames;
@@ -48,7 +48,7 @@ pub(crate) struct Atm {
     pub topology: Topology,
     pub ties: TieRule,
     /// Frames represented by edges that have not reached their ports.
-    pub under_way: UnderWay,
+    pub in_transit: EdgesInTransit,
     /// By VC: whether its frames are represented by edges.
     pub by_edges: Vec<bool>,
     /// By VC: whether the contents of its packets are carried in the frames.
@@ -97,7 +97,7 @@ impl Atm {
             sweeps,
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
-            under_way: UnderWay::new(circuits),
+            in_transit: EdgesInTransit::new(circuits),
             reassemblers: vec![Reassembler::default(); circuits],
             lost_frames: LostFrames::default(),
             errors: FrameErrors::new(scenario, seed),
@@ -145,7 +145,7 @@ impl Medium for Atm {
     }
 
     fn next_due(&self) -> Option<Time> {
-        Some(self.under_way.first().1)
+        Some(self.in_transit.first().1)
     }
 
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {

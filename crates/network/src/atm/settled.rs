@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time};
 /// Completes the counters of all ports.
 pub(super) fn settle(atm: &mut Atm, now: Time) {
     settle_sweeps(atm, now);
-    for edge in atm.under_way.iter().filter(|edge| !edge.first) {
+    for edge in atm.in_transit.iter().filter(|edge| !edge.first) {
         let link = atm.topology.steps[edge.packet.step() as usize - 1].link;
         if let Feed::Nic(nic) = &mut atm.links[link.index()].feed {
             nic.hold(edge.slot, edge.cells, now);

@@ -17,7 +17,7 @@ impl Atm {
     #[inline(always)]
     pub(crate) fn is_certain(&self, lead: Span, last: Time, since: Time, end: Time) -> bool {
         let soon = last.0.wrapping_sub(since.0) < lead.0;
-        soon & (last <= end) & (self.under_way.astray == 0)
+        soon & (last <= end) & (self.in_transit.astray == 0)
     }
 
     /// Lets an ACK pass its port now, after the ACKs on their way. It must precede all ACKs that are not on their way yet.
@@ -26,7 +26,7 @@ impl Atm {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
         let port = train_port(&mut self.links, link);
         let lane = port.lane;
-        if self.under_way.is_empty(lane) {
+        if self.in_transit.is_empty(lane) {
             let (slot, cells) = (frame.slot, frame.cells);
             let first = First {
                 batch: slot,
@@ -59,7 +59,7 @@ impl Atm {
     fn go_on_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: Frame) {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
         let now = hosts.clock.now;
-        while self.under_way.arrives_by(lane, frame.last) {
+        while self.in_transit.arrives_by(lane, frame.last) {
             self.take_edge_apart(hosts, lane);
         }
         hosts.clock.now = now;

@@ -8,11 +8,11 @@ use crate::report::{check, InvariantError};
 use longpipe_events::{Rate, Time};
 
 /// Returns the counters of a port, whether they are consistent, and the rate of its link.
-fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
+fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time) -> (PacketReport, bool, Rate) {
     match port {
         Port::Interface(interface) => {
             interface.count_repeated(line);
-            let report = PacketReport::of_interface(interface, under_way, now);
+            let report = PacketReport::of_interface(interface, in_flight, now);
             (report, true, interface.rate)
         }
         Port::Router(router) => {
@@ -20,27 +20,27 @@ fn report_of(port: &mut Port, line: &mut Line, under_way: (u64, u64), now: Time)
             (report, router.accounts_agree(line, now), router.rate)
         }
         Port::ConstantRate(port) => (port.report(line, now), true, port.queue().rate()),
-        Port::VariableRate(port) => (port.report(now, under_way), true, port.queue().rate()),
+        Port::VariableRate(port) => (port.report(now, in_flight), true, port.queue().rate()),
         Port::Delayed(delayed) => {
-            let (mut report, agree, rate) = report_of(&mut delayed.port, line, under_way, now);
+            let (mut report, agree, rate) = report_of(&mut delayed.port, line, in_flight, now);
             let within = report.conserves(rate, now);
             report.motion = Some(MotionReport::of_delay(within));
             (report, agree, rate)
         }
-        Port::Moving(moving) => (moving.report(now, under_way), moving.accounts_agree(), moving.rate()),
+        Port::Moving(moving) => (moving.report(now, in_flight), moving.accounts_agree(), moving.rate()),
     }
 }
 
 /// Returns the packets and bytes on each wire that wait for their arrival events.
-fn under_way(ip: &Ip) -> Vec<(u64, u64)> {
-    let mut under_way = vec![(0, 0); ip.wires.len()];
+fn in_flight(ip: &Ip) -> Vec<(u64, u64)> {
+    let mut in_flight = vec![(0, 0); ip.wires.len()];
     let on_wires = ip.wires.iter().flat_map(|wire| wire.waiting.packets.iter());
     for next in on_wires.chain(ip.lanes.iter()) {
-        let (packets, bytes) = &mut under_way[ip.routes.link(&next.packet).index()];
+        let (packets, bytes) = &mut in_flight[ip.routes.link(&next.packet).index()];
         *packets += 1;
         *bytes += u64::from(next.packet.bytes());
     }
-    under_way
+    in_flight
 }
 
 /// Returns the reports of all links that carry IP packets.
@@ -56,9 +56,9 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
     // Packets and bytes that arrived at each router over its wires, and that its ports counted.
     let mut came = vec![(0, 0); nodes];
     let mut counted = came.clone();
-    let under_way = under_way(ip);
+    let in_flight = in_flight(ip);
     for (index, wire) in ip.wires.iter_mut().enumerate() {
-        let mut under_way = under_way[index];
+        let mut in_flight = in_flight[index];
         let end = wire.end();
         let Wire {
             line, port, verdict, ..
@@ -71,8 +71,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             }
             Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::ConstantRate(_) => (0, 0),
         };
-        under_way = (under_way.0 + lost.0, under_way.1 + lost.1);
-        let (report, accounts_agree, rate) = report_of(port, line, under_way, now);
+        in_flight = (in_flight.0 + lost.0, in_flight.1 + lost.1);
+        let (report, accounts_agree, rate) = report_of(port, line, in_flight, now);
         check(report.conserves(rate, now) && accounts_agree, || {
             format!("port {index}: {report:?}")
         })?;
@@ -92,8 +92,8 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             };
             sum(
                 &mut came[node],
-                report.packets_in - lost - held.0 - under_way.0 - report.gone_astray().0,
-                report.bytes_in - report.bytes_lost - held.1 - under_way.1 - report.gone_astray().1,
+                report.packets_in - lost - held.0 - in_flight.0 - report.gone_astray().0,
+                report.bytes_in - report.bytes_lost - held.1 - in_flight.1 - report.gone_astray().1,
             );
         }
         if !report.host {

@@ -1,7 +1,7 @@
 //! Routes of IP packets. Circuits over the same links share their hops, so that few cache lines hold them all.
 
 use crate::packets::{Circuit, Link, Packet};
-use crate::scenario::rerouting::UnderWay;
+use crate::scenario::rerouting::RerouteInFlight;
 use crate::scenario::topology::{Entry, Topology, HOST};
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
@@ -21,7 +21,7 @@ pub(crate) struct Routes {
 /// A circuit with route changes.
 #[derive(Clone, Debug)]
 struct Changing {
-    under_way: UnderWay,
+    in_flight: RerouteInFlight,
     /// Start of validity and first hop of each route, in order.
     routes: Vec<(Time, u32)>,
 }
@@ -59,8 +59,8 @@ impl Routes {
         }
         let circuit = Circuit(self.first.len() as u32);
         self.first.push(routes[0].1);
-        let under_way = own.under_way;
-        self.changing.insert(circuit, Changing { under_way, routes });
+        let in_flight = own.in_flight;
+        self.changing.insert(circuit, Changing { in_flight, routes });
     }
 
     /// Returns the start of each circuit.
@@ -92,7 +92,7 @@ impl Routes {
         };
         let (_, begin) = changing.routes[0];
         let at_first_router = self.hops[begin as usize] == link;
-        let step = if at_first_router || changing.under_way == UnderWay::Drop {
+        let step = if at_first_router || changing.in_flight == RerouteInFlight::Drop {
             let count = changing.routes.partition_point(|&(from, _)| from <= now);
             let (_, first) = changing.routes[count - 1];
             let node = topology.ends[link.index()].node;

@@ -73,10 +73,10 @@ impl Acting {
 
     /// Whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged, provided
     /// that the packet before them was transmitted at once.
-    pub fn is_calm(&self) -> bool {
+    pub fn ignores_idle_arrivals(&self) -> bool {
         match &self.kind {
-            Kind::Red(red) => red.is_calm(),
-            Kind::Pie(pie) => pie.is_calm(),
+            Kind::Red(red) => red.ignores_idle_arrivals(),
+            Kind::Pie(pie) => pie.ignores_idle_arrivals(),
             // No packet waits, and the threshold is at least 1.
             Kind::StepMarking(_) => true,
             // An idle line lowers the probability, and each arrival draws a random number.

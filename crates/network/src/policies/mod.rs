@@ -118,17 +118,17 @@ impl Policy {
     }
 
     /// Returns the largest X up to which no frame is refused, or the capacity.
-    pub fn calm(&self, capacity: u64) -> u64 {
-        let (mut calm, mut too_much) = (0, capacity.saturating_add(1));
-        while too_much - calm > 1 {
-            let middle = calm + (too_much - calm) / 2;
+    pub fn no_refusal_up_to(&self, capacity: u64) -> u64 {
+        let (mut accepted, mut too_much) = (0, capacity.saturating_add(1));
+        while too_much - accepted > 1 {
+            let middle = accepted + (too_much - accepted) / 2;
             if self.decides(0, middle) == Some(false) {
-                calm = middle;
+                accepted = middle;
             } else {
                 too_much = middle;
             }
         }
-        calm
+        accepted
     }
 
     /// Returns whether the policy depends on X_i and N_a.

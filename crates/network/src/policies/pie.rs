@@ -43,7 +43,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Burst {
     None,
-    Calm { updates: u64 },
+    LowDelay { updates: u64 },
     Protected,
 }
 
@@ -172,7 +172,7 @@ impl Pie {
 
     /// Whether packets that find the line idle leave the state unchanged, provided that the packet before them was
     /// transmitted at once. No packet waits then, so that each one only confirms a delay of zero, as RFC 8033 counts.
-    pub fn is_calm(&self) -> bool {
+    pub fn ignores_idle_arrivals(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
     }
@@ -240,8 +240,8 @@ impl Pie {
         if self.config.rules == PieRules::Ns3 && self.burst == Burst::None {
             (self.burst, self.allowance) = (Burst::Protected, Span(self.config.burst_ps));
         }
-        let calm = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
-        if calm || arrival.bytes_waiting <= self.config.least_backlog_bytes {
+        let low_delay = 2 * self.delay_before.0 < self.config.target_ps && self.probability < 0.2;
+        if low_delay || arrival.bytes_waiting <= self.config.least_backlog_bytes {
             return false;
         }
         if self.config.derandomize {
@@ -352,8 +352,8 @@ impl Pie {
             };
         }
         self.probability = self.probability.clamp(0.0, 1.0);
-        let calm = 2 * delay.0 < self.config.target_ps && 2 * before.0 < self.config.target_ps;
-        self.move_burst(calm && self.probability == 0.0, known);
+        let low_delay = 2 * delay.0 < self.config.target_ps && 2 * before.0 < self.config.target_ps;
+        self.move_burst(low_delay && self.probability == 0.0, known);
         self.delay_before = delay;
     }
 
@@ -387,24 +387,26 @@ impl Pie {
         }
     }
 
-    /// Updates the burst allowance. `calm` means short delays and a probability of zero.
-    fn move_burst(&mut self, calm: bool, known: bool) {
-        if calm && known && self.config.delay == PieDelay::DepartureRate {
+    /// Updates the burst allowance. `low_delay` means short delays and a probability of zero.
+    fn move_burst(&mut self, low_delay: bool, known: bool) {
+        if low_delay && known && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);
         }
         let left = Span(self.allowance.0.saturating_sub(self.config.update_ps));
         match self.config.rules {
-            PieRules::Rfc8033 => self.allowance = if calm { Span(self.config.burst_ps) } else { left },
-            PieRules::Linux if calm && known => self.allowance = Span(self.config.burst_ps),
+            PieRules::Rfc8033 => self.allowance = if low_delay { Span(self.config.burst_ps) } else { left },
+            PieRules::Linux if low_delay && known => self.allowance = Span(self.config.burst_ps),
             PieRules::Linux => {}
             PieRules::Ns3 => {
                 self.allowance = left;
-                let calm = calm && left.0 == 0;
+                let low_delay = low_delay && left.0 == 0;
                 self.burst = match self.burst {
-                    Burst::Protected if calm => Burst::Calm { updates: 0 },
-                    Burst::Calm { updates } if calm && updates + 1 > BURST_RESET / self.config.update_ps => Burst::None,
-                    Burst::Calm { updates } if calm => Burst::Calm { updates: updates + 1 },
-                    Burst::Calm { .. } => Burst::Calm { updates: 0 },
+                    Burst::Protected if low_delay => Burst::LowDelay { updates: 0 },
+                    Burst::LowDelay { updates } if low_delay && updates + 1 > BURST_RESET / self.config.update_ps => {
+                        Burst::None
+                    }
+                    Burst::LowDelay { updates } if low_delay => Burst::LowDelay { updates: updates + 1 },
+                    Burst::LowDelay { .. } => Burst::LowDelay { updates: 0 },
                     other => other,
                 };
             }

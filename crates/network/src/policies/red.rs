@@ -63,7 +63,7 @@ impl Red {
     }
 
     /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p at its minimum.
-    pub fn is_calm(&self) -> bool {
+    pub fn ignores_idle_arrivals(&self) -> bool {
         let falls = self.config.adaptive && self.max_p > LEAST_MAX_P;
         self.average == 0.0 && self.config.min > 0.0 && !falls
     }

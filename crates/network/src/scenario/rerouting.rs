@@ -8,7 +8,8 @@ use strum::VariantNames;
 #[serde(deny_unknown_fields)]
 pub struct ReroutingConfig {
     /// Treatment of packets that have passed their first router.
-    pub under_way: UnderWay,
+    #[serde(rename = "under_way")]
+    pub in_flight: RerouteInFlight,
     /// Route changes, by ascending times.
     pub changes: Vec<RouteChange>,
 }
@@ -17,7 +18,7 @@ pub struct ReroutingConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
-pub enum UnderWay {
+pub enum RerouteInFlight {
     /// They keep the route that was valid when they reached their first router.
     Keep,
     /// Each router forwards them along the current route, and drops packets that are not on it.

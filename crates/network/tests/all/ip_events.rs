@@ -52,9 +52,9 @@ fn check(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     prop_assert!(transfers_agree(&scenario, &report));
     let (watched, _) = watched(&scenario, seed);
     scenario.engine = Engine::Reference;
-    let in_the_open = run(&scenario, seed);
-    prop_assert!(in_the_open.events >= watched.events && watched.events >= report.events);
-    for other in [watched, in_the_open] {
+    let reference = run(&scenario, seed);
+    prop_assert!(reference.events >= watched.events && watched.events >= report.events);
+    for other in [watched, reference] {
         prop_assert_eq!(
             &report,
             &Report {

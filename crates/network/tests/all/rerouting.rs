@@ -8,7 +8,7 @@
 //! Packets of 1250 bytes take 1 ms on each link of 10 Mbit/s, so that a packet takes 26 ms via s2 and 10 ms via s3.
 
 use crate::common::{both, tcp, Builder, SECOND};
-use longpipe_network::scenario::rerouting::{ReroutingConfig, RouteChange, UnderWay};
+use longpipe_network::scenario::rerouting::{RerouteInFlight, ReroutingConfig, RouteChange};
 use longpipe_network::scenario::{
     ArrivalsConfig, BufferConfig, BufferUnit, Framing, NodeKind, PolicyConfig, Scenario, Ties, TrafficConfig,
 };
@@ -36,7 +36,7 @@ fn change(at_ps: u64, way: &[usize]) -> RouteChange {
 }
 
 /// Returns a scenario with datagrams sent at these times, over routes that start with that via s2.
-fn scenario(sent_ms: &[u64], under_way: UnderWay, changes: Vec<RouteChange>) -> Scenario {
+fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChange>) -> Scenario {
     let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
     let host = build.node(NodeKind::Host);
     let [s1, s2, s3, s4] = [(); 4].map(|()| build.node(NodeKind::Switch));
@@ -61,7 +61,7 @@ fn scenario(sent_ms: &[u64], under_way: UnderWay, changes: Vec<RouteChange>) -> 
     }
     let sent_ps = sent_ms.iter().map(|ms| (ms * MS, PAYLOAD)).collect();
     scenario.flows[0].traffic = TrafficConfig::Arrivals(ArrivalsConfig { sent_ps });
-    scenario.flows[0].rerouting = Some(Box::new(ReroutingConfig { under_way, changes }));
+    scenario.flows[0].rerouting = Some(Box::new(ReroutingConfig { in_flight, changes }));
     scenario
 }
 
@@ -97,7 +97,7 @@ fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
         (11_000, [10, 26]),
         (11_001, [26, 26]),
     ] {
-        let own = scenario(&[0, 9], UnderWay::Keep, vec![change(at * MS / 1000, &BY_S3)]);
+        let own = scenario(&[0, 9], RerouteInFlight::Keep, vec![change(at * MS / 1000, &BY_S3)]);
         assert_eq!(seen(&both(&own)), (2, vec![], delays), "{at} us");
     }
 }
@@ -113,7 +113,11 @@ fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
         (13_001, 1, vec![(2, 1)]),
         (22_001, 2, vec![]),
     ] {
-        let report = both(&scenario(&[0, 9], UnderWay::Drop, vec![change(at * MS / 1000, &BY_S3)]));
+        let report = both(&scenario(
+            &[0, 9],
+            RerouteInFlight::Drop,
+            vec![change(at * MS / 1000, &BY_S3)],
+        ));
         let found = seen(&report);
         assert_eq!((found.0, found.1), (received, strays.clone()), "{at} us");
         let lost: u64 = strays.iter().map(|&(_, lost)| lost).sum();
@@ -129,9 +133,9 @@ fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
 #[test]
 fn only_the_route_of_the_moment_counts() {
     let changes = vec![change(3 * MS, &BY_S3), change(12 * MS, &BY_S2)];
-    for under_way in [UnderWay::Keep, UnderWay::Drop] {
+    for in_flight in [RerouteInFlight::Keep, RerouteInFlight::Drop] {
         assert_eq!(
-            seen(&both(&scenario(&[0], under_way, changes.clone()))),
+            seen(&both(&scenario(&[0], in_flight, changes.clone()))),
             (1, vec![], [26, 26])
         );
     }
@@ -143,9 +147,9 @@ fn what_comes_where_no_route_leads_on_is_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
     let sent = [0, 4, 10, 17, 18, 30];
     // Of the other packets, that of 0 ms is at s2 at 13 ms; that of 18 ms reaches s1 at 20 ms, when there is a route again.
-    let found = seen(&both(&scenario(&sent, UnderWay::Keep, changes.clone())));
+    let found = seen(&both(&scenario(&sent, RerouteInFlight::Keep, changes.clone())));
     assert_eq!(found, (3, vec![(0, 3)], [10, 26]));
-    let found = seen(&both(&scenario(&sent, UnderWay::Drop, changes)));
+    let found = seen(&both(&scenario(&sent, RerouteInFlight::Drop, changes)));
     assert_eq!(found, (2, vec![(0, 3), (2, 1)], [10, 10]));
 }
 
@@ -153,13 +157,21 @@ fn what_comes_where_no_route_leads_on_is_lost() {
 /// via s3, and arrives first.
 #[test]
 fn packets_behind_a_change_overtake_those_before_it() {
-    let own = scenario(&[0, 0, 0], UnderWay::Keep, vec![change(3500 * MS / 1000, &BY_S3)]);
+    let own = scenario(
+        &[0, 0, 0],
+        RerouteInFlight::Keep,
+        vec![change(3500 * MS / 1000, &BY_S3)],
+    );
     // They reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, the second one after 27 ms.
     assert_eq!(seen(&both(&own)), (3, vec![], [12, 27]));
 }
 
 fn refused(change_it: impl FnOnce(&mut Scenario)) -> String {
-    let mut own = scenario(&[0], UnderWay::Keep, vec![change(MS, &BY_S3), change(2 * MS, &BY_S2)]);
+    let mut own = scenario(
+        &[0],
+        RerouteInFlight::Keep,
+        vec![change(MS, &BY_S3), change(2 * MS, &BY_S2)],
+    );
     change_it(&mut own);
     let refused = Simulation::new(&own, 1, ()).expect_err("it is refused");
     refused.to_string()

@@ -113,9 +113,9 @@ impl Rules {
 
     /// Whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that the
     /// packet before them was transmitted at once.
-    pub fn is_calm(&self) -> bool {
+    pub fn ignores_idle_arrivals(&self) -> bool {
         let acting = self.acting.as_ref().filter(|_| self.loss.is_none());
-        acting.is_some_and(|acting| acting.is_calm())
+        acting.is_some_and(|acting| acting.ignores_idle_arrivals())
     }
 
     /// Admits a packet whose transmission starts at `begins`, and returns its departure time. Returns None for a marked

@@ -203,7 +203,7 @@ impl Router {
         let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
         let left = rules.admit(&arrival, begins, departure, local, verdict);
         if begins == now {
-            line.let_repeat(rules.is_calm());
+            line.let_repeat(rules.ignores_idle_arrivals());
         }
         left
     }

@@ -264,15 +264,15 @@ impl Moving {
         bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
     }
 
-    /// Returns the counters at `now`, the end of the run. A host accounts for its packets until they arrive; `under_way`
+    /// Returns the counters at `now`, the end of the run. A host accounts for its packets until they arrive; `in_flight`
     /// counts those on the wire.
-    pub(crate) fn report(&mut self, now: Time, under_way: (u64, u64)) -> PacketReport {
+    pub(crate) fn report(&mut self, now: Time, in_flight: (u64, u64)) -> PacketReport {
         self.settle(now);
         let mut report = self.report;
         (report.packets_held, report.bytes_held) = (self.held, self.bytes_held);
         if self.host {
-            (report.packets_held, report.bytes_held) = under_way;
-            let on_wire = (under_way.0 - self.held, under_way.1 - self.bytes_held);
+            (report.packets_held, report.bytes_held) = in_flight;
+            let on_wire = (in_flight.0 - self.held, in_flight.1 - self.bytes_held);
             report.packets_out -= on_wire.0;
             report.bytes_out -= on_wire.1;
             (report.peak_packets, report.peak_bytes) = (0, 0);

@@ -1,7 +1,7 @@
 //! The route of a circuit hop by hop, as valid when a packet is forwarded.
 
 use crate::packets::Link;
-use crate::scenario::rerouting::UnderWay;
+use crate::scenario::rerouting::RerouteInFlight;
 use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 
@@ -13,7 +13,7 @@ type Hop = (Link, usize);
 pub(super) struct Way {
     /// Start of validity and hops of each route; hop numbers continue from those of earlier routes.
     routes: Vec<(Time, Vec<Hop>)>,
-    under_way: UnderWay,
+    in_flight: RerouteInFlight,
 }
 
 impl Way {
@@ -29,7 +29,7 @@ impl Way {
         };
         Way {
             routes: instants.into_iter().zip(flow.ways(back).map(hops)).collect(),
-            under_way: own.map_or(UnderWay::Keep, |own| own.under_way),
+            in_flight: own.map_or(RerouteInFlight::Keep, |own| own.in_flight),
         }
     }
 
@@ -45,7 +45,7 @@ impl Way {
         let mut found = None;
         for (from, hops) in &self.routes {
             let after = (step as usize).checked_sub(begins);
-            let follows = self.under_way == UnderWay::Drop || link == self.first();
+            let follows = self.in_flight == RerouteInFlight::Drop || link == self.first();
             if self.routes.len() > 1 && follows {
                 if *from <= now {
                     let place = hops.iter().position(|&(_, begin)| begin == node);

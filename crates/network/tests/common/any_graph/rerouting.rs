@@ -5,7 +5,7 @@ use super::graph::Graph;
 use super::motion::{self, any_motions};
 use super::pace::part;
 use super::routes::route;
-use longpipe_network::scenario::rerouting::{ReroutingConfig, RouteChange, UnderWay};
+use longpipe_network::scenario::rerouting::{RerouteInFlight, ReroutingConfig, RouteChange};
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
@@ -77,7 +77,11 @@ impl ReroutingDraft {
         changes.sort_by_key(|change| change.at_ps);
         changes.dedup_by_key(|change| change.at_ps);
         ReroutingConfig {
-            under_way: if self.keep { UnderWay::Keep } else { UnderWay::Drop },
+            in_flight: if self.keep {
+                RerouteInFlight::Keep
+            } else {
+                RerouteInFlight::Drop
+            },
             changes,
         }
     }

@@ -98,7 +98,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
 }
 
 /// Reference simulation: departure and arrival time of each cell, None if it is lost.
-fn in_the_open(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
+fn reference(link: &LinkConfig, (phase, limit): (u64, u64), arrivals: &[u64]) -> Vec<Option<(u64, Option<u64>)>> {
     let motion = link.motion.as_deref().expect("a motion");
     let Some(ServiceConfig::Steps { steps, .. }) = &motion.service else {
         unreachable!("all of these have steps")
@@ -206,7 +206,7 @@ proptest! {
         let arrivals: Vec<u64> = gaps.into_iter().map(|gap| { now += gap; now }).collect();
         let link = link(&steps, outages, delay);
         let mut port = port(&link, phase, limit);
-        let expected = in_the_open(&link, (phase, limit), &arrivals);
+        let expected = reference(&link, (phase, limit), &arrivals);
         prop_assert_eq!(ways(&mut port, &arrivals), expected.clone());
         let counters = port.counters_at(Time(1 << 48));
         let arrived = expected.iter().filter(|way| matches!(way, Some((_, Some(_))))).count() as u64;

@@ -33,8 +33,12 @@ impl SweepPort {
     #[inline(always)]
     fn begin(&mut self, run: &Run, sink: &mut Sink) {
         self.counters.frames_in += 1;
-        let calm = self.loss.is_none() && self.most_held() <= self.calm;
-        self.vcs[run.local as usize].frame = if calm { Frame::Admitted } else { self.decide(run, sink) };
+        let accepted = self.loss.is_none() && self.most_held() <= self.no_refusal_up_to;
+        self.vcs[run.local as usize].frame = if accepted {
+            Frame::Admitted
+        } else {
+            self.decide(run, sink)
+        };
     }
 
     #[inline(never)]

@@ -119,7 +119,7 @@ pub struct SweepPort {
     capacity: u64,
     policy: Policy,
     /// Largest X up to which the policy refuses no frame.
-    calm: u64,
+    no_refusal_up_to: u64,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     ties: TieRule,
@@ -159,7 +159,7 @@ impl SweepPort {
             grid,
             delay: parts.delay,
             capacity,
-            calm: parts.policy.calm(capacity),
+            no_refusal_up_to: parts.policy.no_refusal_up_to(capacity),
             after_loss: parts.policy.after_loss(),
             holding: parts.policy.asks_for_vcs().then(|| Box::new(Holding::new(vcs))),
             policy: parts.policy,

@@ -166,8 +166,8 @@ impl TrainPort {
             }
             cells
         };
-        if let Some(ledger) = self.ledger.as_mut().filter(|_| cells > 0) {
-            ledger.on_batches(self.admitted - cells, self.batch.number, cells);
+        if let Some(history) = self.history.as_mut().filter(|_| cells > 0) {
+            history.on_batches(self.admitted - cells, self.batch.number, cells);
         }
     }
 
@@ -189,8 +189,8 @@ impl TrainPort {
             }
             self.mend(from);
             self.list_late(from, batches, slots.first);
-            if let Some(ledger) = &mut self.ledger {
-                ledger.on_batches(self.admitted, from, trains);
+            if let Some(history) = &mut self.history {
+                history.on_batches(self.admitted, from, trains);
             }
             self.extend(slots.first, trains * batches);
             from += batches;
@@ -303,8 +303,8 @@ impl TrainPort {
     /// Records that a VC's cells enter from batch `number` on. Returns whether the first one starts a frame for the next node.
     #[inline]
     pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.open(number, local);
+        if let Some(history) = &mut self.history {
+            history.open(number, local);
         }
         let vc = &mut self.vcs[local as usize];
         vc.run = number;
@@ -321,8 +321,8 @@ impl TrainPort {
         let run = std::mem::replace(&mut vc.run, NONE);
         vc.admitted += number - run;
         self.arrival_time += self.arrivals.of(run + 1, number + 1);
-        if let Some(ledger) = &mut self.ledger {
-            ledger.close(number, local);
+        if let Some(history) = &mut self.history {
+            history.close(number, local);
         }
     }
 }

@@ -7,10 +7,10 @@
 //! processed cell by cell.
 
 mod batch;
-mod calm;
 mod clock;
+mod closed_form;
 mod edge;
-mod ledger;
+mod occupancy;
 pub mod outlet;
 mod parts;
 mod running;
@@ -28,8 +28,8 @@ use crate::ties::TieRule;
 use clock::{Clock, Known};
 use edge::Edge;
 pub use edge::{First, Last, Late};
-use ledger::Ledger;
 use longpipe_events::{Span, Time};
+use occupancy::OccupancyHistory;
 use outlet::Outlet;
 pub use parts::Parts;
 use running::{Batch, Running};
@@ -53,7 +53,7 @@ pub struct TrainPort {
     capacity: u64,
     policy: Policy,
     /// Largest X up to which the policy refuses no frame.
-    calm: u64,
+    no_refusal_up_to: u64,
     /// Whether X cannot fall while cells arrive, and there are no injected losses.
     plain: bool,
     after_loss: AfterLoss,
@@ -71,7 +71,7 @@ pub struct TrainPort {
     /// Sum of the interface slots of the cells of completed runs.
     arrival_time: StartSum,
     /// Occupancy by VC, for policies that need it.
-    ledger: Option<Box<Ledger>>,
+    history: Option<Box<OccupancyHistory>>,
     /// First slot whose cell has not left the path by the end of the run.
     horizon: u64,
     /// First slot that has not ended by the end of the run.
@@ -142,7 +142,7 @@ impl TrainPort {
         let First { batch, local, cells } = first;
         self.advance(batch, time);
         self.counters.frames_in += 1;
-        if self.begin_calmly(first) {
+        if self.begin_in_closed_form(first) {
             return;
         }
         let rank = self.rank_of(local, time);
@@ -265,7 +265,7 @@ impl TrainPort {
             self.take_firsts(batch, self.rank_of(local, time));
         }
         self.advance(batch, time);
-        if let Some(slot) = self.end_calmly(last) {
+        if let Some(slot) = self.end_in_closed_form(last) {
             return Some(slot);
         }
         let rank = self.rank_of(local, time);
@@ -379,7 +379,7 @@ impl TrainPort {
 
     /// Returns X_i of the edge's VC, and N_a, on the arrival of its first cell.
     fn vcs_at(&mut self, edge: Edge) -> (u64, u64) {
-        let Some(mut ledger) = self.ledger.take() else {
+        let Some(mut history) = self.history.take() else {
             return (0, 0);
         };
         let before = self.admitted
@@ -391,12 +391,12 @@ impl TrainPort {
         let found = if self.batch.departed == before {
             (0, 0)
         } else {
-            let oldest = ledger.seek(self.batch.departed);
+            let oldest = history.seek(self.batch.departed);
             let time = self.clock.time(oldest.batch);
             let rank = |local: u32| self.rank_of(local, time);
-            ledger.occupancy(oldest, edge.local, rank, |local| self.admitted_of(local, edge.rank))
+            history.occupancy(oldest, edge.local, rank, |local| self.admitted_of(local, edge.rank))
         };
-        self.ledger = Some(ledger);
+        self.history = Some(history);
         found
     }
 

@@ -3,7 +3,7 @@
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::{Clock, Known};
-use crate::atm::port::trains::ledger::Ledger;
+use crate::atm::port::trains::occupancy::OccupancyHistory;
 use crate::atm::port::trains::outlet::{Alone, Beside, Outlet};
 use crate::atm::port::trains::running::Batch;
 use crate::atm::port::trains::vc::Vc;
@@ -65,8 +65,11 @@ impl Parts {
             ties: self.ties,
             capacity: self.capacity.unwrap_or(u64::MAX),
             after_loss: self.policy.after_loss(),
-            calm: self.policy.calm(self.capacity.unwrap_or(u64::MAX)),
-            ledger: self.policy.asks_for_vcs().then(|| Box::new(Ledger::new(circuits))),
+            no_refusal_up_to: self.policy.no_refusal_up_to(self.capacity.unwrap_or(u64::MAX)),
+            history: self
+                .policy
+                .asks_for_vcs()
+                .then(|| Box::new(OccupancyHistory::new(circuits))),
             policy: self.policy,
             vcs: self.circuits.into_iter().map(Vc::new).collect(),
             running: Vec::new(),

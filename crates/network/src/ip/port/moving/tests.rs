@@ -85,7 +85,7 @@ fn packets_leave_when_mahimahi_lets_them_and_are_refused_as_there() {
 }
 
 /// The same, millisecond by millisecond: opportunities first, then arrivals.
-fn plainly(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
+fn reference(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
     let mut fates = vec![None; arrivals.len()];
     let (mut queue, mut next, mut transit, mut cycle) = (VecDeque::new(), 0, None, 0);
     let mut place = 0;
@@ -143,6 +143,6 @@ fn a_hundred_random_schedules_and_loads_are_as_millisecond_by_millisecond() {
             .collect();
         let limit = 1 + random.below(20);
         let found = departures(port(&schedule, limit, BufferUnit::Packets), &arrivals);
-        assert_eq!(found, plainly(&schedule, limit, &arrivals), "case {case}");
+        assert_eq!(found, reference(&schedule, limit, &arrivals), "case {case}");
     }
 }

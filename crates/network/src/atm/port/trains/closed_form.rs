@@ -91,10 +91,10 @@ impl TrainPort {
             }
         }
         self.counters.peak_queue = peak;
-        if let Some(ledger) = &mut self.ledger {
-            ledger.on_batches(self.admitted, from, cells);
+        if let Some(history) = &mut self.history {
+            history.on_batches(self.admitted, from, cells);
             if between > 0 {
-                ledger.on_batches(self.admitted + cells, from + 1, self.running.len() as u64);
+                history.on_batches(self.admitted + cells, from + 1, self.running.len() as u64);
             }
         }
         self.admitted += cells + between;
@@ -103,8 +103,8 @@ impl TrainPort {
     /// Discards departed cells, so that a port that rarely needs occupancies does not keep the history of the whole run.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
-        if let Some(ledger) = &mut self.ledger {
-            ledger.forget(self.batch.departed, self.admitted, self.batch.number);
+        if let Some(history) = &mut self.history {
+            history.forget(self.batch.departed, self.admitted, self.batch.number);
         }
     }
 
@@ -131,15 +131,15 @@ impl TrainPort {
 
     /// Admits the first cell of a frame if it is certain to enter.
     #[inline(always)]
-    pub(super) fn begin_calmly(&mut self, first: First) -> bool {
+    pub(super) fn begin_in_closed_form(&mut self, first: First) -> bool {
         let cells = self.batch.taken + self.running.len() as u64;
-        let calm = |port: &TrainPort| port.batch.held + cells <= port.calm && port.fits(cells + 1);
+        let enters = |port: &TrainPort| port.batch.held + cells <= port.no_refusal_up_to && port.fits(cells + 1);
         if self.batch.cells.is_some() | self.loss.is_some() {
             return false;
         }
-        if !calm(self) {
+        if !enters(self) {
             self.look_up();
-            if !calm(self) {
+            if !enters(self) {
                 return false;
             }
         }
@@ -163,10 +163,10 @@ impl TrainPort {
         };
         self.counters.cells_in += cells;
         self.counters.frames_in += 1;
-        if let Some(ledger) = &mut self.ledger {
-            ledger.on_batches(self.admitted, first.batch, 1);
-            ledger.open(first.batch, last.local);
-            ledger.close(last.batch + 1, last.local);
+        if let Some(history) = &mut self.history {
+            history.on_batches(self.admitted, first.batch, 1);
+            history.open(first.batch, last.local);
+            history.close(last.batch + 1, last.local);
         }
         let slot = start + cells - 1;
         if let Outlet::Alone(outlet) = &mut self.outlet {
@@ -197,7 +197,7 @@ impl TrainPort {
         if !near | !bounded | self.broken | (batch.held + taken > self.counters.peak_queue) {
             return None;
         }
-        let enters = |held: u64| (held <= self.calm) & (held + cells < self.capacity);
+        let enters = |held: u64| (held <= self.no_refusal_up_to) & (held + cells < self.capacity);
         let next = outlet.next() + taken;
         let bounds = self.clock.bounds(&self.known, first.batch);
         let (mut start, mut held) = (next, outlet.held_after(taken, bounds.ended));
@@ -215,12 +215,12 @@ impl TrainPort {
         }
         if taken > 0 {
             outlet.give(0, taken);
-            if let Some(ledger) = &mut self.ledger {
-                ledger.on_batches(self.admitted, batch.number, taken);
+            if let Some(history) = &mut self.history {
+                history.on_batches(self.admitted, batch.number, taken);
             }
             self.admitted += taken;
         }
-        if self.ledger.is_some() {
+        if self.history.is_some() {
             (self.batch.number, self.batch.departed) = (first.batch, self.batch.departed.max(self.admitted - held));
             self.forget();
         }
@@ -231,13 +231,13 @@ impl TrainPort {
     #[inline(never)]
     fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
         self.advance(batch, self.arrival(batch));
-        let calm = |port: &TrainPort| port.batch.held <= port.calm && port.fits(cells + 1);
+        let enters = |port: &TrainPort| port.batch.held <= port.no_refusal_up_to && port.fits(cells + 1);
         if self.batch.cells.is_some() | (self.batch.taken > 0) {
             return None;
         }
-        if !calm(self) {
+        if !enters(self) {
             self.look_up();
-            if !calm(self) {
+            if !enters(self) {
                 return None;
             }
         }
@@ -249,7 +249,7 @@ impl TrainPort {
 
     /// Admits the last cell of a frame whose other cells have entered, if it is certain to enter. Returns its slot.
     #[inline(always)]
-    pub(super) fn end_calmly(&mut self, edge: Last) -> Option<u64> {
+    pub(super) fn end_in_closed_form(&mut self, edge: Last) -> Option<u64> {
         let vc = &self.vcs[edge.local as usize];
         let whole = (vc.frame == Frame::Admitted) & (vc.run != NONE) & !vc.merged;
         if !whole | self.batch.cells.is_some() {

@@ -53,7 +53,7 @@ const FEW: usize = 1024;
 
 /// History of the queue, from its head on.
 #[derive(Clone, Debug)]
-pub struct Ledger {
+pub struct OccupancyHistory {
     stretches: VecDeque<Stretch>,
     opened: VecDeque<Change>,
     closed: VecDeque<Change>,
@@ -67,10 +67,10 @@ pub struct Ledger {
     most: usize,
 }
 
-impl Ledger {
+impl OccupancyHistory {
     /// Creates the history of an empty queue with `vcs` circuits.
-    pub fn new(vcs: usize) -> Ledger {
-        Ledger {
+    pub fn new(vcs: usize) -> OccupancyHistory {
+        OccupancyHistory {
             stretches: VecDeque::new(),
             opened: VecDeque::new(),
             closed: VecDeque::new(),
@@ -209,31 +209,31 @@ mod tests {
     use super::*;
 
     /// One cell of one of two VCs in every batch, the VC changing every other batch; `held` of them stay in the queue.
-    fn ledger(batches: u64, held: u64, forgets: bool) -> Ledger {
-        let mut ledger = Ledger::new(2);
+    fn history(batches: u64, held: u64, forgets: bool) -> OccupancyHistory {
+        let mut history = OccupancyHistory::new(2);
         for batch in 0..batches {
             let local = (batch / 2 % 2) as u32;
             if forgets {
-                ledger.forget(batch.saturating_sub(held), batch, batch);
+                history.forget(batch.saturating_sub(held), batch, batch);
             }
             if batch % 2 == 0 {
-                ledger.open(batch, local);
+                history.open(batch, local);
             }
-            ledger.on_batches(batch, batch, 1);
+            history.on_batches(batch, batch, 1);
             if batch % 2 == 1 {
-                ledger.close(batch + 1, local);
+                history.close(batch + 1, local);
             }
         }
-        ledger
+        history
     }
 
     #[test]
     fn what_has_left_is_forgotten_without_being_asked_for() {
         for held in [0, 1, 7, 3000] {
-            let ledger = ledger(100_000, held, true);
+            let history = history(100_000, held, true);
             let most = 2 * FEW.max(held as usize + 1);
-            assert!(ledger.stretches.len() <= most, "{} of {held}", ledger.stretches.len());
-            assert!(ledger.opened.len() + ledger.closed.len() <= most);
+            assert!(history.stretches.len() <= most, "{} of {held}", history.stretches.len());
+            assert!(history.opened.len() + history.closed.len() <= most);
         }
     }
 
@@ -242,9 +242,9 @@ mod tests {
         for held in [1, 2, 7, 3000] {
             let admitted = |_| 50_000 / 2;
             let found = [true, false].map(|forgets| {
-                let mut ledger = ledger(50_000, held, forgets);
-                let head = ledger.seek(50_000 - held);
-                [0, 1].map(|local| ledger.occupancy(head, local, |_| Rank::default(), admitted))
+                let mut history = history(50_000, held, forgets);
+                let head = history.seek(50_000 - held);
+                [0, 1].map(|local| history.occupancy(head, local, |_| Rank::default(), admitted))
             });
             assert_eq!(found[0], found[1]);
             assert_eq!(found[0][0].0 + found[0][1].0, held);
