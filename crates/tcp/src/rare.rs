@@ -2,22 +2,22 @@
 //! restart after an idle period, and ECN. A sender that uses none of them holds one null pointer instead of this state.
 
 use crate::config::TcpConfig;
+use crate::handshake::Handshake;
+use crate::hoe::HoeEstimator;
 use crate::marks::Marks;
-use crate::opener::Opener;
-use crate::startup::Startup;
 use longpipe_events::Time;
 
 /// The state of these features; none for each that is off.
 #[derive(Clone, Debug)]
 pub struct Rare {
-    startup: Option<Startup>,
+    hoe: Option<HoeEstimator>,
     /// Restart window after an idle period [byte], and the time at which the latest segment left. None: idle periods
     /// change nothing.
     idle_restart: Option<(f64, Time)>,
     /// ECN state.
     pub marks: Option<Marks>,
     /// Handshake state, until the connection is established.
-    pub opener: Option<Opener>,
+    pub handshake: Option<Handshake>,
 }
 
 impl Rare {
@@ -25,10 +25,10 @@ impl Rare {
     pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
         (config.estimate_ssthresh || config.idle_restart || config.handshake || !config.ecn.is_off()).then(|| {
             Box::new(Rare {
-                startup: config.estimate_ssthresh.then_some(Startup::First { sent: None }),
+                hoe: config.estimate_ssthresh.then_some(HoeEstimator::First { sent: None }),
                 idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
                 marks: Marks::new(config.ecn),
-                opener: config.handshake.then(|| Opener::new(config.syn_bytes())),
+                handshake: config.handshake.then(|| Handshake::new(config.syn_bytes())),
             })
         })
     }
@@ -36,7 +36,7 @@ impl Rare {
     /// Returns true if the idle restart is the only feature in use.
     #[inline]
     pub fn restarts_only(&self) -> bool {
-        self.startup.is_none() && self.marks.is_none() && self.opener.is_none()
+        self.hoe.is_none() && self.marks.is_none() && self.handshake.is_none()
     }
 
     /// Returns true if no feature is in use any longer.
@@ -47,7 +47,7 @@ impl Rare {
     /// Processes an ACK; returns the estimated bandwidth-delay product [segment] once the first ACKs give one.
     #[cold]
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
-        self.startup.as_mut().and_then(|startup| startup.on_ack(now))
+        self.hoe.as_mut().and_then(|hoe| hoe.on_ack(now))
     }
 
     /// Records the departure of a segment, for senders whose only feature is the idle restart.
@@ -62,8 +62,8 @@ impl Rare {
     #[cold]
     pub fn on_sent(&mut self, now: Time) {
         self.leave(now);
-        if let Some(startup) = &mut self.startup {
-            startup.on_sent(now);
+        if let Some(hoe) = &mut self.hoe {
+            hoe.on_sent(now);
         }
     }
 

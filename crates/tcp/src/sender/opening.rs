@@ -6,7 +6,7 @@ use super::Sender;
 use crate::congestion::reins::Regulation;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
-use crate::opener::{Due, Opener};
+use crate::handshake::{Due, Handshake};
 use crate::segment::{AckSegment, DataSegment, Opening};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
@@ -18,23 +18,23 @@ const FORGIVEN: u32 = 1;
 /// Whether the connection is not established yet.
 #[inline(always)]
 pub(super) fn is_on(sender: &Sender) -> bool {
-    sender.rare.as_ref().is_some_and(|rare| rare.opener.is_some())
+    sender.rare.as_ref().is_some_and(|rare| rare.handshake.is_some())
 }
 
-fn opener(sender: &mut Sender) -> Option<&mut Opener> {
-    sender.rare.as_mut().and_then(|rare| rare.opener.as_mut())
+fn handshake(sender: &mut Sender) -> Option<&mut Handshake> {
+    sender.rare.as_mut().and_then(|rare| rare.handshake.as_mut())
 }
 
 /// Returns the next packet of the handshake, if data are ready to be sent after it.
 #[cold]
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     let written = sender.written > 0;
-    let opener = opener(sender).filter(|_| written)?;
-    let opening = match std::mem::replace(&mut opener.due, Due::Nothing) {
+    let handshake = handshake(sender).filter(|_| written)?;
+    let opening = match std::mem::replace(&mut handshake.due, Due::Nothing) {
         Due::Nothing => return None,
         Due::Syn => {
-            opener.first.get_or_insert(now);
-            Opening::Syn(opener.bytes)
+            handshake.first.get_or_insert(now);
+            Opening::Syn(handshake.bytes)
         }
         Due::Ack => Opening::Ack,
     };
@@ -57,9 +57,9 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     sender.rtt.back_off();
     sender.rto = sender.rtt.steady_rto();
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
-    if let Some(opener) = opener(sender) {
-        opener.again += 1;
-        opener.due = Due::Syn;
+    if let Some(handshake) = handshake(sender) {
+        handshake.again += 1;
+        handshake.due = Due::Syn;
     }
 }
 
@@ -67,17 +67,17 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
 #[cold]
 pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> bool {
     let una = sender.flight.una;
-    let Some(opener) = opener(sender) else {
+    let Some(handshake) = handshake(sender) else {
         return ack.acknowledgement <= una;
     };
-    let (Some(first), true) = (opener.first, opener.due != Due::Ack) else {
+    let (Some(first), true) = (handshake.first, handshake.due != Due::Ack) else {
         return true;
     };
-    opener.due = Due::Ack;
+    handshake.due = Due::Ack;
     // Without timestamps it is not known which of several SYNs was answered.
-    let sent = ack.echo.get().or((opener.again == 0).then_some(first));
+    let sent = ack.echo.get().or((handshake.again == 0).then_some(first));
     let late = ack.echo.get() == Some(first);
-    let lost = opener.again > FORGIVEN && !late;
+    let lost = handshake.again > FORGIVEN && !late;
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
     match sent {
         Some(sent) => sender.measure(sent, now),
@@ -99,23 +99,23 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
 
 /// Disables the ACK fast path once the connection is established.
 pub(super) fn heed(sender: &mut Sender) {
-    if let Some(opener) = opener(sender) {
-        opener.heeded = true;
+    if let Some(handshake) = handshake(sender) {
+        handshake.heeded = true;
     }
 }
 
 /// Completes the handshake.
 pub(super) fn end(sender: &mut Sender) {
-    let Some((rare, opener)) = sender.rare.as_mut().and_then(|rare| {
-        let opener = rare.opener.take()?;
-        Some((rare, opener))
+    let Some((rare, handshake)) = sender.rare.as_mut().and_then(|rare| {
+        let handshake = rare.handshake.take()?;
+        Some((rare, handshake))
     }) else {
         return;
     };
     if rare.is_nothing() {
         sender.rare = None;
     }
-    sender.may_be_calm = sender.rare.is_none() && sender.told.is_none() && !opener.heeded;
+    sender.may_be_calm = sender.rare.is_none() && sender.told.is_none() && !handshake.heeded;
     sender.look_whether_calm();
 }
 

@@ -4,7 +4,7 @@ use longpipe_events::Time;
 
 /// Measures the first round-trip time, then the interval between the second and the third ACK.
 #[derive(Clone, Copy, Debug)]
-pub enum Startup {
+pub enum HoeEstimator {
     /// Before the first ACK.
     First {
         /// Time at which the first segment was sent.
@@ -26,10 +26,10 @@ pub enum Startup {
     Done,
 }
 
-impl Startup {
+impl HoeEstimator {
     /// Records the departure of a segment.
     pub fn on_sent(&mut self, now: Time) {
-        if let Startup::First { sent: sent @ None } = self {
+        if let HoeEstimator::First { sent: sent @ None } = self {
             *sent = Some(now);
         }
     }
@@ -38,13 +38,13 @@ impl Startup {
     /// together with the second.
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         let (next, segments) = match *self {
-            Startup::First { sent } => {
+            HoeEstimator::First { sent } => {
                 let rtt = sent.map_or(0, |sent| (now - sent).0);
-                (Startup::Second { rtt }, None)
+                (HoeEstimator::Second { rtt }, None)
             }
-            Startup::Second { rtt } => (Startup::Third { rtt, second: now }, None),
-            Startup::Third { rtt, second } => (Startup::Done, rtt.checked_div((now - second).0)),
-            Startup::Done => (Startup::Done, None),
+            HoeEstimator::Second { rtt } => (HoeEstimator::Third { rtt, second: now }, None),
+            HoeEstimator::Third { rtt, second } => (HoeEstimator::Done, rtt.checked_div((now - second).0)),
+            HoeEstimator::Done => (HoeEstimator::Done, None),
         };
         *self = next;
         segments
@@ -57,21 +57,21 @@ mod tests {
 
     #[test]
     fn the_threshold_is_the_round_trip_over_the_spacing_of_the_second_and_third_ack() {
-        let mut startup = Startup::First { sent: None };
-        startup.on_sent(Time(100));
-        startup.on_sent(Time(500));
-        assert_eq!(startup.on_ack(Time(1100)), None);
-        assert_eq!(startup.on_ack(Time(2100)), None);
-        assert_eq!(startup.on_ack(Time(2109)), Some(1000 / 9));
-        assert_eq!(startup.on_ack(Time(2200)), None);
+        let mut hoe = HoeEstimator::First { sent: None };
+        hoe.on_sent(Time(100));
+        hoe.on_sent(Time(500));
+        assert_eq!(hoe.on_ack(Time(1100)), None);
+        assert_eq!(hoe.on_ack(Time(2100)), None);
+        assert_eq!(hoe.on_ack(Time(2109)), Some(1000 / 9));
+        assert_eq!(hoe.on_ack(Time(2200)), None);
     }
 
     #[test]
     fn acks_at_one_instant_tell_nothing() {
-        let mut startup = Startup::Third {
+        let mut hoe = HoeEstimator::Third {
             rtt: 7,
             second: Time(1),
         };
-        assert_eq!(startup.on_ack(Time(1)), None);
+        assert_eq!(hoe.on_ack(Time(1)), None);
     }
 }

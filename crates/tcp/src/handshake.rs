@@ -12,7 +12,7 @@ pub enum Due {
 
 /// State of a connection that is not established yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Opener {
+pub struct Handshake {
     /// Bytes of options that only the SYN carries.
     pub bytes: u8,
     /// Time at which the first SYN left, and the number of its retransmissions.
@@ -23,10 +23,10 @@ pub struct Opener {
     pub heeded: bool,
 }
 
-impl Opener {
+impl Handshake {
     /// Returns the state before the SYN is sent.
-    pub fn new(bytes: u8) -> Opener {
-        Opener {
+    pub fn new(bytes: u8) -> Handshake {
+        Handshake {
             bytes,
             first: None,
             again: 0,
