@@ -1,8 +1,9 @@
-//! The receiver's window as Linux lets it grow (tcp_input.c, 6.1), as far as it shows in ACKs: while it grows, each segment is
-//! acknowledged at once.
+//! Receive-window autotuning as in Linux (tcp_input.c, 6.1), as far as it affects ACKs: while the window grows, each segment
+//! is acknowledged at once.
 //!
-//! It starts small and grows by two segments with each that arrives in order, up to a bound that follows what the application
-//! reads in a round trip. What the sender may send is another matter: that window is the scenario's, from the start.
+//! The window starts small and grows by two segments per segment received in order, up to a bound that follows the data that
+//! the application reads per RTT. It does not limit the sender: the window that the scenario sets is advertised from the
+//! start.
 
 use longpipe_events::{Span, Time};
 
@@ -13,23 +14,23 @@ pub struct GrowingWindow {
     bound: u64,
     /// Payload of a full segment [byte].
     mss: u64,
-    /// The most that was read in a round trip.
+    /// Maximum data read within one RTT [byte].
     read: u64,
-    /// When this round trip began, and what had been read then.
+    /// Start of the current RTT, and bytes read by then.
     began: Time,
     before: u64,
-    /// Shortest way of data so far, by timestamps.
+    /// Minimum one-way delay of data, by timestamps.
     least_way: Span,
-    /// The round trip that is waited for, where it is not each segment's own.
+    /// Smoothed RTT, if the estimate is not that of each segment.
     smoothed: Option<Smoothed>,
 }
 
-/// A round trip that falls at once to one that is shorter, and grows by an eighth of what others are longer (tcp_rcv_rtt_update,
-/// 6.1.176); timestamps count milliseconds.
+/// RTT estimate that follows a shorter RTT at once, and a longer one by an eighth of the difference (tcp_rcv_rtt_update,
+/// 6.1.176). Timestamps count milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Smoothed {
     round_trip: Span,
-    /// When the latest segment that counted was sent [tick].
+    /// Tick in which the latest segment that counted was sent.
     tick: u64,
 }
 
@@ -37,7 +38,7 @@ struct Smoothed {
 const TICK: Span = Span::millis(1);
 
 impl Smoothed {
-    /// A segment sent in that tick took so long.
+    /// Takes the RTT of a segment sent in a tick.
     fn take(&mut self, tick: u64, round_trip: Span) {
         let whole = Span(round_trip.0 / TICK.0 * TICK.0);
         if whole <= self.round_trip {
@@ -49,19 +50,19 @@ impl Smoothed {
     }
 }
 
-/// The first bound: half of the buffer that a socket has at first [byte] (tcp_rmem).
+/// The initial bound: half of a socket's initial buffer [byte] (tcp_rmem).
 const FIRST: u64 = 65_536;
-/// What is read in the first round trip: an initial window [segment].
+/// Data read in the first RTT: an initial window [segment].
 const FIRST_READ: u64 = 10;
-/// Share of the buffer, relative to its payload, that a segment takes beyond a hole, in 16ths: half of a packet's memory (truesize,
-/// 2727 bytes for 1448 bytes of payload; tcp_win_from_space), as the window is half of the buffer.
+/// Share of the buffer that a segment beyond a hole occupies, relative to its payload, in 16ths: half of the packet's memory
+/// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const TAKEN: u64 = 15;
-/// The bound has room for twice what was read, so much of its growth, and some segments.
+/// The bound has room for TWICE the data read and SPARE segments, and is increased by TWICE their relative growth.
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
 
 impl GrowingWindow {
-    /// That of segments of so many bytes.
+    /// Creates the window for segments of `mss` bytes.
     pub fn new(mss: u32, least_round_trip: bool) -> GrowingWindow {
         let mss = u64::from(mss);
         GrowingWindow {
@@ -79,19 +80,20 @@ impl GrowingWindow {
         }
     }
 
-    /// Grows the window by two segments, if there is room for it beside the `beyond` bytes that wait beyond a hole, and returns whether
-    /// it grew (`tcp_grow_window`).
+    /// Increases the window by two segments, if there is room besides the `beyond` bytes that wait beyond a hole. Returns
+    /// whether it grew (`tcp_grow_window`).
     pub fn grow(&mut self, beyond: u64) -> bool {
         let room = self.bound.saturating_sub(self.window + beyond * TAKEN / 16);
         self.window += room.min(2 * self.mss);
         room > 0
     }
 
-    /// Takes a segment that was `sent` at that time and arrived in order, up to byte `end`, and is read at once while `beyond` bytes wait
-    /// beyond a hole. Returns whether the window grew by it.
+    /// Processes a segment `sent` at that time that arrived in order, up to byte `end`, and is read at once, while `beyond`
+    /// bytes wait beyond a hole. Returns whether the window grew.
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
         let grows = self.grow(beyond);
-        // A round trip is this segment's way and the shortest one, which fitted two captures of Linux over one path best.
+        // The RTT is this segment's one-way delay plus the minimum; this agreed best with two captures of Linux over one
+        // path.
         let way = now - sent;
         self.least_way = self.least_way.min(way);
         let mut round_trip = way + self.least_way;
@@ -110,7 +112,7 @@ impl GrowingWindow {
         grows
     }
 
-    /// The round trip that it knows of, if it does.
+    /// Returns the RTT estimate, if any.
     pub fn round_trip(&self) -> Option<Span> {
         let known = match self.smoothed {
             Some(smoothed) => smoothed.round_trip,
@@ -119,7 +121,7 @@ impl GrowingWindow {
         (known.0 < u64::MAX).then_some(known)
     }
 
-    /// More was read in a round trip than ever.
+    /// Records a new maximum of the data read per RTT.
     fn raise(&mut self, read: u64) {
         let room = u128::from(TWICE * read + SPARE * self.mss);
         let more = room * u128::from(read - self.read) / u128::from(self.read);
@@ -134,8 +136,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Round trips of 100 ms, in which ever more segments come, 1.2 ms apart: which of them are acknowledged at once, and the
-    /// bound after each round.
+    /// Plays RTTs of 100 ms with these numbers of segments, 1.2 ms apart. Returns which segments are acknowledged at once,
+    /// and the bound after each RTT.
     fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
         let mut window = GrowingWindow::new(MSS as u32, false);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
@@ -150,8 +152,8 @@ mod tests {
         (at_once, bounds)
     }
 
-    /// Linux 6.1 over 10 Mbit/s and 100 ms: the bounds are 168, 288 and 558 segments, and ACKs come at once from the 31st
-    /// segment on until some 288 are here.
+    /// Linux 6.1 over 10 Mbit/s and 100 ms: the bounds are 168, 288 and 558 segments, and ACKs are immediate from the 31st
+    /// segment on until about 288 segments have arrived.
     #[test]
     fn the_bound_follows_what_is_read_in_a_round_trip() {
         let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
@@ -162,7 +164,7 @@ mod tests {
         assert!((260..=300).contains(&last.unwrap()), "{last:?}");
     }
 
-    /// tcp_grow_window: segments beyond a hole make the window grow, too, as long as the buffer has room beside them.
+    /// tcp_grow_window: segments beyond a hole also make the window grow, while the buffer has room besides them.
     #[test]
     fn segments_beyond_a_hole_make_the_window_grow_until_they_fill_the_buffer() {
         let mut window = GrowingWindow::new(MSS as u32, false);
@@ -177,8 +179,8 @@ mod tests {
         assert!(window.grow(0));
     }
 
-    /// Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where a flight is twice the one before and ends with a queue: bounds are raised as
-    /// flights begin, so that the 33rd to 275th, 313th to 553rd and 633rd to 1115th segment are acknowledged one by one.
+    /// Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice the previous one and ends with a queue: the
+    /// bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and 633 to 1115 are acknowledged one by one.
     #[test]
     fn a_shorter_round_trip_counts_at_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);
@@ -190,7 +192,7 @@ mod tests {
                 let now = Time(
                     ((f64::from(flight) * (2.0 * half + packet) + half + f64::from(place) * packet) * 1e12) as u64,
                 );
-                // Sent at twice the rate at which it arrives.
+                // Segments are sent at twice the rate of their arrival.
                 let sent = Time(now.0 - ((half + f64::from(place) / 2.0 * packet) * 1e12) as u64);
                 if window.on_segment(now, sent, segment * MSS, 0) {
                     at_once.push(segment);

@@ -1,29 +1,29 @@
-//! What marks do at the sender: one reduction a window, of which the next new segment tells (RFC 3168 section 6.1.2).
+//! ECN marks at the sender: one reduction per window, which the next new segment signals (RFC 3168 section 6.1.2).
 
 use crate::accurate::Feedback;
 use crate::config::EcnConfig;
 use crate::flight::Flight;
 use crate::segment::{AckSegment, Ecn};
 
-/// The marks of one connection.
+/// ECN state of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
-    /// SND.MAX at the last reduction: marks of what was sent before then ask for no other.
+    /// SND.MAX at the last reduction: marks of data sent before cause no other one.
     reduced_at: u64,
-    /// Whether the next new segment says that the window was reduced.
+    /// Whether the next new segment carries CWR.
     owes_word: bool,
-    /// Whether a mark costs less than a loss (RFC 8511).
+    /// Whether a mark reduces the window less than a loss (ABE, RFC 8511).
     pub costs_less: bool,
-    /// Where ACKs count marks.
+    /// The receiver's counters, with Accurate ECN.
     feedback: Option<Feedback>,
-    /// How much of what the latest ACK says to have arrived was marked, at most [byte].
+    /// Maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
     marked: u64,
-    /// Whether retransmissions can be marked, too (Linux: `tcp_ca_needs_ecn`, as of DCTCP).
+    /// Whether retransmissions can be marked as well (Linux: `tcp_ca_needs_ecn`, for DCTCP).
     marks_retransmissions: bool,
 }
 
 impl Marks {
-    /// None heeded yet, if they are.
+    /// Returns the initial ECN state, or None without ECN.
     pub fn new(config: EcnConfig) -> Option<Marks> {
         let (costs_less, counts) = match config {
             EcnConfig::Off {} => return None,
@@ -41,7 +41,7 @@ impl Marks {
         })
     }
 
-    /// An ACK came that is not older than SND.UNA, which does not show it yet.
+    /// Processes an ACK with SEG.ACK >= SND.UNA, before `flight` advances.
     pub fn on_ack(&mut self, ack: &AckSegment, flight: &Flight) {
         self.marked = match &mut self.feedback {
             Some(feedback) => feedback.take(ack, flight),
@@ -50,35 +50,36 @@ impl Marks {
         };
     }
 
-    /// How much of what the latest ACK says to have arrived was marked, at most [byte].
+    /// Returns the maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
     pub fn marked(&self) -> u64 {
         self.marked
     }
 
-    /// Marked packets of which ACKs have told, where they count them.
+    /// Returns the number of marked packets that ACKs have reported, with Accurate ECN.
     #[cfg(test)]
     pub fn counted(&self) -> u64 {
         self.feedback.map_or(0, |feedback| feedback.counted())
     }
 
-    /// Marked bytes of which options have told.
+    /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
     pub fn counted_bytes(&self) -> u64 {
         self.feedback.map_or(0, |feedback| feedback.counted_bytes())
     }
 
-    /// An ACK tells of a mark, which SND.UNA shows already; true if it is the first one of a window.
+    /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window.
     pub fn on_echo(&mut self, flight: &Flight) -> bool {
-        // The ACK of all that left before the reduction left before the receiver was told of it.
+        // The ACK of all data sent before the reduction was sent before the receiver received CWR.
         let first = flight.una > self.reduced_at;
         if first {
-            // Where ACKs count, the flag is part of a number.
+            // With Accurate ECN, CWR is a bit of the counter.
             (self.reduced_at, self.owes_word) = (flight.max, self.feedback.is_none());
         }
         first
     }
 
-    /// Returns the ECN fields of the next segment. Retransmissions can't be marked (RFC 3168 section 6.1.5), except DCTCP's.
+    /// Returns the ECN fields of the next segment. Retransmissions cannot be marked (RFC 3168 section 6.1.5), except
+    /// DCTCP's.
     pub fn on_sent(&mut self, again: bool) -> Ecn {
         if again {
             return Ecn {

@@ -16,14 +16,14 @@ use delays::Delays;
 use longpipe_events::{MaybeTime, Span, Time};
 use writes::Writes;
 
-/// One connection's receiving side. The application reads at once, so the window never closes. What every segment
-/// touches comes first, so that many connections fit the cache.
+/// The receiving side of one connection. The application reads at once, so the window never closes. The most frequently used
+/// fields come first, so that many connections fit in the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Receiver {
-    /// Next byte expected (RCV.NXT) -- all before it was delivered.
+    /// Next byte expected (RCV.NXT); all earlier bytes have been delivered.
     next: u64,
-    /// RCV.NXT when the last ACK left (Last.ACK.sent of RFC 7323).
+    /// RCV.NXT when the last ACK was sent (Last.ACK.sent of RFC 7323).
     acknowledged: u64,
     /// Highest byte received, plus one, unless that is `next`.
     highest: u64,
@@ -31,66 +31,67 @@ pub struct Receiver {
     latest: u64,
     /// Segments received since the last ACK.
     unacknowledged: u32,
-    /// Most SACK blocks in an ACK; 0: no SACK.
+    /// Maximum number of SACK blocks in an ACK; 0 without SACK.
     sack_blocks: u8,
     pending: bool,
-    /// Whether every segment is acknowledged at once, and nothing is echoed.
+    /// Whether every segment is acknowledged at once, without a timestamp echo.
     at_once: bool,
-    /// Whether that is so and nothing is kept beyond a hole.
+    /// As `at_once`, and no data lie beyond a hole.
     plain: bool,
-    /// Whether more than the number of segments decides: marks, the first segments, a window that grows, a handshake.
+    /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     attends: bool,
-    /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
+    /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
     says_more: bool,
-    /// Whether ACKs of data in order say no more than that, with an echo at most, and nobody has to hear of them.
+    /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
     simple: bool,
     /// Data beyond a hole.
     beyond: Ranges,
-    /// When a delayed ACK is due.
+    /// Time at which a delayed ACK is due.
     deadline: MaybeTime,
-    /// An ACK waits for fewer segments than these, for so long at most.
+    /// Number of segments for which an ACK waits, and maximum wait.
     each: u32,
     timeout: Span,
-    /// Linux's delays, instead of `timeout`.
+    /// Linux's delayed ACKs, instead of `timeout`.
     delays: Option<Delays>,
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
-    /// Whether ACKs tell its clock, for a sender that measures one-way delays.
+    /// Whether ACKs carry the receiver's clock, for a sender that measures one-way delays.
     tells_clock: bool,
-    /// Of one that acknowledges at once while it grows.
+    /// Receive-window autotuning, which acknowledges at once while the window grows.
     window: Option<Box<GrowingWindow>>,
-    /// Of one whose ACKs of data beyond a hole wait for each other.
+    /// SACK compression.
     compression: Option<Box<Compression>>,
-    /// Of one that acknowledges at once what ends a write.
+    /// The application's writes, whose ends are acknowledged at once.
     writes: Option<Box<Writes>>,
-    /// How many of the first segments are still to be acknowledged at once.
+    /// Number of segments still to be acknowledged at once.
     quick: u32,
     ecn: EcnConfig,
     /// Whether ACKs echo a mark.
     echoes_mark: bool,
-    /// Where they count marks.
+    /// Counters of Accurate ECN.
     counter: Counter,
-    /// What came before marks began or ended, of which an ACK leaves first; whether another one follows.
+    /// Data received before the mark state changed, whose ACK is sent first; and whether another ACK follows.
     before_mark: Option<(u64, bool)>,
-    /// Whether ACKs tell what came twice, and what did since the last one.
+    /// Whether ACKs carry D-SACK blocks, and the duplicate received since the last ACK.
     tells_duplicates: bool,
     duplicate: Option<(u64, u64)>,
-    /// Of the SYN to answer.
+    /// The SYN to answer.
     opening: Opening,
-    /// Blocks last reported, the most recent first.
+    /// Blocks reported last, the most recent first.
     reported: [(u64, u64); MAX_SACK_BLOCKS],
-    /// The segment that was put beyond a hole since; 0: none, and `SEVERAL`: more than one.
+    /// The segment stored beyond a hole since the last ACK; 0 for none, `SEVERAL` for more than one.
     put: u64,
-    /// Bytes beyond a hole, where a window that grows needs them.
+    /// Bytes beyond a hole, for window autotuning.
     waiting: u64,
 }
 
-/// Stands for more than one segment.
+/// Marks more than one segment.
 const SEVERAL: u64 = u64::MAX;
-/// Linux acknowledges at least every so many segments.
+/// Number of segments for which Linux sends at least one ACK.
 const EACH: u32 = 2;
 
-/// How many segments an ACK waits for, for how long at most [ps], and how many of the first are acknowledged at once.
+/// Returns the number of segments for which an ACK waits, the maximum wait [ps], and the number of initial segments that are
+/// acknowledged at once.
 fn rule(ack: &AckConfig) -> (u32, u64, u32) {
     match *ack {
         AckConfig::Immediate {} => (1, 0, 0),
@@ -104,7 +105,7 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
 }
 
 impl Receiver {
-    /// A receiver that has received nothing.
+    /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
         let at_once = config.ack == AckConfig::Immediate {} && !config.timestamps() && config.ecn.is_off();
         let (each, timeout_ps, quick) = rule(&config.ack);
@@ -159,18 +160,18 @@ impl Receiver {
         }
     }
 
-    /// Somebody has to hear of each segment, so that none is taken in passing.
+    /// Disables the fast path because an observer needs every segment.
     pub fn heed_each_segment(&mut self) {
         (self.at_once, self.plain, self.simple) = (false, false, false);
     }
 
-    /// What it has received is to be told again, whether or not that is more than before.
+    /// Requests a repetition of the latest ACK, even if nothing new has arrived.
     pub fn tell_again(&mut self) {
         self.pending = true;
     }
 
-    /// Takes a segment without timestamp that needs no more than an ACK at once, which acknowledges all below what
-    /// this returns; else `on_segment` has to take it.
+    /// Fast path: processes a segment without timestamp that only needs an immediate ACK. Returns the acknowledgement
+    /// number; None without effect if `on_segment` must be called.
     #[inline(always)]
     pub fn take_plain(&mut self, sequence: u64, length: u32) -> Option<u64> {
         let plain = self.plain & (sequence == self.acknowledged) & (length > 0);
@@ -181,9 +182,9 @@ impl Receiver {
         })
     }
 
-    /// Takes a segment without marks that is expected, where nothing lies beyond it and no more than its number, its timestamp
-    /// and the window decides when it is acknowledged; else `on_segment` has to take it. Whether `is_pending` tells of an ACK,
-    /// of which `answer_in_order` then says all.
+    /// Fast path: processes an expected segment without marks if no data lie beyond a hole, and only the number of segments,
+    /// its timestamp and the window determine its ACK. Returns false without effect if `on_segment` must be called. If
+    /// `is_pending` then returns true, `answer_in_order` returns the ACK.
     #[inline]
     pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
         let expected = self.simple & (sequence == self.next) & (length > 0);
@@ -205,7 +206,7 @@ impl Receiver {
         true
     }
 
-    /// A segment arrived whole.
+    /// Processes an intact segment.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
         if !self.attends & (segment.sequence == self.next) & (segment.length > 0) && self.beyond.is_empty() {
@@ -215,7 +216,7 @@ impl Receiver {
         }
     }
 
-    /// The same of one that is expected, where only the number of segments decides.
+    /// Processes an expected segment if only the number of segments determines its ACK.
     #[inline(always)]
     fn take_next(&mut self, now: Time, segment: &DataSegment) {
         if segment.sequence == self.acknowledged {
@@ -226,7 +227,7 @@ impl Receiver {
         self.acknowledge_or_wait(now);
     }
 
-    /// A segment more is to be acknowledged: at once, or with those that follow.
+    /// Counts a segment to be acknowledged: at once, or with later segments.
     #[inline(always)]
     fn acknowledge_or_wait(&mut self, now: Time) {
         self.unacknowledged += 1;
@@ -256,7 +257,7 @@ impl Receiver {
         self.plain = self.at_once && self.beyond.is_empty();
     }
 
-    /// The same where more than the number of segments decides.
+    /// Processes a segment if more than the number of segments determines its ACK.
     #[inline(never)]
     fn take_in_full(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
@@ -289,7 +290,7 @@ impl Receiver {
         self.plain = self.at_once && self.beyond.is_empty();
     }
 
-    /// Puts a segment where it belongs; whether it is expected, and whether it filled a hole.
+    /// Stores a segment. Returns whether it was expected, and whether it filled a hole.
     #[inline(always)]
     fn place(&mut self, segment: &DataSegment) -> (bool, bool) {
         self.highest = self.highest.max(segment.end());
@@ -314,7 +315,7 @@ impl Receiver {
         (in_order, filled)
     }
 
-    /// A packet of a handshake arrived, of which a SYN is answered.
+    /// Processes a packet of a handshake; a SYN is answered.
     #[cold]
     fn open(&mut self, segment: &DataSegment) {
         self.echo = segment.timestamp;
@@ -323,7 +324,8 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment is among the first, made the window grow, ends a write, or brought marks that an ACK has to count.
+    /// Whether a segment is acknowledged at once: as one of the first, because the window grew, because it ends a write, or
+    /// because of a mark.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let beyond = self.waiting;
         let grew = if in_order {
@@ -335,12 +337,12 @@ impl Receiver {
         let first = self.use_quick_ack();
         let place = (segment.sequence, segment.end());
         let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
-        // Only data in order is read, and its PSH seen (tcp_event_data_recv).
+        // Only data in order are read, and their PSH seen (tcp_event_data_recv).
         let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
         first || grew || pushed || self.counter.is_due()
     }
 
-    /// How long the ACK of a segment may wait while data lie beyond a hole.
+    /// Returns the wait of the ACK of a segment while data lie beyond a hole.
     fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
         // The last hole was filled.
         if self.beyond.is_empty() {
@@ -354,14 +356,14 @@ impl Receiver {
         compression.on_segment(self.next, range, fresh, round_trip)
     }
 
-    /// The ACK of what came before marks began or ended leaves first.
+    /// Lets the ACK of the data received before the mark state changed be sent first.
     fn wait_for_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);
         }
     }
 
-    /// Whether a window that grows did so by a segment in order, while `beyond` bytes wait beyond a hole.
+    /// Whether window autotuning enlarged the window for a segment in order, while `beyond` bytes lie beyond a hole.
     #[inline]
     fn window_grows(&mut self, now: Time, sent: Option<Time>, beyond: u64) -> bool {
         match (&mut self.window, sent) {
@@ -370,7 +372,7 @@ impl Receiver {
         }
     }
 
-    /// Moves RCV.NXT to `end` and over what was kept; true if a hole was filled.
+    /// Advances RCV.NXT to `end` and over stored data. Returns whether a hole was filled.
     fn advance(&mut self, end: u64) -> bool {
         let filled = self.beyond.absorb(end);
         self.next = filled.map_or(end, |reached| reached.max(end));
@@ -382,7 +384,7 @@ impl Receiver {
         filled.is_some()
     }
 
-    /// The caller's clock passed `next_timeout`.
+    /// Processes the timers that are due at `now`.
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline <= now.into() {
             self.pending = true;
@@ -393,7 +395,7 @@ impl Receiver {
         }
     }
 
-    /// When a delayed ACK is due.
+    /// Returns the time at which a delayed ACK is due.
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
         self.deadline
@@ -405,18 +407,18 @@ impl Receiver {
         self.pending
     }
 
-    /// Whether ACKs may say more than what has arrived: marks, the clock, a part in a handshake.
+    /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
     #[inline(always)]
     pub fn says_more(&self) -> bool {
         self.says_more
     }
 
-    /// Bytes delivered in order to the application.
+    /// Returns the number of bytes delivered in order to the application.
     pub fn delivered(&self) -> u64 {
         self.next
     }
 
-    /// Highest byte received, plus one.
+    /// Returns the highest byte received, plus one.
     pub fn highest(&self) -> u64 {
         self.highest.max(self.next)
     }

@@ -1,37 +1,37 @@
-//! Why a sender's window was reduced, and for how long each cause held it down.
+//! Causes of a sender's window reductions, and the time for which each cause held the window down.
 //!
-//! The network notes every data segment that it loses. A reduction takes the cause of the first of them that is not yet
-//! acknowledged, because that is the loss which the sender detects first: hundreds of segments that one overflow loses cause
-//! one reduction, and each isolated random loss causes one.
+//! The network reports every data segment that it loses. A reduction is attributed to the first loss that is not yet
+//! acknowledged, because the sender detects that one first: hundreds of segments lost by one overflow cause one reduction,
+//! and each isolated random loss causes one.
 
 use crate::flight::Flight;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 
-/// What the network did to a segment, as the network numbers it.
+/// Cause of a segment's loss, as numbered by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossCause(pub u8);
 
 impl LossCause {
     /// No data segment is known to be lost: ACKs were, or the reduction is spurious.
     pub const NONE: LossCause = LossCause(0);
-    /// Nothing was lost: an ECN mark.
+    /// No loss: an ECN mark.
     pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
 }
 
 /// Number of causes: none, the network's eight and the mark.
 pub const CAUSES: usize = 10;
 
-/// What one cause brought about.
+/// Effects of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Reductions of the window.
+    /// Number of window reductions.
     pub count: u64,
-    /// Time from each of them to the next reduction by any cause, to the undo or to the end.
+    /// Sum of the times from each of them to the next reduction by any cause, to its undo, or to the end.
     pub lasted: Span,
-    /// Bytes by which the window fell, in all.
+    /// Total bytes by which the window was reduced.
     pub bytes: f64,
-    /// The window over those times, taken to grow linearly from each reduction to the next [byte·s].
+    /// Integral of the window over those times, assuming linear growth from each reduction to the next [byte·s].
     pub window: f64,
 }
 
@@ -48,33 +48,33 @@ struct Noted {
 struct Latest {
     cause: LossCause,
     since: Time,
-    /// Window after it [byte].
+    /// Window after the reduction [byte].
     window: f64,
 }
 
 /// The reductions of one sender, by cause.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses that no reduction has answered, in the order in which they were noted.
+    /// Losses that no reduction has answered, in the order of their reports.
     noted: Vec<Noted>,
-    /// Length of `noted` from which on it is searched for what was acknowledged since.
+    /// Length of `noted` above which acknowledged losses are removed.
     most: usize,
     latest: Option<Latest>,
-    /// Cause of the latest loss that was answered, and the first byte that had not been sent then.
+    /// Cause of the latest answered loss, and SND.MAX at that time.
     episode: Option<(LossCause, u64)>,
     totals: [Total; CAUSES],
 }
 
-/// Losses that are noted before acknowledged ones are looked for.
+/// Minimum number of noted losses before acknowledged ones are removed.
 const FEW: usize = 64;
 
 impl Reductions {
-    /// Totals by number of the cause.
+    /// Returns the totals by number of the cause.
     pub fn totals(&self) -> &[Total; CAUSES] {
         &self.totals
     }
 
-    /// The network lost the segment that begins at `sequence`, at an instant that may lie ahead.
+    /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
         if self.noted.len() >= self.most.max(FEW) {
             self.noted.retain(|one| one.sequence >= una);
@@ -83,7 +83,7 @@ impl Reductions {
         self.noted.put(Noted { sequence, time, cause });
     }
 
-    /// The window is reduced from `before` [byte], for an ECN mark or for a loss, whose cause is returned.
+    /// Records a reduction of the window from `before` [byte], for an ECN mark or a loss. Returns its cause.
     pub fn on_reduction(&mut self, marked: bool, now: Time, flight: &Flight, before: f64) -> LossCause {
         let cause = if marked {
             LossCause::MARK
@@ -91,7 +91,7 @@ impl Reductions {
             self.take_cause(now, flight)
         };
         self.end_latest(now, Some(before));
-        // A recovery may bring the window down to the threshold only later.
+        // Loss recovery may lower the window to the threshold only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
         self.latest = Some(Latest {
             cause,
@@ -104,12 +104,12 @@ impl Reductions {
         cause
     }
 
-    /// The latest reduction is undone.
+    /// Records that the latest reduction was undone.
     pub fn on_undo(&mut self, now: Time) {
         self.end_latest(now, None);
     }
 
-    /// These as of `now`, at which the window is `window` [byte].
+    /// Returns the reductions as of `now`, when the window is `window` [byte].
     pub fn until(&self, now: Time, window: f64) -> Reductions {
         let mut ended = self.clone();
         let since = ended.latest.map_or(now, |latest| latest.since);
@@ -117,9 +117,10 @@ impl Reductions {
         ended
     }
 
-    /// Cause of the first loss that is not acknowledged. Of a segment that was lost several times, the latest counts. Without
-    /// such a loss, a reduction before all data of an earlier loss are acknowledged has the cause of that one: going back
-    /// after a timeout repeats segments that arrived, and their duplicate ACKs may look like another loss (RFC 2582 section 5).
+    /// Returns the cause of the first loss that is not acknowledged; for a segment that was lost several times, the latest
+    /// loss. Without such a loss, a reduction before all data of an earlier loss are acknowledged has that loss's cause:
+    /// go-back-N after a timeout retransmits segments that arrived, and their duplicate ACKs may look like another loss (RFC
+    /// 2582 section 5).
     fn take_cause(&mut self, now: Time, flight: &Flight) -> LossCause {
         let lost = self
             .noted
@@ -136,7 +137,7 @@ impl Reductions {
         earlier.map_or(LossCause::NONE, |(cause, _)| cause)
     }
 
-    /// The effect of the latest reduction ends, with a window of `last`; none: as it began.
+    /// Ends the effect of the latest reduction, with a window of `last`; None if the window is as after the reduction.
     fn end_latest(&mut self, now: Time, last: Option<f64>) {
         if let Some(Latest { cause, since, window }) = self.latest.take() {
             let total = &mut self.totals[usize::from(cause.0)];
@@ -155,7 +156,7 @@ mod tests {
     const OVERFLOW: LossCause = LossCause(1);
     const RANDOM: LossCause = LossCause(3);
 
-    /// A sender whose window was just reduced to 5000 bytes.
+    /// Returns the flight of a sender whose window was just reduced to 5000 bytes.
     fn flight(una: u64) -> Flight {
         let mut flight = Flight::new(Limits::new(5000.0, 5000.0), 1 << 20, 1000);
         (flight.una, flight.nxt, flight.max) = (una, una + 100_000, una + 100_000);
@@ -191,7 +192,7 @@ mod tests {
             (totals[3].count, totals[3].lasted, totals[3].bytes),
             (22, Span::seconds(27), 44_000.0)
         );
-        // From 5000 to 7000 bytes in each second, and to 6000 in the last six.
+        // From 5000 to 7000 bytes within each second, and to 6000 in the last six.
         assert_eq!(
             (totals[1].window, totals[3].window),
             (6000.0, 21.0 * 6000.0 + 6.0 * 5500.0)
@@ -230,7 +231,7 @@ mod tests {
             reductions.on_reduction(false, second(2), &flight(1000), 5000.0),
             OVERFLOW
         );
-        // All that had been sent then is acknowledged, and no more.
+        // Exactly the data sent by then are acknowledged.
         assert_eq!(
             reductions.on_reduction(false, second(3), &flight(101_000), 5000.0),
             OVERFLOW

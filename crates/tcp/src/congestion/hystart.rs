@@ -1,4 +1,4 @@
-//! Ways out of slow start before a loss: when round trips grow, or ACKs come in a long train.
+//! HyStart: ends slow start before a loss, when RTTs grow or ACKs arrive in a long train.
 
 use super::control::Ack;
 use crate::flight::Flight;
@@ -6,54 +6,54 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// What ends slow start besides a loss.
+/// Criterion that ends slow start before a loss.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HystartConfig {
-    /// Nothing.
+    /// No early end.
     None,
-    /// As Linux has it: a round trip or a train of ACKs that is too long ends it at once (Ha and Rhee 2011).
+    /// Linux: ends slow start at an increased RTT, or at a long train of ACKs (Ha and Rhee 2011).
     Linux,
-    /// HyStart++: a round trip that is too long slows growth down for five rounds first (RFC 9406).
+    /// HyStart++: an increased RTT first slows growth for five rounds (RFC 9406).
     PlusPlus,
 }
 
-/// What the window may do.
+/// Decision about the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
-    /// Grow by a share of what arrives.
+    /// Grow by this share of the delivered data.
     Grow(f64),
-    /// Leave slow start: the threshold becomes the window.
+    /// Leave slow start: ssthresh becomes cwnd.
     Leave,
 }
 
-/// The state of one sender.
+/// State of one sender.
 #[derive(Clone, Debug)]
 pub enum Hystart {
-    /// Nothing ends slow start early.
+    /// No early end.
     None,
-    /// Linux's.
+    /// Linux's HyStart.
     Linux(Trains),
-    /// RFC 9406's.
+    /// HyStart++.
     PlusPlus(Rounds),
 }
 
-/// Most that an ACK adds to the window in HyStart++ without pacing [segment] (RFC 9406 section 4.3, L).
+/// Maximum increase of cwnd per ACK in HyStart++ without pacing [segment] (RFC 9406 section 4.3, L).
 const MOST_PER_ACK: f64 = 8.0;
-/// Least number of samples that tell of a round trip (RFC 9406 N_RTT_SAMPLE; Linux).
+/// Minimum number of RTT samples per round (RFC 9406 N_RTT_SAMPLE; Linux).
 const SAMPLES: u32 = 8;
-/// Bounds of how much longer a round trip has to be (RFC 9406; Linux).
+/// Bounds of the RTT increase that ends slow start (RFC 9406; Linux).
 const LEAST_MORE: Span = Span::millis(4);
 const MOST_MORE: Span = Span::millis(16);
 
-/// How much longer than `base` a round trip has to be so that queues are taken to grow.
+/// Returns the RTT increase over `base` that indicates a growing queue (RFC 9406 RttThresh).
 fn more(base: Span) -> Span {
     Span((base.0 / 8).clamp(LEAST_MORE.0, MOST_MORE.0))
 }
 
 impl Hystart {
-    /// In the first slow start.
+    /// Creates the state for the first slow start.
     pub fn new(config: HystartConfig) -> Hystart {
         match config {
             HystartConfig::None => Hystart::None,
@@ -62,7 +62,7 @@ impl Hystart {
         }
     }
 
-    /// An ACK came in slow start.
+    /// Processes an ACK in slow start.
     pub fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
         match self {
             Hystart::None => Start::Grow(1.0),
@@ -71,7 +71,7 @@ impl Hystart {
         }
     }
 
-    /// Most that one ACK adds to the window [segment].
+    /// Returns the maximum increase of cwnd per ACK [segment].
     pub fn most_per_ack(&self) -> f64 {
         match self {
             Hystart::PlusPlus(_) => MOST_PER_ACK,
@@ -79,14 +79,14 @@ impl Hystart {
         }
     }
 
-    /// The window fell: HyStart++ is for the first slow start alone (RFC 9406 section 4.3).
+    /// Records a reduction: HyStart++ is used in the first slow start only (RFC 9406 section 4.3).
     pub fn on_reduction(&mut self) {
         if let Hystart::PlusPlus(_) = self {
             *self = Hystart::None;
         }
     }
 
-    /// Starts over after a timeout: the round lasts until all bytes before `end` are acknowledged (`bictcp_hystart_reset`).
+    /// Starts a round after a timeout, which lasts until all bytes before `end` are acknowledged (`bictcp_hystart_reset`).
     pub fn on_timeout(&mut self, now: Time, end: u64) {
         if let Hystart::Linux(trains) = self {
             *trains = Trains::begin(now, end);
@@ -94,7 +94,7 @@ impl Hystart {
     }
 }
 
-/// Linux's way out (tcp_cubic.c): rounds of ACKs.
+/// State of Linux's HyStart (tcp_cubic.c): rounds of ACKs.
 #[derive(Clone, Debug, Default)]
 pub struct Trains {
     /// First byte after the round.
@@ -103,15 +103,15 @@ pub struct Trains {
     latest: Time,
     least: Option<Span>,
     samples: u32,
-    /// Whether it is done with.
+    /// Whether the criterion has been met.
     found: bool,
 }
 
-/// Least window of Linux's HyStart [segment].
+/// Minimum window for Linux's HyStart [segment].
 const LEAST_WINDOW: f64 = 16.0;
-/// Longest gap within a train of ACKs.
+/// Maximum gap within a train of ACKs.
 const TRAIN_GAP: Span = Span::millis(2);
-/// What Linux lets leave at once at most [byte], four of which delay a train.
+/// Maximum burst of Linux's sender [byte], four of which extend a train.
 const BURST: f64 = 4.0 * 65_536.0;
 
 impl Trains {
@@ -131,7 +131,7 @@ impl Trains {
         if self.found {
             return Start::Grow(1.0);
         }
-        // Rounds begin with the first ACK, whatever the window, since a mend of January 2025.
+        // Rounds start with the first ACK, whatever the window, since a fix of January 2025.
         if flight.una > self.end {
             *self = Trains::begin(ack.now, flight.nxt);
         }
@@ -156,8 +156,8 @@ impl Trains {
     }
 }
 
-/// Longest train of ACKs that does not end slow start: the minimum RTT and the time that the rate of slow start takes for a burst,
-/// 1 ms at most; half of it if the sender is not paced, because pacing alone may spread a window over half a round trip.
+/// Returns the maximum length of a train that does not end slow start: the minimum RTT plus the time of a burst at the rate
+/// of slow start, at most 1 ms; half of it without pacing, because pacing alone may spread a window over half an RTT.
 fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
     let burst = ack.srtt.map_or(Span(0), |srtt| {
         let rate = 2.0 * flight.cwnd() / srtt.as_seconds();
@@ -171,7 +171,7 @@ fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
     }
 }
 
-/// RFC 9406's way out: rounds of the window.
+/// State of HyStart++ (RFC 9406): rounds of the window.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// First byte after the round.
@@ -179,13 +179,13 @@ pub struct Rounds {
     least: Option<Span>,
     least_before: Option<Span>,
     samples: u32,
-    /// Conservative slow start: the round trip that led to it, and rounds since.
+    /// Conservative slow start: the RTT that started it, and the number of rounds since.
     conservative: Option<(Span, u32)>,
 }
 
-/// What growth is divided by in conservative slow start (RFC 9406 CSS_GROWTH_DIVISOR).
+/// Divisor of growth in conservative slow start (RFC 9406 CSS_GROWTH_DIVISOR).
 const DIVISOR: f64 = 4.0;
-/// Rounds of it (RFC 9406 CSS_ROUNDS).
+/// Rounds of conservative slow start (RFC 9406 CSS_ROUNDS).
 const CONSERVATIVE_ROUNDS: u32 = 5;
 
 impl Rounds {
@@ -257,7 +257,7 @@ mod tests {
             }
         }
 
-        /// Window and threshold after an ACK of so many segments, `gap` after the one before; the round trip in ms.
+        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns window and threshold.
         fn ack(&mut self, gap: Span, segments: u64, rtt: u64) -> (u64, Option<u64>) {
             self.now += gap;
             let (acked, rtt) = (segments * u64::from(MSS), Some(Span::millis(rtt)));
@@ -308,7 +308,7 @@ mod tests {
         }
     }
 
-    /// The kernel's own test of a round trip that is longer: the ninth sample ends slow start, at 36 segments.
+    /// The kernel's own test of an increased RTT: the ninth sample ends slow start, at 36 segments.
     #[test]
     fn linux_the_ninth_of_samples_an_eighth_longer_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(script.ack(Span::millis(1), 2, 240), (36, Some(36)));
     }
 
-    /// Likewise of one that is shorter, which the round's least has to take in first.
+    /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.
     #[test]
     fn linux_a_round_trip_that_falls_at_the_ninth_sample_ends_nothing() {
         let mut script = Script::new(HystartConfig::Linux);
@@ -331,14 +331,15 @@ mod tests {
         assert_eq!(script.ack(Span::millis(3), 2, 150), (38, None));
     }
 
-    /// The kernel's own test of two segments each 100 ms, as its windows are since rounds begin with the first ACK (mended in
-    /// tcp_cubic.c in January 2025, and in 6.1.176): out at the ninth sample of the second round. Before it was at 48.
+    /// The kernel's own test of two segments per 100 ms, with the windows since rounds start with the first ACK (fixed in
+    /// tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round. Before the fix
+    /// it ended at 48 segments.
     #[test]
     fn linux_a_bottleneck_of_two_segments_in_100_ms_ends_slow_start_at_36() {
         let mut script = Script::new(HystartConfig::Linux);
         let mut found = vec![];
         for number in 1..=30 {
-            // Each waits for those before it.
+            // Each segment waits for the previous ones.
             let (window, _) = script.ack(Span::millis(100), 2, 200 + 100 * (number / 5) * 2);
             found.push(window);
         }
@@ -349,10 +350,10 @@ mod tests {
     fn linux_a_train_longer_than_half_a_round_trip_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(100), 10, 100);
-        // Rounds of 20 and 40 ACKs are too short; of the third one 51 ms pass half a round trip and half a ms for a burst.
+        // Rounds of 20 and 40 ACKs are too short; in the third round 51 ms exceed half an RTT plus .5 ms for a burst.
         let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
         assert_eq!(out, Some(20 + 40 + 52));
-        // Pacing spreads a window over half a round trip by itself: 101 ms are too short for the fourth round, 102 are not.
+        // Pacing itself spreads a window over half an RTT: 101 ms are too short for the fourth round, 102 ms are not.
         let mut paced = Script::new(HystartConfig::Linux);
         paced.paced = true;
         paced.ack(Span::millis(100), 10, 100);
@@ -363,7 +364,8 @@ mod tests {
         assert!((1..200).all(|_| sparse.ack(Span::millis(3), 1, 100).1.is_none()));
     }
 
-    /// RFC 9406 section 4.2: eight samples 4 ms or an eighth longer, a quarter of the growth for five rounds, then out.
+    /// RFC 9406 section 4.2: after eight samples that are 4 ms or 1/8 longer, a quarter of the growth for five rounds, then
+    /// the end.
     #[test]
     fn rfc_9406_growth_slows_for_five_rounds_and_slow_start_ends() {
         let mut script = Script::new(HystartConfig::PlusPlus);
@@ -382,7 +384,7 @@ mod tests {
                 break;
             }
         }
-        // Seven samples of the fourth round still count in full, then each counts a quarter.
+        // Seven samples of the fourth round count in full, the following ones a quarter.
         assert_eq!(windows[..3], [20, 40, 80]);
         assert_eq!(windows[3], 80 + 7 + (80 - 7) / 4);
         let slow = windows[3..8].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64);
@@ -402,7 +404,7 @@ mod tests {
                 *window = script.ack(Span::millis(5), 1, rtt).0;
             }
         }
-        // Whether a round is long or short shows with its eighth sample.
+        // The eighth sample of a round decides whether its RTT is increased.
         let (second, third) = (20.0 + 7.0 + 13.0 / 4.0, 7.0 / 4.0 + 23.0);
         assert_eq!(windows, [20, second as u64, (second + third) as u64]);
     }

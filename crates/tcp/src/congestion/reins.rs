@@ -1,4 +1,4 @@
-//! What a recovery holds of the window: it reads it, calls for reductions, and moves it meanwhile by one function.
+//! The window as loss recovery uses it: reads it, requests reductions from the controller, and adjusts it by one function.
 
 use super::control::{AckSample, Cause, Pacing};
 use super::Congestion;
@@ -6,35 +6,35 @@ use crate::flight::Flight;
 use crate::journal::{EventCause, Journal};
 use longpipe_events::Time;
 
-/// How the window moves other than by its control.
+/// An adjustment of the window by loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Regulation {
-    /// So many segments more: they left the network (RFC 2001).
+    /// Adds segments that have left the network (RFC 2001).
     Inflate(u32),
-    /// Less what a partial ACK acknowledged, and a segment more; a segment at least (RFC 2582).
+    /// Subtracts the data that a partial ACK acknowledged and adds one segment; at least one segment remains (RFC 2582).
     Deflate {
-        /// Bytes acknowledged.
+        /// Acknowledged bytes.
         acked: u64,
     },
-    /// To the threshold.
+    /// Sets cwnd to ssthresh.
     ToThreshold,
-    /// Likewise, unless it is below.
+    /// Sets cwnd to ssthresh unless it is lower.
     ToThresholdAtMost,
-    /// To one segment: slow start from the beginning.
+    /// Sets cwnd to one segment, which starts slow start.
     ToSegment,
-    /// To so many bytes, unless it is below.
+    /// Sets cwnd to this value unless it is lower [byte].
     AtMost(f64),
-    /// The threshold to so many bytes, unless it is below; the window stays.
+    /// Sets ssthresh to this value unless it is lower [byte]; cwnd is unchanged.
     ThresholdAtMost(f64),
-    /// To so many bytes.
+    /// Sets cwnd to this value [byte].
     To(f64),
-    /// To the data in flight and a segment more, so that the first one lost can leave, even if the control moves the window
-    /// always (Linux: `tcp_enter_loss`).
+    /// Sets cwnd to the data in flight plus one segment, so that the first lost segment can be retransmitted, even if the
+    /// controller owns the window (Linux: `tcp_enter_loss`).
     AfterTimeout {
         /// Bytes in flight.
         in_flight: u64,
     },
-    /// Back to what they were [byte], each unless it is above: the reduction was spurious (Linux: `tcp_undo_cwnd_reduction`).
+    /// Restores both values [byte] after a spurious reduction, each unless it is larger (Linux: `tcp_undo_cwnd_reduction`).
     Back {
         /// Congestion window.
         cwnd: f64,
@@ -43,19 +43,19 @@ pub enum Regulation {
     },
 }
 
-/// The window of one sender, at one instant.
+/// Access to the window of one sender, at one instant.
 #[derive(Debug)]
 pub struct Reins<'a> {
     flight: &'a mut Flight,
     congestion: &'a mut Congestion,
-    /// The rate of a control that has one.
+    /// Pacing rate, for a controller that sets one.
     pacing: Option<&'a mut Option<Pacing>>,
     journal: &'a mut Journal,
     now: Time,
 }
 
 impl<'a> Reins<'a> {
-    /// Those of a sender.
+    /// Creates the handle for a sender.
     #[inline(always)]
     pub fn new(
         flight: &'a mut Flight,
@@ -73,18 +73,18 @@ impl<'a> Reins<'a> {
         }
     }
 
-    /// Sequence space and window.
+    /// Returns sequence space and window.
     #[inline(always)]
     pub fn flight(&self) -> &Flight {
         self.flight
     }
 
-    /// Reports an ACK to the control before the recovery processes it.
+    /// Reports an ACK to the controller before the recovery processes it.
     pub fn sample(&mut self, sample: &AckSample) {
         self.congestion.on_sample(sample, self.flight);
     }
 
-    /// Has the control bring the window and the threshold down.
+    /// Requests a reduction from the controller.
     pub fn reduce(&mut self, cause: Cause) {
         let before = self.flight.cwnd();
         let pacing = self.congestion.on_reduction(cause, self.now, self.flight);
@@ -99,13 +99,13 @@ impl<'a> Reins<'a> {
         self.journal.on_undo(cause, self.now, self.flight);
     }
 
-    /// Tells the control that a recovery ended.
+    /// Reports the end of a recovery to the controller.
     pub fn recovered(&mut self, spurious: bool) {
         let pacing = self.congestion.on_recovered(spurious, self.now, self.flight);
         self.pace(pacing);
     }
 
-    /// Moves the window while the control has no say in it, unless the control moves it always.
+    /// Adjusts the window during loss recovery, unless the controller owns the window.
     pub fn regulate(&mut self, how: Regulation) {
         if self.congestion.owns_window() && !matches!(how, Regulation::AfterTimeout { .. }) {
             return;

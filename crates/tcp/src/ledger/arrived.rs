@@ -1,9 +1,9 @@
-//! Processes an ACK by the records of transmissions: newly delivered segments, RTT samples, the delivery rate.
+//! Processing of an ACK by the ledger: newly delivered segments, RTT samples and the delivery rate.
 
 use super::*;
 
 impl Ledger {
-    /// Processes an ACK of all below `una` with a timestamp echo, if any, and SACK blocks.
+    /// Processes an ACK of all bytes below `una` with SACK blocks and a timestamp echo, if any.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -46,14 +46,14 @@ impl Ledger {
         let in_order = self.delivered;
         let before_blocks = self.latest;
         for (block, place) in blocks.zip(0..) {
-            // Mostly a block but the first is one of the ACK before.
+            // Usually all blocks but the first were in the previous ACK.
             if !before_blocks.contains(&block) {
                 self.on_block(now, block.0, block.1, &mut arrivals);
             }
             self.latest[place] = block;
         }
         self.highest = self.highest.max(arrivals.end);
-        // Karn: an ACK of any retransmitted data measures no round trip by itself.
+        // Karn: an ACK of retransmitted data gives no RTT sample by itself.
         let (acked, sacked) = (if again { Trips::default() } else { acked }, arrivals.sacked);
         let rtt = sacked.last().or(acked.last()).or(echoed);
         if let Some(rtt) = rtt {
@@ -75,7 +75,7 @@ impl Ledger {
         }
     }
 
-    /// Marks what a SACK block covers and none before it did.
+    /// Marks the segments that a SACK block newly covers.
     pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
         let mut from = start;
         while let Some((begin, until)) = self.sacked.missing(from, end) {
@@ -88,7 +88,7 @@ impl Ledger {
         self.sacked.insert(start, end);
     }
 
-    /// The place of the first record that ends beyond a byte, and where it begins.
+    /// Returns the index of the first segment that ends beyond a byte, and its first byte.
     pub(super) fn place_of(&self, byte: u64) -> (usize, u64) {
         let start = |place: usize| place.checked_sub(1).map_or(self.una, |before| self.records[before].end);
         // Most segments are as long as the first one.
@@ -118,7 +118,7 @@ impl Ledger {
                 if !record.again {
                     arrivals.sacked.add(record.end, now - record.sent);
                 }
-                // TSecr is of the segment at the left edge, not of a SACKed one.
+                // TSecr belongs to the segment at the left edge, not to a SACKed one.
                 arrivals.take(now, record, departure, None);
                 if let (true, Some(losses)) = (record.lost, &mut self.losses) {
                     losses.on_arrived(length);
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// The rate at which data arrived since a segment left that was `sent` like this, at most that at which it was sent.
+    /// Returns the delivery rate since the segment described by `newest` was sent, at most the rate at which data were sent.
     pub(super) fn rate(&mut self, now: Time, sent: Time, newest: Departure) -> RateSample {
         (self.first_sent, self.delivered_time) = (sent, now);
         if self.delivered > self.app_limited {

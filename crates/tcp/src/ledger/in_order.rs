@@ -1,22 +1,23 @@
-//! ACKs in order where nothing is lost, out of order or sent twice: the first records leave, and the last of them is the news.
+//! In-order ACKs without losses, reordering or retransmissions: segments are removed at the front, and the last of them is
+//! the latest delivery.
 
 use super::{Latest, Ledger, News};
 use longpipe_events::Time;
 
 impl Ledger {
-    /// Whether nothing under way is lost, out of order, or was sent again.
+    /// Whether no segment in flight is lost, reordered or retransmitted.
     #[inline]
     pub fn is_calm(&self) -> bool {
         self.beyond == 0 && self.lost() == 0 && self.una >= self.again_until
     }
 
-    /// Whether an ACK of all below `una` finds it so, and acknowledges the first segment.
+    /// Whether the ledger is in that state and an ACK of all bytes below `una` acknowledges the first segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
         self.is_calm() && self.records.front().is_some_and(|first| first.end <= una)
     }
 
-    /// What such an ACK tells: as `on_ack` says.
+    /// Processes such an ACK; the result equals that of `on_ack`.
     #[inline]
     pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> News {
         debug_assert!(self.is_in_order(una));

@@ -1,4 +1,4 @@
-//! What is lost, by the time since it was sent: RACK (RFC 8985 section 6.2).
+//! Loss detection by the time since transmission: RACK (RFC 8985 section 6.2).
 
 use super::place::Place;
 use super::{Departure, Latest, Ledger, Lost, Record};
@@ -6,26 +6,26 @@ use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// What is lost and not sent again, and what has still to be judged.
+/// Lost segments that have not been retransmitted, and segments still subject to loss detection.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     bytes: u64,
-    /// All that is lost is from this segment on.
+    /// No lost segment precedes this one.
     from: Place,
-    /// First transmissions of what is before this segment are judged.
+    /// First transmissions of segments before this one have been examined.
     judged: Place,
-    /// What was sent again, as it left: the number of the transmission, and its segment.
+    /// Retransmissions in order: number of the transmission, and its segment.
     again: VecDeque<(u64, Place)>,
-    /// Bytes that were ever taken to be lost, as often as they were.
+    /// Cumulative bytes declared lost, counting repeats.
     in_all: u64,
-    /// What was newly lost, for a control that wants to hear of each.
+    /// Newly declared losses, for a controller that requests each.
     each: Option<Vec<Lost>>,
-    /// First byte and length of every segment declared lost since they were taken, for an observer.
+    /// First byte and length of every segment declared lost that has not been taken, for an observer.
     declared: Option<Vec<(u64, u64)>>,
 }
 
 impl Losses {
-    /// None so far; `each`: somebody wants to hear of each.
+    /// Creates the state without losses; `each` if a controller requests each loss.
     pub fn new(each: bool) -> Losses {
         Losses {
             each: each.then(Vec::new),
@@ -33,18 +33,18 @@ impl Losses {
         }
     }
 
-    /// Bytes lost and not sent again.
+    /// Returns the bytes lost and not retransmitted.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// A segment leaves again by that transmission, of which so many bytes were lost.
+    /// Records a retransmission of a segment with `lost` lost bytes.
     pub fn on_sent_again(&mut self, number: u64, place: Place, lost: u64) {
         self.bytes -= lost;
         self.again.put((number, place));
     }
 
-    /// So many bytes that were lost are here after all.
+    /// Records that `bytes` declared lost have arrived after all.
     pub fn on_arrived(&mut self, bytes: u64) {
         self.bytes -= bytes;
     }
@@ -74,19 +74,20 @@ impl Losses {
     }
 }
 
-/// What was found to be lost.
+/// Result of loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// Bytes newly lost.
+    /// Newly lost bytes.
     pub lost: u64,
-    /// Whether any of it had been sent again.
+    /// Whether a lost segment had been retransmitted.
     pub again: bool,
-    /// How long to wait until all that was sent before the latest to arrive is lost or here; none: nothing was.
+    /// Time until all segments sent before the latest delivered one are lost or delivered; None if there are none.
     pub wait: Option<Span>,
 }
 
 impl Ledger {
-    /// Takes what was sent before `latest` to be lost once it has been under way for its round trip and `tolerance`.
+    /// Declares segments sent before `latest` lost that have been in flight for longer than its RTT plus `tolerance`
+    /// (RACK_detect_loss).
     pub fn judge(&mut self, now: Time, latest: &Latest, tolerance: Span) -> Judged {
         let mut judged = Judged::default();
         let allowed = latest.rtt + tolerance;
@@ -129,7 +130,7 @@ impl Ledger {
         let mut index = 0;
         while let Some(&(number, place)) = losses.again.get(index) {
             let Some(record) = under_way(&mut self.records, first, number, place) else {
-                // It is here, lost, or was sent yet again.
+                // The segment arrived, is lost, or was retransmitted again.
                 if index == 0 {
                     losses.again.pop_front();
                 } else {
@@ -157,8 +158,8 @@ impl Ledger {
         }
     }
 
-    /// Marks segments lost because the retransmission timer expired: the first one, and every other one that was sent at least
-    /// `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
+    /// Marks segments lost because the retransmission timer expired: the first one, and every other one that was sent at
+    /// least `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
     pub fn lose_by_timeout(&mut self, now: Time, rtt: Span) {
         let first = self.first();
         let Some(losses) = &mut self.losses else {
@@ -227,19 +228,19 @@ impl Ledger {
         declared.map(std::mem::take).unwrap_or_default()
     }
 
-    /// Bytes lost and not sent again.
+    /// Returns the bytes lost and not retransmitted.
     #[inline]
     pub fn lost(&self) -> u64 {
         self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
-    /// Bytes that were ever taken to be lost, as often as they were.
+    /// Returns the cumulative bytes declared lost, counting repeats.
     #[inline]
     pub fn lost_in_all(&self) -> u64 {
         self.losses.as_ref().map_or(0, |losses| losses.in_all)
     }
 
-    /// What was newly lost since this was asked, for a control that wants to hear of each.
+    /// Returns the losses declared since the last call, for a controller that requests each.
     pub fn take_each_loss(&mut self) -> Vec<Lost> {
         let delivered = self.delivered;
         let each = self.losses.as_mut().and_then(|losses| losses.each.as_mut());
@@ -250,7 +251,7 @@ impl Ledger {
         found
     }
 
-    /// The first segment that is lost and was not sent again: its first byte and its length.
+    /// Returns first byte and length of the first segment that is lost and not retransmitted.
     #[inline]
     pub fn next_lost(&mut self) -> Option<(u64, u32)> {
         if self.lost() == 0 {
@@ -275,7 +276,7 @@ impl Ledger {
         Some((place.start, (self.records[from + passed].end - place.start) as u32))
     }
 
-    /// The last segment under way: its first byte and its length.
+    /// Returns first byte and length of the last segment in flight.
     pub fn last(&self) -> Option<(u64, u32)> {
         let last = self.records.len().checked_sub(1)?;
         let start = last.checked_sub(1).map_or(self.una, |before| self.records[before].end);
@@ -283,18 +284,18 @@ impl Ledger {
         (!record.arrived).then_some((start, (record.end - start) as u32))
     }
 
-    /// When the first segment under way left, for the last time.
+    /// Returns the time of the latest transmission of the first segment in flight.
     pub fn oldest(&self) -> Option<Time> {
         self.records.front().map(|record| record.sent)
     }
 
-    /// Whether anything is known to have arrived beyond a hole.
+    /// Whether any segment beyond a hole is known to have arrived.
     #[inline]
     pub fn has_holes(&self) -> bool {
         self.beyond > 0
     }
 
-    /// Segments known to have arrived beyond a hole, `most` at most.
+    /// Returns the number of segments known to have arrived beyond a hole, at most `most`.
     pub fn arrived_beyond(&self, most: usize) -> usize {
         if self.beyond == 0 {
             return 0;
@@ -302,7 +303,7 @@ impl Ledger {
         self.records.iter().filter(|record| record.arrived).take(most).count()
     }
 
-    /// Segments that were sent again and are still under way.
+    /// Returns the number of retransmitted segments that are in flight.
     pub fn copies(&self) -> usize {
         let first = self.first();
         let again = self.losses.iter().flat_map(|losses| &losses.again);
@@ -312,7 +313,7 @@ impl Ledger {
     }
 }
 
-/// A segment, if what that transmission sent of it is still under way; `first` is the first that is.
+/// Returns a segment if the given transmission of it is still in flight; `first` is the first segment in flight.
 fn under_way(records: &mut VecDeque<Record>, first: Place, number: u64, place: Place) -> Option<&mut Record> {
     is_under_way(records, first, number, place).then(|| &mut records[place.after(first)])
 }

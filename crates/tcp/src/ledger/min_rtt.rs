@@ -2,10 +2,10 @@
 
 use longpipe_events::{Span, Time};
 
-/// How long a sample counts (sysctl `tcp_min_rtt_wlen`).
+/// Lifetime of a sample (sysctl `tcp_min_rtt_wlen`).
 const WINDOW: Span = Span::seconds(300);
 
-/// The minimum and the two samples that are to succeed it, each later and longer than the one before it (Kathleen Nichols).
+/// The minimum and its two successors, each later and longer than the one before (Kathleen Nichols' algorithm).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinRtt(Option<[(Time, Span); 3]>);
 
@@ -48,7 +48,7 @@ impl MinRtt {
 mod tests {
     use super::*;
 
-    /// By minmax_running_min of Linux 6.1: a path of 20 ms that takes 50 ms from 10 s on, and 40 ms from 200 s on.
+    /// minmax_running_min of Linux 6.1: a path of 20 ms that takes 50 ms from 10 s on, and 40 ms from 200 s on.
     #[test]
     fn linux_a_minimum_is_forgotten_after_300_seconds() {
         let mut min = MinRtt::default();
@@ -63,7 +63,7 @@ mod tests {
             min.take(Time(Span::seconds(second).0), rtt);
             seen.push(min.get().unwrap().0 / Span::millis(1).0);
         }
-        // The last sample of 20 ms is of 9 s.
+        // The last sample of 20 ms was taken at 9 s.
         assert_eq!(seen[309], 20);
         assert_eq!(seen[310..], [40; 390]);
     }

@@ -1,6 +1,6 @@
-//! A record of each segment under way, for those who ask for it.
+//! Scoreboard of sent segments: a record of each segment in flight, for recoveries and controllers that need them.
 //!
-//! A segment stays as it was cut when it was first sent; what is sent again brings the records that it covers up to date.
+//! Segments keep the boundaries of their first transmission; a retransmission updates the records that it covers.
 
 mod arrived;
 mod in_order;
@@ -21,124 +21,125 @@ use std::collections::VecDeque;
 /// The latest transmission of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// First byte after it.
+    /// First byte after the segment.
     end: u64,
-    /// When it left.
+    /// Time of the transmission.
     sent: Time,
-    /// Its number among all transmissions.
+    /// Number of the transmission.
     number: u64,
-    /// Whether it was sent again since its first instant (Karn).
+    /// Whether the segment was retransmitted at a later time than its first transmission (Karn).
     again: bool,
     /// Whether it is known to have arrived.
     arrived: bool,
-    /// Whether it is taken to be lost, and was not sent again since.
+    /// Whether it is declared lost and has not been retransmitted since.
     lost: bool,
 }
 
-/// How things stood when it left, of which the rate of delivery is told.
+/// State of the connection at a transmission, for delivery-rate samples.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    /// When the segment left whose delivery was the latest news then: since then its flight was sent.
+    /// Send time of the segment most recently delivered at that time (`first_sent_time` of the delivery-rate draft).
     first_sent: Time,
-    /// Bytes delivered in all by then, and since when.
+    /// Total bytes delivered by then, and time of the latest delivery.
     delivered: u64,
     delivered_time: Time,
-    /// Bytes under way, itself included.
+    /// Bytes in flight, including this segment.
     tx_in_flight: u64,
-    /// Bytes taken to be lost in all by then.
+    /// Total bytes declared lost by then.
     lost: u64,
-    /// Whether the application said how much was under way.
+    /// Whether the sender was application-limited.
     app_limited: bool,
 }
 
-/// A transmission whose delivery is the latest news of the path (RFC 8985 section 5.2, RACK).
+/// The latest transmission known to be delivered (RFC 8985 section 5.2, RACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latest {
-    /// Its number among all transmissions.
+    /// Number of the transmission.
     pub number: u64,
-    /// Its round trip.
+    /// RTT of the transmission.
     pub rtt: Span,
 }
 
-/// What an ACK tells of the segments under way.
+/// Report of an ACK about the segments in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct News {
-    /// RTT sample of the congestion controllers and of the minimum RTT: of the last segment newly SACKed, else of the last newly
-    /// acknowledged, else of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor do segments that
-    /// were SACKed earlier.
+    /// RTT sample for congestion controllers and the minimum RTT: of the last segment newly SACKed, otherwise of the last
+    /// one newly acknowledged, otherwise of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor
+    /// do segments that were SACKed earlier.
     pub rtt: Option<Span>,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Bytes sent again since the ACK before.
+    /// Bytes retransmitted since the previous ACK.
     pub lost: u64,
-    /// At which rate data arrives.
+    /// Delivery rate sample.
     pub rate: Option<RateSample>,
-    /// RTT sample of SRTT and RTO, which includes the delay of the ACK: of the first segment newly acknowledged, else of the first
-    /// newly SACKed, else of the timestamp echo (Linux: `seq_rtt_us`).
+    /// RTT sample for SRTT and RTO, which includes the delay of the ACK: of the first segment newly acknowledged, otherwise
+    /// of the first newly SACKed, otherwise of the timestamp echo (Linux: `seq_rtt_us`).
     pub first_rtt: Option<Span>,
-    /// The one sent last of those newly known to have arrived, if it can't be a copy of another.
+    /// Latest transmission among those newly known to be delivered, unless it may be confused with another one of its
+    /// segment.
     pub latest: Option<Latest>,
-    /// Whether a segment arrived, sent once, after one that was sent later.
+    /// Whether a segment sent once was delivered after one sent later.
     pub reordered: bool,
-    /// Where the first segment ends that is newly known to have arrived and was sent once; beyond all bytes if none is.
+    /// End of the first newly delivered segment that was sent once; the maximum if there is none.
     pub original_end: u64,
-    /// Whether SACK blocks told of any.
+    /// Whether SACK blocks reported any delivery.
     pub sacked: bool,
 }
 
-/// Segments under way, by what is known of them.
+/// Numbers of segments in flight, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// All that were sent and are not acknowledged in order.
+    /// Sent and not acknowledged in order.
     pub under_way: usize,
-    /// Arrived beyond a hole.
+    /// Delivered beyond a hole.
     pub arrived: usize,
-    /// Lost, and not sent again.
+    /// Lost, and not retransmitted.
     pub lost: usize,
-    /// Sent again, and not known to have arrived.
+    /// Retransmitted, and not known to be delivered.
     pub again: usize,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
 }
 
-/// The segments under way of one sender, in order.
+/// The segments in flight of one sender, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     records: VecDeque<Record>,
-    /// Of each record, where somebody asks for rates.
+    /// State at the transmission of each segment, if delivery rates are requested.
     departures: Option<VecDeque<Departure>>,
-    /// First byte under way, and segments before it.
+    /// First byte in flight, and number of earlier segments.
     una: u64,
     passed: u64,
-    /// What SACK blocks covered, and the latest ones.
+    /// Ranges that SACK blocks have covered, and the latest blocks.
     sacked: Ranges,
     latest: [(u64, u64); 3],
-    /// Bytes known to have arrived, and since when.
+    /// Bytes known to have been delivered, and time of the latest delivery.
     delivered: u64,
     delivered_time: Time,
-    /// When the segment left that was the latest to arrive.
+    /// Send time of the most recently delivered segment.
     first_sent: Time,
     min_rtt: MinRtt,
-    /// Bytes sent again since the latest ACK.
+    /// Bytes retransmitted since the latest ACK.
     sent_again: u64,
-    /// Bytes that arrived beyond the first hole.
+    /// Bytes delivered beyond the first hole.
     beyond: u64,
-    /// Transmissions so far.
+    /// Number of transmissions.
     transmissions: u64,
-    /// End of what is known to have arrived.
+    /// End of the data known to be delivered.
     highest: u64,
-    /// End of what was ever sent again.
+    /// End of the data that were ever retransmitted.
     again_until: u64,
-    /// Until so many bytes are known to have arrived, what is under way is what the application had; 0: the window says it.
+    /// Number of delivered bytes up to which the sender is application-limited; 0 if it is not (`app_limited` of the draft).
     app_limited: u64,
-    /// What is lost, where a recovery wants to know.
+    /// Loss detection, if a recovery requests it.
     losses: Option<Losses>,
 }
 
 impl Ledger {
-    /// One of which so much is wanted.
+    /// Creates an empty ledger with the requested features.
     pub fn new(wants: Wants) -> Ledger {
         Ledger {
             losses: wants.losses.then(|| Losses::new(wants.each_loss)),
@@ -152,7 +153,7 @@ impl Ledger {
         self.min_rtt.get()
     }
 
-    /// How many segments are under way, and how they are.
+    /// Returns the numbers of segments in flight, by state.
     pub fn count(&self) -> Count {
         let mut count = Count {
             under_way: self.records.len(),
@@ -167,13 +168,13 @@ impl Ledger {
         count
     }
 
-    /// Bytes under way: sent, neither known to have arrived nor lost; `max` is the first byte never sent.
+    /// Returns the bytes in flight: sent, and neither known to be delivered nor lost; `max` is SND.MAX.
     #[inline]
     pub fn in_flight(&self, max: u64) -> u64 {
         max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
     }
 
-    /// The first segment under way.
+    /// Returns the first segment in flight.
     #[inline]
     fn first(&self) -> Place {
         Place {
@@ -182,18 +183,18 @@ impl Ledger {
         }
     }
 
-    /// The application has no more to send, though the window has room.
+    /// Records that the application has no more data although the window has room.
     pub fn limit_by_app(&mut self, max: u64) {
         self.app_limited = (self.delivered + self.in_flight(max)).max(1);
     }
 
-    /// Whether what is under way is what the application had.
+    /// Whether the sender is application-limited.
     #[inline]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
-    /// The segment `sequence..end` leaves, the first time or again, after which `max` bytes were sent.
+    /// Records a transmission of `sequence..end`, after which `max` bytes have been sent.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
         self.transmissions += 1;
         let record = Record {
@@ -217,7 +218,7 @@ impl Ledger {
         }
     }
 
-    /// The same of a segment never sent before, that begins where the one before it ended, and ends with byte `max`.
+    /// As `on_sent`, for a segment never sent before that starts at the end of the previous one and ends with byte `max`.
     #[inline]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
         self.transmissions += 1;
@@ -237,7 +238,7 @@ impl Ledger {
         });
     }
 
-    /// How things stand when a segment leaves.
+    /// Returns the state at a transmission.
     fn departure(&mut self, now: Time, max: u64) -> Departure {
         if self.records.is_empty() {
             (self.first_sent, self.delivered_time) = (now, now);
@@ -289,25 +290,25 @@ impl Ledger {
     }
 }
 
-/// What one ACK tells of arrivals.
+/// Deliveries reported by one ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
-    /// End of what had arrived before, and the shortest round trip.
+    /// End of the data delivered before, and the minimum RTT.
     highest: u64,
     least_rtt: Option<Span>,
-    /// The one sent last, where somebody asks for rates.
+    /// Latest delivered transmission, if delivery rates are requested.
     newest: Option<(Record, Departure)>,
-    /// Round trips of segments that this ACK was the first to SACK.
+    /// RTTs of segments that this ACK newly SACKed.
     sacked: Trips,
-    /// The one sent last that can't be a copy of another.
+    /// Latest delivered transmission that cannot be confused with another one of its segment.
     latest: Option<Latest>,
     end: u64,
     reordered: bool,
     original_end: Option<u64>,
 }
 
-/// Round trips of the segments of one ACK that were sent once: those of the first and of the last by sequence number, each with
-/// the segment's end.
+/// RTTs of the segments of one ACK that were sent once: of the first and of the last by sequence number, each with the
+/// segment's end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     first: Option<(u64, Span)>,
@@ -334,7 +335,7 @@ impl Trips {
 }
 
 impl Arrivals {
-    /// Takes in a segment that is newly known to have arrived. `echo` is TSecr, where it belongs to that segment or an earlier one.
+    /// Records a newly delivered segment. `echo` is TSecr, if it belongs to that segment or an earlier one.
     fn take(&mut self, now: Time, record: &Record, departure: Option<&Departure>, echo: Option<Time>) {
         if let Some(departure) = departure {
             if self.newest.is_none_or(|(newest, _)| newest.number <= record.number) {
@@ -350,7 +351,7 @@ impl Arrivals {
             number: record.number,
             rtt: now - record.sent,
         };
-        // An earlier transmission arrived, not the latest one, if TSecr says so, or if it took less than the minimum round trip
+        // An earlier transmission was delivered, not the latest one, if TSecr says so, or if the RTT is below the minimum
         // (RFC 8985 section 6.2, step 2).
         let stale = echo.is_some_and(|echo| echo < record.sent);
         let ambiguous = record.again && (stale || self.least_rtt.is_some_and(|least| latest.rtt < least));
@@ -361,7 +362,7 @@ impl Arrivals {
 }
 
 impl Latest {
-    /// Whether it was sent before another.
+    /// Whether this transmission precedes another one.
     pub fn is_before(&self, other: &Latest) -> bool {
         self.number < other.number
     }

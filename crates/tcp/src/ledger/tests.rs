@@ -1,4 +1,4 @@
-//! Round trips and rates from records, and each byte counted once.
+//! RTT and rate samples of the ledger, and counting of each byte once.
 
 use super::*;
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
     sent(&mut ledger, 0..2, 100);
     sent(&mut ledger, 2..4, 130);
     assert_eq!(ledger.on_ack(Time(200), 10, None, [].into_iter()).rtt, Some(Span(100)));
-    // Karn: of what was sent again nobody knows which copy came. At one instant both are the same.
+    // Karn: the ACK of a retransmitted segment is ambiguous, unless both transmissions have the same time.
     ledger.on_sent(Time(210), 10, 20, 40);
     ledger.on_sent(Time(210), 10, 20, 40);
     let news = ledger.on_ack(Time(300), 20, None, [].into_iter());
@@ -43,14 +43,14 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
     let begun = || {
         let mut ledger = with_losses();
         sent_apart(&mut ledger, 0..6, 100);
-        // Segments 2 and 3 arrive before 1: SRTT takes the first, controllers take the last.
+        // Segments 2 and 3 arrive before 1: SRTT uses the first, controllers use the last.
         assert_eq!(
             sampled(ledger.on_ack(Time(200), 10, None, [(20, 40)].into_iter())),
             (Some(100), Some(97))
         );
         ledger
     };
-    // An ACK of segments 1 to 3 measures segment 1; that of 4 and 5 with a SACK takes one of each.
+    // An ACK of segments 1 to 3 measures segment 1; that of segments 4 and 5 with a SACK block takes one sample of each.
     let mut ledger = begun();
     assert_eq!(
         sampled(ledger.on_ack(Time(300), 40, None, [].into_iter())),
@@ -59,7 +59,7 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
     let mut ledger = begun();
     let news = ledger.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
     assert_eq!(sampled(news), (Some(199), Some(195)));
-    // Retransmitted segments measure nothing, nor do those SACKed before: a timestamp does, or a segment that is SACKed now.
+    // Retransmitted segments give no sample, nor do those SACKed before: a timestamp does, or a newly SACKed segment.
     for (echo, blocks, expected) in [
         (None, vec![], (None, None)),
         (Some(Time(250)), vec![], (Some(50), Some(50))),
@@ -77,7 +77,7 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
 
 #[test]
 fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
-    // Four segments leave at once and arrive every 25; each ACK lets two more out, which queue up.
+    // Four segments leave at once and arrive 25 apart; each ACK releases two more, which queue up.
     let mut ledger = ledger();
     sent(&mut ledger, 0..4, 0);
     let mut rates = vec![];
@@ -86,7 +86,7 @@ fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
         rates.extend(ledger.on_ack(Time(now), 10 * (segment + 1), None, [].into_iter()).rate);
         sent(&mut ledger, 4 + 2 * segment..6 + 2 * segment, now);
     }
-    // The first one is by a whole round trip, all later ones are by the bottleneck's: 10 bytes in 25.
+    // The first sample covers a whole RTT, all later ones have the bottleneck's rate: 10 bytes in 25.
     assert_eq!((rates[0].delivered, rates[0].interval), (10, Span(100)));
     for rate in &rates[4..] {
         assert_eq!(rate.delivered * 25, rate.interval.0 * 10, "{rate:?}");
@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// Sends `segments` of a ledger that detects losses, 1 apart from `at`.
+/// Sends `segments` of a ledger with loss detection, 1 apart from `at` on.
 fn sent_apart(ledger: &mut Ledger, segments: std::ops::Range<u64>, at: u64) {
     for (segment, at) in segments.zip(at..) {
         ledger.on_sent(Time(at), 10 * segment, 10 * (segment + 1), 10 * (segment + 1));
@@ -154,7 +154,8 @@ fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
     assert_eq!(judged.lost, 30);
 }
 
-/// tcp_timeout_mark_lost of Linux 6.1 (RFC 8985 section 6.3): segments 0 to 3 left at 100 to 103, and segment 1 again at 180.
+/// tcp_timeout_mark_lost of Linux 6.1 (RFC 8985 section 6.3): segments 0 to 3 were sent at 100 to 103, and segment 1 again
+/// at 180.
 #[test]
 fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the_first_segment() {
     for (rtt, lost) in [
@@ -174,7 +175,7 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the
             ledger.on_sent(Time(200), sequence, sequence + u64::from(length), 40);
         }
         assert_eq!(found, lost, "{rtt}");
-        // What stayed in flight is judged as before: lost once a later transmission has arrived.
+        // Segments that stayed in flight are examined as before: lost once a later transmission has been delivered.
         let kept = (1..4).filter(|segment| !lost.contains(segment)).count() as u64;
         let news = ledger.on_ack(Time(300), 10, None, [].into_iter());
         let judged = ledger.judge(Time(300), &news.latest.expect("segment 0 arrived"), Span(0));
@@ -182,7 +183,7 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the
     }
 }
 
-/// RFC 8985 section 6.2, step 2, condition 1: TSecr says that the ACK answers a transmission before the latest one.
+/// RFC 8985 section 6.2, step 2, condition 1: TSecr shows that the ACK answers a transmission before the latest one.
 #[test]
 fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_second() {
     for (echo, lost) in [(None, 30), (Some(Time(500)), 30), (Some(Time(100)), 0)] {
@@ -200,13 +201,13 @@ fn an_ack_of_the_first_transmission_does_not_date_the_segments_sent_before_the_s
 /// An event between the start of a transfer and the undo of a reduction.
 #[derive(Clone, Debug)]
 enum Event {
-    /// New segments leave.
+    /// New segments are sent.
     New(u64),
-    /// A lost segment leaves again.
+    /// A lost segment is retransmitted.
     Retransmit,
     /// Processes an ACK of further segments, with SACK blocks given by distance and length in segments.
     Ack(u64, Vec<(u64, u64)>),
-    /// The retransmission timer expires; RACK.rtt.
+    /// The retransmission timer expires; the value is RACK.rtt.
     Timeout(u64),
     Undo,
 }
@@ -223,8 +224,8 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// RFC 8985 section 6.2, step 5: whatever came before an undo, the ACK of a later transmission shows the loss of every
-    /// segment in flight that was sent more than a round trip earlier.
+    /// RFC 8985 section 6.2, step 5: whatever preceded an undo, the ACK of a later transmission reveals the loss of every
+    /// segment in flight that was sent more than an RTT earlier.
     #[test]
     fn after_an_undo_every_unacknowledged_segment_is_judged_again(events in prop::collection::vec(event(), 1..60)) {
         let mut ledger = with_losses();

@@ -4,27 +4,28 @@ use super::Receiver;
 use crate::segment::{SackBlock, MAX_SACK_BLOCKS};
 
 impl Receiver {
-    /// The block of the latest segment, then those reported last (RFC 2018 section 4).
+    /// Returns the block with the latest segment, followed by those reported most recently (RFC 2018 section 4).
     #[inline(always)]
     pub(super) fn blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
         if let Some(duplicate) = self.duplicate.take() {
             return self.blocks_after(duplicate);
         }
-        // Mostly there is but one.
+        // Usually there is only one block.
         match self.beyond.only() {
             Some(only) if (only.0..only.1).contains(&self.latest) => {
                 (self.reported, self.put) = ([only, (0, 0), (0, 0)], 0);
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => {
-                // Word by word, as are those of one block: what is written by words is not read at once by wider ones.
+                // Word by word, as a single block is: words stored separately cannot be loaded at once by a wider
+                // instruction.
                 let [first, second, third] = self.several_blocks();
                 [first, second, third]
             }
         }
     }
 
-    /// What came twice, then the others as far as there is room (RFC 2883 section 4).
+    /// Returns a D-SACK block, followed by other blocks as far as there is room (RFC 2883 section 4).
     #[cold]
     fn blocks_after(&mut self, duplicate: (u64, u64)) -> [SackBlock; MAX_SACK_BLOCKS] {
         let [first, second, _] = self.several_blocks();
@@ -35,7 +36,7 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        // ACKs that wait leave ranges unreported: then the order of arrival decides.
+        // Compressed ACKs leave ranges unreported, so that the order of arrival decides.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
         let reported = self.reported;
         let before = compressed.unwrap_or(&reported);
@@ -48,7 +49,8 @@ impl Receiver {
         if let Some(latest) = latest {
             (self.reported[0], count) = (latest, 1);
         }
-        // What was reported before is as it was, in a block with the latest segment, or acknowledged, if no other came.
+        // If no other segment arrived, a previously reported block is unchanged, contains the latest segment, or is
+        // acknowledged.
         let put = std::mem::take(&mut self.put);
         let known = compressed.is_none() && (put == 0 || put == self.latest);
         for &(start, end) in before {

@@ -1,36 +1,36 @@
-//! ACKs that tell of data beyond a hole wait for each other, as in Linux (tcp_input.c, __tcp_ack_snd_check, 6.1).
+//! SACK compression as in Linux (tcp_input.c, __tcp_ack_snd_check, 6.1): ACKs of data beyond a hole wait for each other.
 
 use longpipe_events::Span;
 
-/// So many leave at once, for a sender that counts duplicates (TCP_FASTRETRANS_THRESH).
+/// Number of ACKs that are sent at once, for senders that count duplicate ACKs (TCP_FASTRETRANS_THRESH).
 const AT_ONCE: u32 = 3;
-/// So many more segments make one leave (tcp_comp_sack_nr).
+/// Number of further segments after which an ACK is sent (tcp_comp_sack_nr).
 const MOST: u32 = 44;
-/// An ACK waits for a twentieth of the round trip, if that is less.
+/// An ACK waits at most 1/20 of the RTT.
 const SHARE: u64 = 20;
 
-/// Ranges beyond the first hole that the receiver keeps in the order of their latest segments (TCP_NUM_SACKS).
+/// Number of ranges beyond the first hole that the receiver keeps, by their latest segments (TCP_NUM_SACKS).
 const RANGES: usize = 4;
-/// A segment in a range behind the first two of these lets waiting ACKs leave (TCP_SACK_BLOCKS_EXPECTED).
+/// A segment in a range after the first two sends the waiting ACKs (TCP_SACK_BLOCKS_EXPECTED).
 const EXPECTED: usize = 2;
 
-/// How long such ACKs wait, and what waits.
+/// State of the compression.
 #[derive(Clone, Debug)]
 pub struct Compression {
     longest: Span,
-    /// Next byte expected, and how many counted ACKs have left since it is.
+    /// Next byte expected, and number of ACKs sent since then.
     next: u64,
     left: u32,
-    /// Segments whose ACKs wait (`compressed_ack`).
+    /// Number of segments whose ACKs wait (`compressed_ack`).
     waiting: u32,
-    /// How many still wait once the next ACK has left.
+    /// Number of them that still wait after the next ACK.
     remain: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
 }
 
 impl Compression {
-    /// One by which ACKs wait so long at most; none: they never do.
+    /// Creates the compression with a maximum wait; None for 0, because ACKs then never wait.
     pub fn new(longest_ps: u64) -> Option<Compression> {
         (longest_ps > 0).then_some(Compression {
             longest: Span(longest_ps),
@@ -42,16 +42,16 @@ impl Compression {
         })
     }
 
-    /// Returns how long the ACK of a segment waits that arrived while there is a hole at `next`, or none if it leaves at once. The
-    /// segment is the first beyond any hole if it is `fresh`, and in the range at the place `range` of those before it.
+    /// Returns the wait of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once. `fresh`
+    /// means that the segment is the first beyond any hole, and `range` is the index of its range.
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
-        // An ACK has room for three ranges. Linux sends one that tells of the segments before this one, whose own ACK waits; here
-        // it tells of this one, too.
+        // An ACK has room for three ranges. Linux sends one that reports the segments before this one, whose own ACK waits;
+        // here it also reports this segment.
         if self.waiting > 0 && range >= EXPECTED {
             self.remain = 1;
             return None;
         }
-        // Linux 6.1.176 lets four out at a hole that is new, and three where another was filled.
+        // Linux 6.1.176 sends four at a new hole, and three if another one was filled.
         if fresh || self.waiting >= MOST {
             return None;
         }
@@ -67,13 +67,13 @@ impl Compression {
         Some(wait)
     }
 
-    /// An ACK left since the segment before.
+    /// Records that an ACK was sent since the previous segment.
     pub fn on_ack(&mut self) {
         self.waiting = std::mem::take(&mut self.remain);
     }
 
-    /// Adds a segment to the ranges beyond the hole at `next`, and returns the place of the range that it extends, or the number of
-    /// ranges if it extends none (`tcp_sack_new_ofo_skb`).
+    /// Adds a segment to the ranges beyond the hole at `next`. Returns the index of the range that it extends, or the number
+    /// of ranges if it extends none (`tcp_sack_new_ofo_skb`).
     pub fn take(&mut self, next: u64, (sequence, end): (u64, u64)) -> usize {
         self.ranges.retain(|&(start, _)| start > next);
         if sequence <= next {
@@ -93,7 +93,7 @@ impl Compression {
         place.unwrap_or(before)
     }
 
-    /// Returns the latest ranges, the most recent one first. Some may have been acknowledged since.
+    /// Returns the latest ranges, the most recent one first. Some may have been acknowledged.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
@@ -119,8 +119,8 @@ mod tests {
         assert_eq!(compression.on_segment(2000, 0, false, RTT), None);
     }
 
-    /// tcp_sack_new_ofo_skb of Linux 6.1: with two ranges before it a segment that begins a third one lets the ACKs that wait leave,
-    /// as does one that extends the third; one that extends the first or the second waits.
+    /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts a third range sends the waiting ACKs, as does one that
+    /// extends the third; one that extends the first or second range waits.
     #[test]
     fn a_third_range_beyond_the_hole_lets_the_acks_leave_that_wait() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
@@ -136,7 +136,7 @@ mod tests {
             assert!(!waits(sequence, true), "{sequence}");
         }
         assert!(waits(21, false) && waits(12, false));
-        // A new range; its own ACK counts as one that waits in Linux.
+        // A new range; in Linux its own ACK waits.
         assert!(!waits(30, true) && !waits(40, true));
         // Extends the second range, 30 to 31, and then the third, which was the second before.
         assert!(waits(31, false) && waits(41, false));

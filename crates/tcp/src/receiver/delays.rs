@@ -1,39 +1,39 @@
-//! How long Linux delays an ACK, and when it acknowledges each segment at once (tcp_event_data_recv, tcp_send_delayed_ack and
-//! tcp_delack_timer_handler, 6.1).
+//! Linux's delayed ACKs, and the phases in which it acknowledges each segment at once (tcp_event_data_recv,
+//! tcp_send_delayed_ack and tcp_delack_timer_handler, 6.1).
 //!
-//! The timeout (ATO) is counted in ticks of the kernel's clock. It follows the gaps between segments, and doubles each time that a
-//! delayed ACK leaves because no second segment came.
+//! The timeout (ATO) is counted in ticks of the kernel's clock. It follows the gaps between segments, and doubles each time
+//! that a delayed ACK is sent because no second segment arrived.
 
 use super::Receiver;
 use crate::config::EcnConfig;
 use crate::segment::DataSegment;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
-/// Segments acknowledged at once after a pause, or after one that had arrived before (TCP_MAX_QUICKACKS).
+/// Number of segments acknowledged at once after a pause, or after a duplicate segment (TCP_MAX_QUICKACKS).
 const MAX_QUICK_ACKS: u32 = 16;
-/// Segments acknowledged at once when marks begin, or after a retransmission of a connection that uses ECN.
+/// Number of segments acknowledged at once when marks begin, or after a retransmission on a connection with ECN.
 const ECN_QUICK_ACKS: u32 = 2;
-/// Least RTO [ps] (TCP_RTO_MIN).
+/// Minimum RTO (TCP_RTO_MIN).
 const LEAST_RTO: Span = Span::millis(200);
 /// RTO before the first RTT sample (TCP_TIMEOUT_INIT).
 const INITIAL_RTO: Span = Span::seconds(1);
-/// Longest delay of an ACK is half a second where no RTT is known (tcp_send_delayed_ack).
+/// The maximum delay of an ACK is half a second if no RTT is known (tcp_send_delayed_ack).
 const MOST_PER_SECOND: u64 = 2;
 
-/// The delayed ACKs of one receiver.
+/// Delayed ACKs of one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Delays {
     tick: u64,
-    /// Least timeout [tick] (TCP_ATO_MIN, TCP_DELACK_MIN).
+    /// Minimum timeout [tick] (TCP_ATO_MIN, TCP_DELACK_MIN).
     least: u64,
     /// Timeout [tick].
     ato: u64,
-    /// When the latest segment in order arrived; none yet.
+    /// Arrival of the latest segment in order.
     latest: Option<Time>,
 }
 
 impl Delays {
-    /// Returns the delays of a receiver whose clock has `hz` ticks per second; `least` is the least timeout.
+    /// Creates the state for a clock with `hz` ticks per second; `least` is the minimum timeout.
     pub fn new(least: Span, hz: u32) -> Delays {
         let tick = PS_PER_SECOND / u64::from(hz);
         let least = (least.0 / tick).max(1);
@@ -45,8 +45,8 @@ impl Delays {
         }
     }
 
-    /// Takes a segment in order, and returns how many segments from this one on are to be acknowledged at once because it came
-    /// after a pause longer than the RTO.
+    /// Processes a segment in order. Returns the number of segments, including this one, to acknowledge at once because it
+    /// arrived after a pause longer than the RTO.
     #[inline]
     pub fn on_segment(&mut self, now: Time, round_trip: Option<Span>) -> u32 {
         let regular = self
@@ -75,8 +75,8 @@ impl Delays {
         0
     }
 
-    /// Returns when an ACK is due that is delayed from `now`. No timer of the kernel expires early, so that one of n ticks
-    /// expires at the end of the tick n + 1 later.
+    /// Returns the time of an ACK delayed from `now`. The kernel's timers never expire early: a timer of n ticks expires at
+    /// the end of the tick n + 1 later.
     pub fn deadline(&self, now: Time, round_trip: Option<Span>) -> Time {
         let mut ato = self.ato;
         if ato > self.least {
@@ -89,17 +89,17 @@ impl Delays {
         Time((now.0 / self.tick + ato + 1) * self.tick)
     }
 
-    /// An ACK left because no second segment came in time.
+    /// Records that an ACK was sent because no second segment arrived in time.
     pub fn on_timeout(&mut self, round_trip: Option<Span>) {
         self.ato = (2 * self.ato).min(self.rto(round_trip));
     }
 
-    /// The segments to acknowledge at once are over (tcp_dec_quickack_mode).
+    /// Ends the phase of immediate ACKs (tcp_dec_quickack_mode).
     pub fn reset(&mut self) {
         self.ato = self.least;
     }
 
-    /// RTO of a connection that measured one RTT, that of the handshake [tick].
+    /// Returns the RTO of a connection with one RTT sample, that of the handshake [tick].
     fn rto(&self, round_trip: Option<Span>) -> u64 {
         let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(LEAST_RTO));
         rto.0.div_ceil(self.tick)
@@ -107,12 +107,12 @@ impl Delays {
 }
 
 impl Receiver {
-    /// Returns the RTT that the receiver knows.
+    /// Returns the receiver's RTT estimate.
     pub(super) fn round_trip(&self) -> Option<Span> {
         self.window.as_ref().and_then(|window| window.round_trip())
     }
 
-    /// Takes the gap before a segment in order into the delay of ACKs.
+    /// Updates the delay of ACKs with the gap before a segment in order.
     #[inline]
     pub(super) fn measure_gap(&mut self, now: Time) {
         let round_trip = self.round_trip();
@@ -121,7 +121,7 @@ impl Receiver {
         }
     }
 
-    /// Counts a segment that is acknowledged at once as one of those that may not wait, and returns whether it is (Linux:
+    /// Counts an immediate ACK in quickack mode, and returns whether the receiver was in that mode (Linux:
     /// `tcp_dec_quickack_mode`).
     #[inline]
     pub(super) fn use_quick_ack(&mut self) -> bool {
@@ -135,8 +135,8 @@ impl Receiver {
         true
     }
 
-    /// Has the next segments acknowledged at once after a pause, after a segment that had arrived before, when marks begin and after
-    /// a retransmission of a connection that uses ECN (Linux: `tcp_enter_quickack_mode`).
+    /// Starts immediate ACKs after a pause, after a duplicate segment, when marks begin, and after a retransmission on a
+    /// connection with ECN (Linux: `tcp_enter_quickack_mode`).
     pub(super) fn start_quick_acks(&mut self, now: Time, segment: &DataSegment, (in_order, marks): (bool, bool)) {
         if in_order {
             self.measure_gap(now);
@@ -147,14 +147,14 @@ impl Receiver {
             self.ecn == EcnConfig::Dctcp {},
         );
         let begin = classic && segment.ecn.marked && !marks;
-        // Retransmissions can't be marked.
+        // Retransmissions are not ECN-capable.
         let again = classic && segment.retransmission;
         let (more, reset) = if duplicate {
             (MAX_QUICK_ACKS, true)
         } else if begin || again {
             (ECN_QUICK_ACKS, true)
         } else {
-            // The segment that ends a reduction, and the first one marked otherwise, have their ACKs at once.
+            // The segment that ends a reduction, and the first one with a different mark, are acknowledged at once.
             let once = (classic && segment.ecn.reduced) || (dctcp && self.echoes_mark != marks);
             (u32::from(once), false)
         };
@@ -175,8 +175,8 @@ mod tests {
         Time(Span::micros(us).0)
     }
 
-    /// Linux 6.1.176 at 100 ticks a second: 14 connections whose 30th segment arrived 1.89 ms after a tick sent its ACK 48.11 ms
-    /// later; one whose segment arrived 5.14 ms after a tick, 44.86 ms later.
+    /// Linux 6.1.176 at 100 ticks a second: on 14 connections the ACK of a 30th segment that arrived 1.89 ms after a tick
+    /// was sent 48.11 ms later; on one, with 5.14 ms, 44.86 ms later.
     #[test]
     fn linux_a_delayed_ack_leaves_at_the_fifth_tick_of_ten_milliseconds() {
         let delays = Delays::new(Span::millis(40), 100);
@@ -187,8 +187,8 @@ mod tests {
         assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
     }
 
-    /// By the kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each missed ACK, up to SRTT as a delay, and segments
-    /// at most 20 ms apart bring it back by 4/2 + half of it.
+    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each missed ACK, but the delay is at most SRTT;
+    /// segments at most 20 ms apart reduce it by 4/2 + half of it.
     #[test]
     fn linux_the_timeout_doubles_with_each_missed_ack_and_regular_segments_bring_it_back() {
         let mut delays = Delays::new(Span::millis(40), 100);
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(delays.ato, 5);
     }
 
-    /// A pause beyond the RTO, here 269 + 538 ms, means that the sender did not restart its window.
+    /// A pause longer than the RTO, here 269 + 538 ms, means that the sender did not restart its window.
     #[test]
     fn linux_after_a_pause_longer_than_the_rto_sixteen_segments_are_acknowledged_at_once() {
         let mut delays = Delays::new(Span::millis(40), 100);

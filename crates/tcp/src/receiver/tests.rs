@@ -1,4 +1,4 @@
-//! ACKs at once, delayed, by VCs' buffers; SACK blocks, and segments in any order.
+//! Immediate and delayed ACKs, window autotuning, SACK blocks, and segments in any order.
 
 use super::*;
 use crate::config::{RecoveryConfig, Rfc6675Config};
@@ -124,7 +124,7 @@ proptest! {
         prop_assert!(receiver.beyond.is_empty());
     }
 
-    /// Each segment comes with so many bytes, overlaps included, and is answered or not.
+    /// Each segment has a length, may overlap others, and is acknowledged or not.
     #[test]
     fn blocks_that_stayed_as_they_were_are_those_that_would_be_found(
         segments in prop::collection::vec((0u64..40, 1u32..4, prop::bool::weighted(0.8)), 1..60),
@@ -151,7 +151,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
         least_round_trip: true,
         write_every_ps: 0,
     };
-    // Segments a tenth of a millisecond apart, each 50 ms under way; the fifth does not come.
+    // Segments .1 ms apart, each with a delay of 50 ms; the fifth segment is lost.
     let told = |sack_delay_ps| {
         let mut receiver = Receiver::new(&TcpConfig {
             ack: ack(sack_delay_ps),
@@ -189,11 +189,12 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
             .collect::<Vec<_>>()
     };
     assert_eq!(told(0), (5..40).collect::<Vec<_>>());
-    // The fifth waits, and is told of with those of the millisecond after it, as in a capture of Linux 6.1.176.
+    // The fifth ACK waits, and is sent with those of the following millisecond, as in a capture of Linux 6.1.176.
     assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
 
-/// tcp_sack_new_ofo_skb of Linux 6.1 tells of each range at least once: here every second segment of 200 is lost, .2 ms apart.
+/// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here every second of 200 segments is lost, .2 ms
+/// apart.
 #[test]
 fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
     let mut receiver = Receiver::new(&TcpConfig {

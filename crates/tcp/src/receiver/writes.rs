@@ -7,7 +7,7 @@
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// Segments that a sender's buffer of 4 MiB holds in Linux, with the kernel's bookkeeping beside their payload.
+/// Number of segments that fit in Linux's send buffer of 4 MiB, including the kernel's overhead.
 const BUFFER: u64 = 1538;
 /// Bytes of one call.
 const CHUNK: u64 = 65_536;
@@ -15,23 +15,23 @@ const CHUNK: u64 = 65_536;
 /// (`tcp_select_initial_window`).
 const FIRST_WINDOW: u64 = 65_535;
 
-/// The writes of one sender, as far as its receiver comes to see them.
+/// The writes of one sender, as seen by its receiver.
 #[derive(Clone, Debug)]
 pub struct Writes {
     every: Span,
     /// Payload of a full segment [byte].
     mss: u64,
-    /// Bytes that the buffer holds, acknowledged ones not.
+    /// Bytes that the buffer holds, without acknowledged data.
     buffer: u64,
-    /// Number of intervals that have begun.
+    /// Number of intervals that have started.
     passed: u64,
-    /// Ends of the segments with PSH that have not arrived.
+    /// Ends of segments with PSH that have not arrived.
     ends: VecDeque<u64>,
     written: u64,
 }
 
 impl Writes {
-    /// Returns the writes of an application that writes every `every_ps`; none for 0, because then its writes are unknown.
+    /// Creates the writes of an application that writes every `every_ps`; None for 0, because its writes are then unknown.
     pub fn new(every_ps: u64, mss: u32) -> Option<Writes> {
         let mss = u64::from(mss);
         (every_ps > 0).then(|| Writes {
@@ -44,7 +44,7 @@ impl Writes {
         })
     }
 
-    /// Returns whether the segment `sequence..end`, before which all below `acknowledged` was acknowledged, carries PSH.
+    /// Returns whether the segment `sequence..end` carries PSH; all bytes below `acknowledged` had been acknowledged.
     pub fn on_segment(&mut self, now: Time, acknowledged: u64, (sequence, end): (u64, u64)) -> bool {
         let passed = now.0 / self.every.0 + 1;
         let room = acknowledged + self.buffer;
@@ -69,7 +69,8 @@ impl Writes {
             .any(|&last| last > sequence)
     }
 
-    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the latest one.
+    /// Adds the segments of the first write, up to byte `room`, that carry PSH because of their distance from the latest
+    /// one.
     fn push_within_calls(&mut self, room: u64) {
         let distance = FIRST_WINDOW / self.mss * self.mss / 2;
         for call in (0..room).step_by(CHUNK as usize) {
@@ -91,7 +92,7 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: numbers from 1 of the segments with PSH.
+    /// Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: numbers, from 1, of the segments with PSH.
     #[test]
     fn linux_sets_psh_once_in_each_call_of_the_first_write_and_at_the_end_of_each_later_write() {
         const LINUX: [u64; 35] = [
@@ -99,7 +100,7 @@ mod tests {
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
         ];
         let mut writes = Writes::new(Span::millis(20).0, MSS as u32).unwrap();
-        // A segment a millisecond, each acknowledged before the next; from 2 s on every other one.
+        // A segment per millisecond, each acknowledged before the next one; from 2 s on every second one.
         let pushed: Vec<u64> = (0..4000)
             .filter(|&number| {
                 let acknowledged = if number < 2000 { number } else { number / 2 * 2 };
@@ -109,7 +110,7 @@ mod tests {
             .map(|number| number + 1)
             .collect();
         assert_eq!(pushed[..35], LINUX);
-        // Later writes replace what 20 ms took off the buffer.
+        // Later writes replace the data that 20 ms remove from the buffer.
         assert_eq!(pushed[35..38], [BUFFER + 20, BUFFER + 40, BUFFER + 60]);
         assert!(pushed[35..].windows(2).all(|pair| pair[1] - pair[0] == 20));
     }

@@ -28,7 +28,7 @@ pub use standing::{Standing, Watched};
 use std::num::NonZeroU64;
 use timers::{Timer, Timers};
 
-/// Data that an application has written so far [byte]; `GREEDY` never ends.
+/// Value for data without end; otherwise the bytes that an application has written.
 pub const GREEDY: u64 = u64::MAX;
 
 /// Counters of one sender.
@@ -41,76 +41,79 @@ pub struct SenderCounters {
     pub sent_bytes: u64,
     /// Payload bytes sent in segments shorter than the MSS, retransmissions included.
     pub short_bytes: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmitted_segments: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes of retransmissions.
     pub retransmitted_bytes: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Fast retransmits; of a recovery by records, how often it began without a timeout.
+    /// Fast retransmits; with RACK, recoveries that started without a timeout.
     pub fast_retransmits: u64,
     /// Duplicate ACKs received.
     pub duplicate_acks: u64,
-    /// Reductions of the window for marks.
+    /// Reductions of the window because of ECN marks.
     pub mark_reductions: u64,
 }
 
-/// Stands for the first byte of the segment being timed where there is none: beyond all bytes.
+/// Value for the first byte of the timed segment when none is timed: beyond all bytes.
 const NOTHING: u64 = u64::MAX;
 
-/// One connection's sending side: recovery × congestion control × timer. What every ACK touches comes first, so that
-/// many connections fit the cache.
+/// The sending side of one connection: recovery × congestion controller × timer. The most frequently used fields come first,
+/// so that many connections fit in the cache.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Sender {
     flight: Flight,
-    /// First byte the application has not written [byte].
+    /// First byte that the application has not written.
     written: u64,
     timers: Timers,
-    /// How long the retransmission timer runs if it starts now; none: the estimator has to be asked.
+    /// Duration of the retransmission timer if it is started now; None if the estimator must be called.
     rto: Option<NonZeroU64>,
     /// First byte of the one segment being timed, or `NOTHING`.
     timed: u64,
     congestion: Congestion,
-    /// Whether new data and their ACKs concern nothing but the window, the timer and the congestion control.
+    /// Whether the sender may use the ACK fast path now: ACKs of new data only affect the window, the timer and the
+    /// controller.
     calm: bool,
-    /// Resend the segment at SND.UNA before anything else.
+    /// Whether to retransmit the segment at SND.UNA before anything else.
     resend_first: bool,
-    /// Whether the recovery or the congestion control asks for more than ACKs, or segments leave at a rate.
+    /// Whether transmissions must be reported, because the recovery or the controller needs records, or the sender is paced.
     follows: bool,
-    /// Whether a segment shorter than the MSS leaves only at the end of the data.
+    /// Whether a segment shorter than the MSS is sent only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
-    /// Whether both hold: short segments at the end only, and no timestamps.
+    /// Whether short segments are sent at the end only, and there are no timestamps.
     steady: bool,
     rare: Option<Box<Rare>>,
-    /// Of a congestion control that asks for more of an ACK than how much it acknowledged.
+    /// State for a congestion controller that needs more than the number of acknowledged bytes.
     told: Option<Box<Told>>,
     recovery: Recovery,
     triggers: Triggers,
-    /// Counters, in which `sent_segments` counts segments shorter than the MSS only; `counters()` adds the full ones and `sent_bytes`.
+    /// Counters, in which `sent_segments` counts segments shorter than the MSS only; `counters()` adds the full ones and
+    /// `sent_bytes`.
     counters: SenderCounters,
-    /// When the segment being timed left.
+    /// Send time of the segment being timed.
     timed_since: Time,
     rtt: RttEstimator,
-    /// The latest round trip measured, until somebody asks.
+    /// The latest RTT sample that has not been taken.
     measured: Option<Span>,
-    /// Whether a sender can ever be calm: nothing about it is rare, and nobody asks for more than how much is acknowledged.
+    /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs acknowledged
+    /// bytes only.
     may_be_calm: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
-    /// Cause of the next retransmission, where it is not that of going back after a timeout or a fast retransmit.
+    /// Cause of the next retransmission, if it is not part of go-back-N after a timeout or a fast retransmit.
     next_cause: Option<EventCause>,
     go_back_cause: EventCause,
     /// Reductions of the window by cause, and events for observers.
     journal: Journal,
-    /// What happens in order goes the long way, too.
+    /// Disables the fast paths, for tests.
     #[cfg(test)]
     without_shortcuts: bool,
 }
 
 impl Sender {
-    /// A sender that has sent nothing. `phase` is the first tick of a coarse clock.
+    /// Creates a sender that has sent nothing. `phase` is the first tick of a coarse clock.
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
@@ -172,46 +175,46 @@ impl Sender {
         }
     }
 
-    /// What the congestion control draws at random comes from there.
+    /// Sets the random stream of the congestion controller.
     pub fn draw_from(&mut self, draws: Stream) {
         self.congestion.draw_from(draws);
     }
 
-    /// Somebody has to hear of each of its ACKs, so that none is taken in passing.
+    /// Disables the ACK fast path because an observer needs every ACK.
     pub fn heed_each_ack(&mut self) {
         (self.calm, self.may_be_calm) = (false, false);
         opening::heed(self);
     }
 
-    /// The other end opens the connection.
+    /// Lets the other end open the connection.
     pub fn let_other_open(&mut self) {
         opening::end(self);
     }
 
-    /// The application has written up to byte `end` in all.
+    /// Records that the application has written up to byte `end`.
     pub fn write_up_to(&mut self, end: u64) {
         self.written = self.written.max(end);
     }
 
-    /// Its congestion control.
+    /// Returns the congestion controller.
     #[cfg(test)]
     pub fn congestion(&self) -> &Congestion {
         &self.congestion
     }
 
-    /// Whether what comes next is but a larger window, and another run of the timer.
+    /// Re-evaluates whether the sender may use the ACK fast path.
     fn look_whether_calm(&mut self) {
         let idle = self.recovery.is_idle();
         self.calm = self.may_be_calm && !self.resend_first && idle;
     }
 
-    /// When the retransmission timer expires if it starts now.
+    /// Returns the expiration of the retransmission timer if it is started now.
     #[inline(always)]
     fn expiry(&mut self, now: Time) -> MaybeTime {
         expiry(self.rto, &mut self.rtt, now)
     }
 
-    /// What a segment that leaves now says of its sender's clock.
+    /// Returns the timestamp of a segment sent now.
     #[inline(always)]
     fn stamp(&self, now: Time) -> MaybeTime {
         if self.timestamps {
@@ -231,7 +234,7 @@ impl Sender {
         )
     }
 
-    /// The caller's clock passed `next_timeout`.
+    /// Processes the timers that are due at `now`.
     pub fn on_timeout(&mut self, now: Time) {
         for timer in Timer::ALL {
             if self.timers.is_due(timer, now) {
@@ -269,7 +272,7 @@ impl Sender {
         self.look_whether_calm();
     }
 
-    /// When `on_timeout` is due.
+    /// Returns the time at which `on_timeout` is due.
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
         let next = self.timers.next();
@@ -279,47 +282,47 @@ impl Sender {
         next
     }
 
-    /// The same of a sender that just took a plain ACK.
+    /// Returns the next timeout of a sender whose latest ACK took the fast path.
     #[inline(always)]
     pub fn next_calm_timeout(&self) -> MaybeTime {
         debug_assert!(self.calm && !self.follows);
         self.timers.next()
     }
 
-    /// When a segment that waits for its time may leave.
+    /// Returns the time at which the pacer releases a waiting segment.
     #[cold]
     fn resume(&self) -> MaybeTime {
         let pacer = self.told.as_ref().and_then(|told| told.pacer.as_ref());
         pacer.map_or(MaybeTime::NONE, Pacer::resume)
     }
 
-    /// At which rate the congestion control would have segments leave, if it has one.
+    /// Returns the pacing rate of the congestion controller, if it has one.
     pub fn pacing(&self) -> Option<Pacing> {
         self.told.as_ref().and_then(|told| told.pacing)
     }
 
-    /// Payload of a full segment [byte].
+    /// Returns the payload of a full segment [byte].
     #[inline(always)]
     pub fn mss_bytes(&self) -> u32 {
         self.flight.mss
     }
 
-    /// Sequence space and window.
+    /// Returns sequence space and window.
     pub fn flight(&self) -> &Flight {
         &self.flight
     }
 
-    /// Round-trip estimate and RTO.
+    /// Returns the RTT estimator.
     pub fn timer(&self) -> &RttEstimator {
         &self.rtt
     }
 
-    /// The latest round trip measured since this was last asked.
+    /// Returns the latest RTT sample since the last call.
     pub fn take_measured(&mut self) -> Option<Span> {
         self.measured.take()
     }
 
-    /// What has happened so far.
+    /// Returns the counters.
     pub fn counters(&self) -> SenderCounters {
         let counters = self.counters;
         let sent_bytes = self.flight.max + counters.retransmitted_bytes;
@@ -331,7 +334,7 @@ impl Sender {
         }
     }
 
-    /// What it is about.
+    /// Returns the state for traces.
     pub fn watched(&self) -> Watched {
         Watched {
             model: self.congestion.model(),
@@ -340,7 +343,7 @@ impl Sender {
         }
     }
 
-    /// How it stands.
+    /// Returns the state as in Linux's TCP_INFO.
     pub fn standing(&mut self) -> Standing {
         let state = self.recovery.by_records().map(|rack| rack.state());
         let ledger = self.told.as_deref().and_then(|told| told.ledger.as_ref());
@@ -354,19 +357,19 @@ impl Sender {
         }
     }
 
-    /// The receiver advertises another window [byte].
+    /// Sets the receiver's advertised window [byte].
     pub fn advertise(&mut self, window: u64) {
         self.flight.rwnd = window;
     }
 
-    /// Whether all that was written has been acknowledged.
+    /// Whether all written data have been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
     }
 }
 
-/// When a retransmission timer expires that starts now, and runs for so long; where it is not known for how long, the estimator
-/// is asked.
+/// Returns the expiration of a retransmission timer started now with duration `rto`; without a duration the estimator is
+/// called.
 #[inline(always)]
 fn expiry(rto: Option<NonZeroU64>, rtt: &mut RttEstimator, now: Time) -> MaybeTime {
     match rto {

@@ -1,5 +1,5 @@
-//! A sender whose recovery goes by the records of transmissions: it sends what is lost, then what is new, while less than the
-//! window is under way.
+//! A sender with RACK: it first retransmits lost segments, and then sends new data, while the data in flight are below the
+//! window.
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
@@ -12,7 +12,7 @@ use crate::segment::{AckSegment, DataSegment};
 use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
-/// The parts of a sender that a recovery by records moves.
+/// The parts of a sender that RACK uses.
 struct Parts<'a> {
     rack: &'a mut Rack,
     ledger: &'a mut Ledger,
@@ -29,7 +29,7 @@ fn parts(sender: &mut Sender, now: Time) -> Option<Parts<'_>> {
     })
 }
 
-/// An acknowledgement arrived that is not older than SND.UNA.
+/// Processes an ACK with SEG.ACK >= SND.UNA.
 pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     let advanced = ack.acknowledgement > sender.flight.una;
     if !advanced && sender.flight.outstanding() == 0 {
@@ -60,8 +60,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if sample.marked > 0 {
         rack.keep_reduction();
     }
-    // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux), because the
-    // timeout would otherwise be put off as long as a recovery lasts.
+    // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux). Otherwise
+    // the timeout would be postponed as long as a recovery lasts.
     let slow = !advanced
         && ledger
             .oldest()
@@ -86,11 +86,11 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if let Some(cause) = falls {
         on_mark(sender, now, cause, &news, advanced);
     }
-    // A recovery begins with a run of the timer of its own (Linux).
+    // A recovery starts with a restart of the timer (Linux).
     set_timers_after_ack(sender, now, advanced || slow || turn.begins);
 }
 
-/// The ACK that tells of marks is the first of those by which the window falls.
+/// Reduces the window for marks; the ACK that reports them is the first one that counts for the reduction.
 fn on_mark(sender: &mut Sender, now: Time, cause: Cause, news: &News, advanced: bool) {
     sender.counters.mark_reductions += 1;
     if let Some(mut parts) = parts(sender, now) {
@@ -118,7 +118,7 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
     sender.timers.set(Timer::Retransmission, next);
 }
 
-/// The first of its timers expired.
+/// Processes the first of the timers that expired.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     let (max, mut cause) = (sender.flight.max, EventCause::Rack);
     let Some(told) = &sender.told else {
@@ -133,7 +133,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     else {
         return;
     };
-    // What is due with the timer goes first: a probe is sent instead of a timeout (RFC 8985 section 7.2).
+    // The probe precedes the retransmission timeout (RFC 8985 section 7.2).
     if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
         rack.on_probe_timeout(max);
     } else if rack.rto <= now.into() {
@@ -154,7 +154,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     show_next_timeout(sender);
 }
 
-/// Reports declared losses to observers and to a control that wants to hear of each.
+/// Reports declared losses to observers, and to a controller that requests each.
 fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     sender.write_declared_losses(now, cause);
     let Some(ledger) = sender.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
@@ -180,7 +180,7 @@ fn show_next_timeout(sender: &mut Sender) {
     sender.timers.set(Timer::Retransmission, next);
 }
 
-/// The next segment to send.
+/// Returns the next segment to send.
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     if sender.rare.is_some() {
         sender.look_whether_idle(now);
@@ -234,7 +234,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     Some(segment)
 }
 
-/// Whether new data leave before what is lost: as long as F-RTO asks for it, and the window and the application have some.
+/// Whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have some.
 fn sends_new_first(sender: &mut Sender, under_way: u64) -> bool {
     if !sender.recovery.by_records().is_some_and(|rack| rack.sends_new_first()) {
         return false;
@@ -249,12 +249,12 @@ fn sends_new_first(sender: &mut Sender, under_way: u64) -> bool {
             .is_some_and(|rack| rack.give_up_forward(max))
 }
 
-/// Whether a segment that may leave has to wait for its time.
+/// Whether a segment must wait for the pacer.
 fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
     sender.told.as_mut().is_some_and(|told| told.holds(now, length))
 }
 
-/// Nothing leaves though the window has room: the application has no more.
+/// Records that the sender is application-limited: nothing is sent although the window has room.
 fn look_whether_app_limited(sender: &mut Sender, under_way: f64) {
     let flight = &sender.flight;
     let mss = u64::from(flight.mss);
@@ -281,7 +281,7 @@ fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegmen
         return;
     };
     rack.on_sent(now, u64::from(segment.length), segment.retransmission);
-    // A probe starts the timer anew (RFC 8985 section 7.3).
+    // A probe restarts the timer (RFC 8985 section 7.3).
     if rests || probes {
         rack.rto = expiry;
     }

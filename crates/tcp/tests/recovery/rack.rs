@@ -25,14 +25,14 @@ fn stamped(undo: bool) -> Script {
 
 #[test]
 fn each_ack_lets_a_segment_out_until_the_loss_is_known_and_then_as_many_as_keep_the_pipe_at_the_threshold() {
-    // Three ACKs open the window by six, two more let one out each (RFC 3042), the third tells of the loss.
+    // Three ACKs open the window by six, two more release one segment each (RFC 3042), and the third reveals the loss.
     let trace = Script::new(Rack).lose(&[3]).play();
     assert_trace(&trace, &["0.0 0-15", "1.0 16-23 3* 24-27", "2.0 28-36", "3.0 37-39"]);
 }
 
 #[test]
 fn rfc_9937_many_losses_are_repaired_at_the_rate_at_which_data_arrives() {
-    // Of 16 nine are lost; eight more and the first copy are under way at the threshold of nine.
+    // Of 16 segments nine are lost; eight more and the first retransmission are in flight at the threshold of nine.
     let trace = Script::new(Rack).lose(&[3, 4, 5, 6, 7, 8, 9, 10, 11]).play();
     assert_trace(
         &trace,
@@ -58,9 +58,9 @@ fn rfc_8985_section_3_4_a_copy_that_is_lost_again_costs_a_round_trip_and_no_time
 
 #[test]
 fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later() {
-    // Two round trips, and 200 ms for the ACK of a single segment; the timer would take ten.
+    // Two RTTs, and 200 ms for the delayed ACK of a single segment; the retransmission timer would take ten RTTs.
     assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
-    // What the probe's ACK leaves open is lost: it was sent earlier.
+    // The segments that the probe's ACK leaves open were sent earlier and are therefore lost.
     let trace = probing().lose(&[12, 13, 14, 15]).play();
     assert_trace(&trace, &["0.0 0-15", "3.0 15*", "4.0 12*", "5.0 13-14*"]);
     let without = Script::new(Rack).segments(16).lose(&[15]).play();
@@ -72,7 +72,7 @@ fn rfc_8985_section_6_2_reordering_once_seen_is_waited_for() {
     let script = || stamped(true).delay(3, 0.1);
     let once = script().play();
     assert_eq!(once.fast_retransmits, 1, "{once}");
-    // The 40th packet is of the second flight, and as late; RACK waits for a quarter of a round trip by then.
+    // The 40th packet belongs to the second flight and is equally late; by then RACK waits for a quarter of an RTT.
     let twice = script().delay(40, 0.1).play();
     assert_eq!(twice.fast_retransmits, 1, "{twice}");
     let late = script().delay(40, 0.4).play();
@@ -93,7 +93,7 @@ fn rfc_3522_an_ack_of_the_first_copy_takes_the_reduction_back() {
     assert!(after(&taken_back) > after(&kept) + 10, "{taken_back}\n{kept}");
 }
 
-/// Without timestamps: what came twice, and what is acknowledged after a timeout, have to tell.
+/// Returns a script without timestamps, so that D-SACK or the ACKs after a timeout must reveal spurious retransmissions.
 fn unstamped(dsack: bool, frto: bool) -> Script {
     Script::new(Rack).segments(120).with(|tcp| {
         (tcp.rack.dsack, tcp.rack.frto) = (dsack, frto);
@@ -103,19 +103,19 @@ fn unstamped(dsack: bool, frto: bool) -> Script {
 
 #[test]
 fn rfc_2883_a_reduction_whose_only_copy_came_twice_is_taken_back_a_round_trip_later() {
-    // The fourth packet comes .4 of a round trip late: a recovery begins, and its copy comes twice.
+    // The fourth packet is .4 RTT late: a recovery starts, and its retransmission arrives as a duplicate.
     let late = |dsack| unstamped(dsack, false).delay(3, 0.4).play();
     let (told, untold) = (late(true), late(false));
     assert_eq!((told.fast_retransmits, untold.fast_retransmits), (1, 1), "{told}");
     assert!(told.end < untold.end, "{told}\n{untold}");
-    // A copy that is needed comes once: nothing is taken back.
+    // A necessary retransmission arrives once: nothing is undone.
     let lost = |dsack| unstamped(dsack, false).lose(&[3]).play();
     assert_eq!(lost(true).to_string(), lost(false).to_string());
 }
 
 #[test]
 fn rfc_5682_a_timeout_too_soon_sends_one_segment_again_then_new_ones_and_is_taken_back() {
-    // The second flight is held up for longer than the timer runs.
+    // The second flight is delayed for longer than the timer runs.
     let late = |frto| {
         (16..36)
             .fold(unstamped(true, frto), |script, packet| script.delay(packet, 11.0))
@@ -133,13 +133,14 @@ fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
     let lost = |frto| unstamped(false, frto).lose(&flight).play();
     let (asked, unasked) = (lost(true), lost(false));
     assert_eq!(asked.timeouts, unasked.timeouts, "{asked}");
-    // Two new segments leave first, and cost a round trip.
+    // Two new segments are sent first, which costs an RTT.
     assert!(asked.end <= unasked.end + 2.0, "{asked}\n{unasked}");
 }
 
 #[test]
 fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followed_by_another() {
-    // The fourth segment is lost twice, and one that left after its first copy: the second copy of one is here before that of the other.
+    // The fourth segment is lost twice, as is one sent after its first retransmission: the second retransmission of one
+    // arrives before that of the other.
     let play = |successive| {
         let script = Script::new(Rack).segments(120);
         script
@@ -160,8 +161,8 @@ fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followe
     );
 }
 
-/// Eifel, D-SACK and F-RTO each undo a timeout that comes while a flight is held up; what the flight had lost before is then
-/// detected by RACK (RFC 8985 section 6.2), not by a second timeout.
+/// Eifel, D-SACK and F-RTO each undo a timeout caused by a delayed flight. RACK then detects the segments that the flight
+/// had lost before (RFC 8985 section 6.2), without a second timeout.
 #[test]
 fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() {
     let held_up = |script: Script| {
@@ -186,7 +187,7 @@ fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() 
     }
 }
 
-/// A fast recovery that is undone unmarks segments that are lost: they are detected again without a timeout.
+/// Undoing a fast recovery clears the loss marks of segments that are lost: they are detected again without a timeout.
 #[test]
 fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
     for lost in 5..12 {

@@ -1,4 +1,4 @@
-//! CUBIC by Linux's whole numbers (tcp_cubic.c).
+//! CUBIC in Linux's integer arithmetic (tcp_cubic.c).
 
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
@@ -18,18 +18,19 @@ pub struct LinuxCubic {
     each: u32,
     /// The window and the tick for which `each` was computed.
     computed: (u32, u64),
-    /// Window at the latest reduction; 0: none yet.
+    /// Window at the latest reduction; 0 before the first.
     last_max: u32,
-    /// Shortest RTT sample.
+    /// Minimum RTT sample.
     delay_min: Option<Span>,
     epoch: Option<Epoch>,
 }
 
-/// Slow start and its early end.
+/// Slow start, with its early end.
 #[derive(Clone, Debug)]
 struct SlowStart {
     hystart: Hystart,
-    /// Share of what arrives by which the window grows (HyStart++ alone lowers it), and the fraction of a segment left.
+    /// Share of delivered data by which the window grows, less than 1 only with HyStart++, and remaining fraction of a
+    /// segment.
     share: f64,
     left: f64,
 }
@@ -37,30 +38,30 @@ struct SlowStart {
 /// Growth since a reduction.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
-    /// When it began [tick], later by all idle time.
+    /// Start of the epoch [tick], shifted by all idle periods.
     began: u64,
-    /// Time from its begin to the plateau [1024th of a second].
+    /// Time from the start to the plateau [1/1024 s], K.
     k: u64,
     /// Window at the plateau.
     origin: u32,
-    /// Window that Reno would have, and segments acknowledged since it grew.
+    /// Window that Reno would have, and segments acknowledged since it last grew.
     reno_cwnd: u32,
     acked: u32,
 }
 
-/// C and the cut count in 1024ths (BICTCP_BETA_SCALE), times in 1024ths of a second (BICTCP_HZ).
+/// C and β are in 1024ths (BICTCP_BETA_SCALE), times in 1/1024 s (BICTCP_HZ).
 const SCALE: u32 = 1024;
 const SCALE_BITS: u32 = 10;
-/// The module's C is per 100 ms.
+/// The module's C is defined per 100 ms.
 const PER_SECOND: u64 = 10;
-/// Largest `each` before the first loss (5 % in a round trip), and least `each`.
+/// Maximum `each` before the first loss (growth of 5 % per RTT), and minimum `each`.
 const START: u32 = 20;
 const LEAST_EACH: u32 = 2;
-/// Windows per segment of growth where the window is above the cubic.
+/// Windows per segment of growth while the window is above the cubic.
 const IDLE: u32 = 100;
-/// `each` is computed again at one window after a 32nd of a second.
+/// `each` is recomputed for an unchanged window after 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
-/// Least window after a reduction [segment].
+/// Minimum window after a reduction [segment].
 const LEAST: u32 = 2;
 
 impl Module for LinuxCubic {
@@ -146,7 +147,7 @@ impl Module for LinuxCubic {
         }
     }
 
-    /// Idle time does not count: the last segment before it left at `lsndtime`.
+    /// Shifts the epoch by an idle period, which does not count; the last segment before it was sent at `lsndtime`.
     fn on_event(&mut self, event: Event, socket: &mut Socket) {
         if let (Event::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
             let now = socket.jiffies();
@@ -159,7 +160,7 @@ impl Module for LinuxCubic {
 }
 
 impl SlowStart {
-    /// Returns the segments by which `acked` segments let the window grow.
+    /// Returns the segments by which the window grows for `acked` segments in slow start.
     fn credit(&mut self, acked: u32) -> u32 {
         let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
         let whole = credit as u32;
@@ -175,13 +176,13 @@ impl LinuxCubic {
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
     }
 
-    /// Share of the window that a reduction leaves, in 1024ths.
+    /// Returns the factor of cwnd at a reduction, in 1024ths.
     fn beta(&self, abe: bool) -> u32 {
         let beta = if abe { MARK_BETA } else { self.config.beta };
         ((beta * f64::from(SCALE)).round() as u32).min(SCALE - 1)
     }
 
-    /// Computes the acknowledged segments per segment of growth, once per tick and window at most.
+    /// Computes the acknowledged segments per segment of growth, at most once per tick and window.
     fn compute(&mut self, acked: u32, socket: &Socket) {
         let (cwnd, now) = (socket.snd_cwnd, socket.jiffies());
         if let Some(epoch) = &mut self.epoch {
@@ -206,7 +207,7 @@ impl LinuxCubic {
         self.epoch = Some(epoch);
     }
 
-    /// By the cubic, a shortest RTT from now.
+    /// Returns the acknowledged segments per segment of growth by the cubic, evaluated one minimum RTT ahead.
     fn by_cubic(&self, epoch: &Epoch, cwnd: u32, socket: &Socket) -> u32 {
         let delay_us = self.delay_min.map_or(0, |delay| (delay.0 / 1_000_000) as u32);
         let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(delay_us));
@@ -233,7 +234,7 @@ impl LinuxCubic {
 }
 
 impl Epoch {
-    /// An epoch that begins at a window of `cwnd` segments, below or above that of the latest reduction.
+    /// Starts an epoch at a window of `cwnd` segments, below or above the window at the latest reduction.
     fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> Epoch {
         let distance = u64::from(last_max.saturating_sub(cwnd));
         let factor = (1u64 << (4 * SCALE_BITS)) / scale;
@@ -250,7 +251,7 @@ impl Epoch {
         }
     }
 
-    /// By the window that Reno would have with a cut of `beta`.
+    /// Returns the acknowledged segments per segment of growth by Reno's estimate with a factor of `beta`.
     fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
         let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
         let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
@@ -266,7 +267,7 @@ impl Epoch {
     }
 }
 
-/// Cube roots of the six leading binary digits of a number, times 64 and less 10, as the kernel approximates them.
+/// Cube roots of the six leading binary digits of a number, times 64 and minus 10, as in the kernel's table.
 #[rustfmt::skip]
 const ROOTS: [u8; 64] = [
       0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
@@ -275,7 +276,7 @@ const ROOTS: [u8; 64] = [
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 ];
 
-/// Returns the cube root within .2 % on average: the kernel's approximation and one step of Newton's method.
+/// Returns the cube root with a mean error of .2 %: the kernel's table and one step of Newton's method.
 fn cube_root(number: u64) -> u32 {
     let digits = u64::BITS - number.leading_zeros();
     if digits < 7 {

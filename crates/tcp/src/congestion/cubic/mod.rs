@@ -1,4 +1,4 @@
-//! CUBIC: past slow start the window follows a cubic of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
+//! CUBIC: after slow start cwnd is a cubic function of the time since the last reduction (RFC 9438; Ha, Rhee and Xu 2008).
 
 mod config;
 mod epoch;
@@ -17,28 +17,28 @@ use epoch::Epoch;
 use linux::LinuxCubic;
 use longpipe_events::{Span, Time};
 
-/// A sender by either set of rules.
+/// CUBIC by either set of rules.
 pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
 
-/// The state of a sender by the RFC; windows are in segments.
+/// State of a sender by RFC 9438; windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Rfc9438 {
     config: CubicConfig,
     hystart: Hystart,
-    /// Where the cubic is flat; none: no loss tells.
+    /// W_max, the plateau of the cubic; None before the first loss.
     w_max: Option<f64>,
-    /// The window before the latest reduction.
+    /// Window before the latest reduction (cwnd_prior).
     cwnd_prior: f64,
     epoch: Option<Epoch>,
-    /// What the latest reduction changed: the plateau, the window before the reduction before it, and the epoch.
+    /// State before the latest reduction: W_max, cwnd_prior and the epoch.
     before: (Option<f64>, f64, Option<Epoch>),
-    /// When nothing was under way any more, after the latest ACK.
+    /// Time since which nothing has been in flight; None while data are in flight.
     emptied: Option<Time>,
-    /// When an ACK last came that found the window full.
+    /// Time of the latest ACK that found the window full.
     full: Time,
 }
 
-/// Least window after a reduction [segment] (RFC 9438 section 4.6).
+/// Minimum window after a reduction [segment] (RFC 9438 section 4.6).
 const LEAST: f64 = 2.0;
 
 impl Variant for Rfc9438 {
@@ -59,7 +59,7 @@ impl Variant for Rfc9438 {
 }
 
 impl Control for Rfc9438 {
-    /// The round trip of every segment, and what SACK blocks tell of arrivals.
+    /// Requests an RTT sample of every segment, and deliveries reported by SACK blocks.
     fn wants(&self) -> Wants {
         Wants::RECORDS
     }
@@ -76,7 +76,7 @@ impl Control for Rfc9438 {
         let mut window = cwnd;
         if flight.cwnd() < ssthresh {
             match self.hystart.on_ack(ack, flight) {
-                // What this ACK acknowledges is congestion avoidance's.
+                // The data that this ACK acknowledges count for congestion avoidance.
                 Start::Leave => grant.threshold = flight.cwnd(),
                 Start::Grow(share) => {
                     let room = ssthresh / mss - cwnd;
@@ -115,7 +115,7 @@ impl Control for Rfc9438 {
         Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
     }
 
-    /// Nothing had been lost: the cubic goes on as it was (section 4.9).
+    /// Restores the state before a spurious reduction (section 4.9).
     fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
         if spurious {
             (self.w_max, self.cwnd_prior, self.epoch) = self.before;
@@ -125,7 +125,7 @@ impl Control for Rfc9438 {
 }
 
 impl Rfc9438 {
-    /// Time in which nothing was sent, or the window was not used up, does not count (section 4.2, section 5.8).
+    /// Excludes periods without transmissions, or with an unused window, from the epoch (sections 4.2 and 5.8).
     fn look_at_the_clock(&mut self, ack: &Ack, flight: &Flight) {
         let now = ack.now;
         let idle = match (self.emptied, ack.rtt) {
@@ -140,7 +140,7 @@ impl Rfc9438 {
         self.emptied = (flight.outstanding() == 0).then_some(now);
     }
 
-    /// The window after `arrived` segments in congestion avoidance.
+    /// Returns the window after `arrived` delivered segments in congestion avoidance.
     fn avoid(&mut self, ack: &Ack, cwnd: f64, arrived: f64) -> f64 {
         let (w_max, config) = (self.w_max, &self.config);
         let epoch = self
@@ -171,8 +171,8 @@ mod tests {
         Trial::new(&CongestionConfig::Cubic(config), window).over(rtt)
     }
 
-    /// W_max 100: the window falls to 70, is back at 100 after K = 4.2172 s, and goes on as C(t - K)³ + 100. In Linux
-    /// the plateau is flat to whole segments, but for one in a hundred round trips, of which there are many here.
+    /// W_max 100: the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as C(t - K)³ + 100.
+    /// Linux's integer plateau may differ by a segment in one of a hundred RTTs, many of which lie in this period.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
         let without = CubicConfig {
@@ -191,9 +191,9 @@ mod tests {
         }
     }
 
-    /// Tables 1 (round trip .1 s) and 2 (.01 s), of which the mean for deterministic losses is 1.054 (RTT/p)^¾ in CUBIC's
-    /// region and Reno's below: without fast convergence, and from the maximum that such a mean has, for a window that is flat
-    /// when it is lost takes thousands of losses to come nearer to it.
+    /// Tables 1 (RTT .1 s) and 2 (.01 s). The mean for deterministic losses is 1.054 (RTT/p)^¾ in the CUBIC region, and
+    /// Reno's below it. Without fast convergence, and starting from the maximum of the steady state, because a window that
+    /// is lost at the plateau needs thousands of losses to approach it.
     #[test]
     fn rfc_9438_section_5_1_the_mean_window_at_a_share_of_segments_lost() {
         let config = CubicConfig {
@@ -230,7 +230,7 @@ mod tests {
             trial.reduce(Cause::FastRetransmit);
             trial.until(Span::seconds(20))
         };
-        // 49 segments are below 70; the plateau is at 70, or at 59.5.
+        // 49 segments are less than 70; the plateau is at 70, or at 59.5.
         let plateau = |w_max: f64| 0.4 * (20.0 - ((w_max - 49.0) / 0.4).cbrt()).powi(3) + w_max;
         assert!((k(false) / plateau(70.0) - 1.0).abs() < 0.01);
         assert!((k(true) / plateau(59.5) - 1.0).abs() < 0.01);
@@ -257,7 +257,7 @@ mod tests {
         let mut trial = trial(RFC, 100.0, Span::millis(100));
         trial.reduce(Cause::FastRetransmit);
         let before = trial.until(Span::seconds(4));
-        // The last ACK before finds nothing more to send.
+        // The last ACK before finds the sender without data to send.
         trial.ack_after(Span::millis(1), false);
         trial.ack_after(Span::seconds(60), true);
         let after = trial.round_trip();
@@ -268,7 +268,7 @@ mod tests {
         assert!(trial.round_trip() < after + 1.0, "{after}");
     }
 
-    /// As where the receiver's window is below a segment.
+    /// The window may be below a segment if the receiver's window is.
     #[test]
     fn in_linux_a_window_below_a_segment_grows_as_one_of_a_segment() {
         let linux = CubicConfig {

@@ -1,8 +1,8 @@
-//! Loss detection by time and probes of the tail (RACK-TLP, RFC 8985), with the window regulated in proportion to what arrives
-//! (PRR, RFC 9937), as Linux has them.
+//! RACK-TLP: loss detection by time, and tail loss probes (RFC 8985), with proportional rate reduction (PRR, RFC 9937), as
+//! in Linux.
 //!
-//! It goes by the records of transmissions: what is lost is known for each, and how much is under way is no guess. A sender
-//! whose recovery it is sends what is lost first, then what is new, while less than the window is under way.
+//! It uses the ledger's per-segment records, so that lost segments and the data in flight are known exactly. A sender with
+//! RACK first retransmits lost segments and then sends new data, while the data in flight are below the window.
 
 mod config;
 mod phase;
@@ -25,29 +25,29 @@ pub use phase::State;
 use prr::Prr;
 use spurious::{Before, Forward, Steps};
 
-/// What an ACK, or a timer, brings about besides a window.
+/// Consequences of an ACK or a timer besides a change of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// Whether the window may grow by it.
+    /// Whether the window may grow.
     pub grows: bool,
-    /// Whether nothing is known to be lost or out of order.
+    /// Whether no data are known to be lost or reordered.
     pub open: bool,
-    /// Whether a recovery begins.
+    /// Whether a recovery starts.
     pub begins: bool,
-    /// Where the sender is then.
+    /// Congestion state afterwards.
     pub phase: control::Phase,
 }
 
-/// A probe of the tail that is not answered yet.
+/// A tail loss probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// First byte never sent when it left.
+    /// SND.MAX when it was sent.
     end: u64,
-    /// Whether it was sent before.
+    /// Whether it was a retransmission.
     again: bool,
 }
 
-/// The state of one sender.
+/// State of one sender.
 #[derive(Clone, Debug)]
 pub struct Rack {
     config: RackConfig,
@@ -59,13 +59,13 @@ pub struct Rack {
     forward: Forward,
     steps: Steps,
     probe: Option<Probe>,
-    /// Whether a probe has to leave.
+    /// Whether a probe is to be sent.
     probes: bool,
-    /// When the timers expire: that of retransmission, of reordering, of the probe.
+    /// Expiration times of the retransmission, reordering and probe timers.
     pub rto: MaybeTime,
     reorder: MaybeTime,
     probe_at: MaybeTime,
-    /// Expirations of the retransmission timer since SND.UNA advanced (`icsk_retransmits`).
+    /// Number of retransmission timeouts since SND.UNA advanced (`icsk_retransmits`).
     retransmits: u32,
     /// Smoothed RTT, the upper bound of the reordering window.
     srtt: Option<Span>,
@@ -73,15 +73,16 @@ pub struct Rack {
     tick: u64,
 }
 
-/// So many segments beyond a hole mean a loss, if none was ever reordered (RFC 8985 section 6.2, step 4).
+/// DupThresh: this many segments delivered beyond a hole indicate a loss, if no reordering has been seen (RFC 8985 section
+/// 6.2, step 4).
 const DUPLICATES: usize = 3;
-/// What the reordering timer waits at least (TCP_TIMEOUT_MIN_US).
+/// Minimum duration of the reordering timer (TCP_TIMEOUT_MIN_US).
 const LEAST_TIMEOUT: Span = Span::millis(2);
-/// Longest delay of an ACK that a probe of a single segment allows for (Linux).
+/// Maximum delay of an ACK that a probe of a single segment in flight allows for (Linux).
 const LONGEST_DELAY: Span = Span::millis(200);
-/// What a probe waits beyond two round trips otherwise (Linux).
+/// Duration of the probe timer beyond two RTTs otherwise (Linux).
 const PROBE_MARGIN: Span = Span::millis(2);
-/// What a probe waits where no round trip is known (RFC 8985 section 7.2).
+/// Duration of the probe timer without an RTT sample (RFC 8985 section 7.2).
 const PROBE_WITHOUT_RTT: Span = Span::seconds(1);
 
 impl Variant for Rack {
@@ -123,7 +124,7 @@ impl Recover for Box<Rack> {
 }
 
 impl Rack {
-    /// An ACK came, of which the ledger told the news; `advanced`: it acknowledged something in order.
+    /// Processes an ACK; `news` is the ledger's report, and `advanced` means that SND.UNA advanced.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -160,7 +161,7 @@ impl Rack {
                 self.end(reins);
                 true
             }
-            // Held until the receiver knows of it (Linux).
+            // CWR lasts until the receiver has received CWR (Linux).
             Phase::Reduced(end) if una > end => {
                 reins.regulate(Regulation::ToThreshold);
                 self.end(reins);
@@ -174,7 +175,7 @@ impl Rack {
             _ => taken_back,
         };
         let judged = self.judge(now, ledger, news.least_rtt, reins);
-        // What was lost since it began was sent again, too, and is not here yet.
+        // Losses since the recovery started were retransmitted, too, and have not been delivered yet.
         let follows = repaired && self.config.successive && ledger.copies() > 0;
         let begins = self.begin(&judged, follows, ledger, reins);
         if self.is_reducing() {
@@ -190,12 +191,12 @@ impl Rack {
         }
     }
 
-    /// Where it is.
+    /// Returns the congestion state.
     pub fn state(&self) -> State {
         self.phase.state()
     }
 
-    /// Whether it repairs nothing, and waits for nothing but the timers of retransmission and of the probe.
+    /// Whether nothing is being repaired, and only the retransmission and probe timers may run.
     #[inline]
     pub fn rests(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
@@ -213,17 +214,17 @@ impl Rack {
         }
     }
 
-    /// Whether the window falls in proportion to what arrives.
+    /// Whether PRR is reducing the window.
     fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_))
     }
 
-    /// Whether the window falls for marks: unless it does already.
+    /// Whether a mark reduces the window: unless it is being reduced already.
     pub fn heeds_marks(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// Data arrived marked, of which the ACK told that brought these news, and of nothing that is lost: the window falls.
+    /// Reduces the window because data arrived with marks, as reported by an ACK that revealed no loss.
     pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, reins: &mut Reins) {
         self.prr = Prr::new(reins.flight());
         self.phase = Phase::Reduced(reins.flight().max);
@@ -247,12 +248,13 @@ impl Rack {
         judged
     }
 
-    /// Whether something was lost that is not known to have arrived since.
+    /// Whether a lost segment is not known to have been delivered since.
     fn repairs(&self) -> bool {
         matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }
 
-    /// How much later than others a segment may arrive (RFC 8985 section 6.2, step 4).
+    /// Returns the reordering window: by how much later than others a segment may be delivered (RFC 8985 section 6.2, step
+    /// 4).
     fn tolerance(&self, ledger: &Ledger, least_rtt: Span) -> Span {
         let certain = self.repairs() || ledger.arrived_beyond(DUPLICATES) >= DUPLICATES;
         if !self.reordered && certain {
@@ -261,8 +263,8 @@ impl Rack {
         self.steps.of(least_rtt, self.srtt)
     }
 
-    /// Returns when the reordering timer expires that is to wait from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms, rounds up to
-    /// ticks, and no timer of n ticks expires before the tick n + 1 later begins.
+    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms and rounds
+    /// up to ticks, and no timer of n ticks expires before the tick n + 1 later begins.
     fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
         let ticks = (wait + LEAST_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
@@ -278,7 +280,8 @@ impl Rack {
         self.srtt = srtt;
     }
 
-    /// A recovery begins if anything is lost, or if it `follows` another; in one after a timeout, if what was sent again is.
+    /// Starts a recovery if segments are lost, or if one `follows` another; after a timeout only if retransmitted segments
+    /// are lost.
     fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, reins: &mut Reins) -> bool {
         let begins = match self.phase {
             Phase::Open | Phase::Reduced(_) => follows || ledger.lost() > 0,
@@ -290,12 +293,12 @@ impl Rack {
                 Phase::Reduced(end) => Some(end),
                 _ => None,
             };
-            // Where recoveries follow each other, it lasts no longer than the reduction that it shares (Linux).
+            // If recoveries follow each other, CWR lasts no longer than the reduction that it shares (Linux).
             let shared = falls.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(reins.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
             self.remember(ledger.copies() as u64, falls.is_none(), reins);
-            // One reduction answers marks and losses of a round trip.
+            // A single reduction answers marks and losses of an RTT.
             if falls.is_none() {
                 self.prr = Prr::new(reins.flight());
                 reins.reduce(Cause::FastRetransmit);
@@ -310,7 +313,7 @@ impl Rack {
         reins.recovered(false);
     }
 
-    /// A segment left, the first time or again.
+    /// Records a transmission.
     #[inline]
     pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
         if self.is_reducing() {
@@ -321,10 +324,10 @@ impl Rack {
         }
     }
 
-    /// The retransmission timer expired (Linux: `tcp_enter_loss`).
+    /// Processes a retransmission timeout (Linux: `tcp_enter_loss`).
     ///
-    /// The threshold falls once in a window: not if the window was reduced already for losses or marks in this window of data,
-    /// and not again while the same segment is retransmitted (RFC 5681 section 3.1).
+    /// Reduces ssthresh once per window: not if the window of data was already reduced for losses or marks, and not again
+    /// while the same segment is retransmitted (RFC 5681 section 3.1).
     pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, reins: &mut Reins) {
         let una = reins.flight().una;
         let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
@@ -349,7 +352,7 @@ impl Rack {
         reins.regulate(Regulation::AfterTimeout { in_flight });
     }
 
-    /// What may have been reordered had time enough.
+    /// Processes the expiration of the reordering timer.
     pub fn on_reorder_timeout(
         &mut self,
         now: Time,
@@ -370,18 +373,18 @@ impl Rack {
         }
     }
 
-    /// Nothing is under way: no timer runs.
+    /// Stops all timers, because nothing is in flight.
     pub fn rest(&mut self) {
         (self.rto, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
     }
 
-    /// When the first of the timers expires.
+    /// Returns the first expiration time.
     #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
         self.rto.min(self.reorder).min(self.probe_at)
     }
 
-    /// Whether the timer of reordering expires by now.
+    /// Whether the reordering timer expires by `now`.
     pub fn reorder_is_due(&self, now: Time) -> bool {
         self.reorder <= now.into()
     }

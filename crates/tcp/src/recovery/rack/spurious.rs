@@ -1,25 +1,27 @@
-//! How it shows that nothing had been lost: an ACK answers what left before any copy (Eifel, RFC 3522), each copy came twice (D-SACK,
-//! RFC 2883), or after a timeout what was never sent again is acknowledged (F-RTO, RFC 5682 section 3). As Linux counts.
+//! Detection of spurious reductions, as in Linux: an ACK answers a transmission before any retransmission (Eifel, RFC 3522),
+//! each retransmission arrived as a duplicate (D-SACK, RFC 2883), or data never retransmitted are acknowledged after a
+//! timeout (F-RTO, RFC 5682 section 3).
 
 use super::*;
 use crate::journal::EventCause;
 
-/// Copies sent since a reduction that are not known to have come twice; none: none was sent.
+/// Number of retransmissions since a reduction that were not reported as duplicates (`undo_retrans`); None without
+/// retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Copies(Option<u64>);
 
 impl Copies {
-    /// So many segments leave again, or had before.
+    /// Counts retransmitted segments.
     fn add(&mut self, segments: u64) {
         self.0 = Some(self.0.unwrap_or(0) + segments);
     }
 
-    /// So many segments came twice.
+    /// Subtracts segments that were reported as duplicates.
     fn came_twice(&mut self, segments: u64) {
         self.0 = self.0.map(|copies| copies.saturating_sub(segments));
     }
 
-    /// Whether all that were sent did.
+    /// Whether all retransmissions were reported as duplicates.
     fn all_came_twice(self) -> bool {
         self.0 == Some(0)
     }
@@ -28,7 +30,7 @@ impl Copies {
 /// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// Congestion window and threshold before the reduction; none if the reduction must stay, because of a mark.
+    /// Congestion window and threshold before the reduction; None if a mark forbids undoing it.
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
     una: u64,
@@ -39,38 +41,38 @@ pub struct Before {
 }
 
 impl Before {
-    /// A segment leaves again.
+    /// Records a retransmission.
     pub fn on_sent_again(&mut self, now: Time) {
         self.first_again.get_or_insert(now);
         self.copies.add(1);
     }
 }
 
-/// The question that F-RTO asks after a timeout.
+/// State of F-RTO after a timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Forward {
-    /// It is not asked, or answered: it was a loss.
+    /// F-RTO is not used, or has decided that the timeout was due to a loss.
     #[default]
     Over,
-    /// Will the ACK of the first copy leave data open?
+    /// Waits for the ACK of the first retransmission, which may leave data outstanding.
     Asked,
-    /// New data leave first; will what was never sent again be acknowledged?
+    /// New data are sent first; waits for an ACK of data that were never retransmitted.
     NewFirst,
 }
 
-/// Steps of RACK's reordering window, in quarters of the minimum RTT, and for how many more recoveries they stay (`reo_wnd_steps`,
-/// `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
+/// State of RACK's reordering window: its size in quarters of the minimum RTT, and the number of recoveries for which it
+/// persists (`reo_wnd_steps`, `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
 pub struct Steps {
     quarters: u64,
     persists: u32,
-    /// It does not grow again before this is acknowledged.
+    /// The window does not grow again before this byte is acknowledged.
     round: u64,
 }
 
-/// Most steps of the reordering window (Linux).
+/// Maximum number of steps of the reordering window (Linux).
 const MOST_QUARTERS: u64 = 255;
-/// Recoveries.
+/// Number of recoveries for which the reordering window persists.
 const PERSISTS: u32 = 16;
 
 impl Default for Steps {
@@ -90,7 +92,7 @@ impl Steps {
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    /// Adds a step, once in a round trip, because a segment that RACK had declared lost came twice.
+    /// Adds a step, at most once per RTT, because a segment that RACK had declared lost arrived as a duplicate.
     pub(super) fn grow(&mut self, una: u64, max: u64) {
         if una >= self.round {
             self.quarters = (self.quarters + 1).min(MOST_QUARTERS);
@@ -98,7 +100,7 @@ impl Steps {
         }
     }
 
-    /// A recovery ended that was none too many.
+    /// A recovery ended without being undone: ages the reordering window (`reo_wnd_persist`).
     pub fn on_recovered(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -108,10 +110,10 @@ impl Steps {
 }
 
 impl Rack {
-    /// Saves the state to undo a recovery that begins while `copies` retransmissions are in flight (`tcp_init_undo`).
+    /// Saves the state to undo a recovery that starts while `copies` retransmissions are in flight (`tcp_init_undo`).
     ///
-    /// The window before it is saved if the recovery `reduces` it. In the congestion avoidance of Linux the threshold before counts
-    /// for at least three quarters of the window (`tcp_current_ssthresh`).
+    /// The window before is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold is at
+    /// least three quarters of the window (`tcp_current_ssthresh`).
     pub(super) fn remember(&mut self, copies: u64, reduces: bool, reins: &Reins) {
         let flight = reins.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
@@ -129,14 +131,14 @@ impl Rack {
         self.before = Some(now);
     }
 
-    /// Lets no undo restore the window, because a mark shows that the reduction was due.
+    /// Forbids restoring the window, because a mark shows that the reduction was due.
     pub fn keep_reduction(&mut self) {
         if let Some(before) = &mut self.before {
             before.limits = None;
         }
     }
 
-    /// Whether an ACK that advanced answers what was sent before anything was sent again (Eifel).
+    /// Whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &Ledger) -> bool {
         let Some(before) = self.before.filter(|_| self.config.undo) else {
             return false;
@@ -150,10 +152,10 @@ impl Rack {
         first && una > before.una && over()
     }
 
-    /// The reduction is taken back.
+    /// Undoes the reduction.
     pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, reins: &mut Reins) {
         if let Some(before) = self.before.take() {
-            // What else is lost stays so (Linux).
+            // Other lost segments remain lost (Linux).
             let rest = match self.phase {
                 Phase::Recovery(end) => una >= end || before.copies.all_came_twice(),
                 phase => phase == Phase::Open,
@@ -161,7 +163,7 @@ impl Rack {
             if !(rest && self.config.successive) {
                 ledger.unmark_lost();
             }
-            // What was taken to be lost was late.
+            // Segments declared lost were only late.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
             self.forward = Forward::Over;
@@ -172,12 +174,12 @@ impl Rack {
         }
     }
 
-    /// The receiver tells that a segment came twice.
+    /// Processes a D-SACK block.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, reins: &mut Reins) {
         let mss = u64::from(reins.flight().mss);
         let of_probe = self.probe.filter(|probe| probe.again && probe.end == end);
         if of_probe.is_some() {
-            // Both it and the segment came: nothing was lost (RFC 8985 section 7.4.2).
+            // Both the probe and the original arrived: nothing was lost (RFC 8985 section 7.4.2).
             self.probe = None;
         } else if self.reordered {
             self.steps.grow(una, reins.flight().max);
@@ -188,7 +190,8 @@ impl Rack {
         before.copies.came_twice((end - start).div_ceil(mss));
     }
 
-    /// Takes back a reduction all copies of which came twice, as far as the phase allows (Linux's tcp_try_undo_dsack).
+    /// Undoes a reduction of which all retransmissions were reported as duplicates, as far as the state allows (Linux:
+    /// tcp_try_undo_dsack).
     pub(super) fn look_at_copies(&mut self, advanced: bool, ledger: &mut Ledger, reins: &mut Reins) {
         let all = self.before.is_some_and(|before| before.copies.all_came_twice());
         let may = match self.phase {
@@ -201,8 +204,8 @@ impl Rack {
         }
     }
 
-    /// After a timeout, looks whether what arrived was never sent again (RFC 5682 section 3.1, with SACK).
-    /// The ACK advanced, or told of what came twice.
+    /// After a timeout, checks whether an ACK reports data that were never retransmitted (RFC 5682 section 3.1, with SACK).
+    /// The ACK advanced SND.UNA or carried a D-SACK block.
     pub(super) fn look_forward(
         &mut self,
         news: &News,
@@ -218,7 +221,7 @@ impl Rack {
             return self.take_back(EventCause::FRto, una, ledger, reins);
         }
         if max > end {
-            // New data arrived, and nothing older (step 3a).
+            // Not an ACK of new data in order: F-RTO ends (step 3a).
             if !(advanced || twice) || news.sacked {
                 self.forward = Forward::Over;
             }
@@ -227,13 +230,13 @@ impl Rack {
         }
     }
 
-    /// New data leave before what is lost.
+    /// Whether new data are sent before lost segments.
     #[inline]
     pub fn sends_new_first(&self) -> bool {
         self.forward == Forward::NewFirst
     }
 
-    /// No new data could leave: it goes on as after a loss; false if some did.
+    /// Continues as after a loss, because no new data could be sent. Returns false if some were sent.
     pub fn give_up_forward(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
         self.forward = if none { Forward::Over } else { Forward::Asked };

@@ -8,7 +8,7 @@ use crate::journal::Journal;
 
 const MSS: u64 = 1000;
 
-/// Loss recovery of a sender that halves its window, one segment a millisecond in flight.
+/// Loss recovery of a sender that halves its window and sends one segment per millisecond.
 struct Sender {
     rack: Rack,
     ledger: Ledger,
@@ -57,7 +57,7 @@ impl Sender {
         self.rack.on_sent(self.now, MSS, again);
     }
 
-    /// An ACK of all segments below `una`, with SACK blocks.
+    /// Processes an ACK of all segments below `una`, with SACK blocks.
     fn ack(&mut self, una: u64, blocks: &[(u64, u64)], echo: Option<Time>) -> Turn {
         self.now += Span::millis(1);
         let blocks = blocks.iter().map(|&(start, end)| (start * MSS, end * MSS));
@@ -104,15 +104,15 @@ impl Sender {
         .regulate(how);
     }
 
-    /// Window and threshold in segments.
+    /// Returns window and threshold in segments.
     fn windows(&self) -> (u64, u64) {
         let segments = |bytes: f64| bytes as u64 / MSS;
         (segments(self.flight.cwnd()), segments(self.flight.ssthresh()))
     }
 }
 
-/// tcp_enter_loss: a timeout in Open halves the threshold; the next one of the same segment does not, and one after SND.UNA has
-/// advanced does.
+/// tcp_enter_loss: a timeout in Open halves the threshold; the next one of the same segment does not, and one after SND.UNA
+/// has advanced does.
 #[test]
 fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
     let mut sender = Sender::new(100, 80);
@@ -195,8 +195,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires at the tick n + 1 later. At 100 ticks a second a
-/// segment that has 0.3 us to wait is judged again 20 to 30 ms later, so that the third duplicate comes first.
+/// tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires at the tick n + 1 later. At 100
+/// ticks a second a segment that has .3 us to wait is examined again 20 to 30 ms later, so that the third duplicate ACK
+/// comes first.
 #[test]
 fn linux_the_reordering_timer_counts_ticks() {
     let mut sender = Sender::new(10, 20);
