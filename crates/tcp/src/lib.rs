@@ -13,6 +13,7 @@
 //! `next_timeout`.
 
 mod accurate;
+mod cc_state;
 pub mod config;
 pub mod congestion;
 pub mod flight;
@@ -22,10 +23,10 @@ mod hoe;
 pub mod journal;
 pub mod ledger;
 mod marks;
+mod optional_features;
 pub mod pacer;
 mod problem;
 pub mod ranges;
-mod rare;
 pub mod receiver;
 pub mod recovery;
 pub mod reductions;
@@ -33,7 +34,6 @@ mod scoreboard;
 pub mod segment;
 pub mod sender;
 pub mod timer;
-mod told;
 mod variant;
 
 pub use problem::Problem;

@@ -21,7 +21,6 @@ mod linux;
 mod linux_reno;
 pub mod loaded;
 mod max_filter;
-pub mod reins;
 mod ruled;
 mod scalable;
 pub mod stage;
@@ -30,6 +29,7 @@ mod trial;
 mod vegas;
 mod veno;
 mod westwood;
+pub mod window_handle;
 
 use crate::flight::Flight;
 use crate::variant::variants;

@@ -12,7 +12,7 @@ pub mod trigger;
 mod vanilla;
 
 use crate::congestion::control::Wants;
-use crate::congestion::reins::Reins;
+use crate::congestion::window_handle::WindowHandle;
 use crate::flight::Flight;
 use crate::segment::AckSegment;
 use crate::variant::variants;
@@ -65,13 +65,13 @@ impl Recover for Recovery {
         each!(self, one => one.on_ack(ack))
     }
 
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
-        each!(self, one => one.on_duplicate(reins, trigger))
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        each!(self, one => one.on_duplicate(handle, trigger))
     }
 
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, acked: u64, trigger: Trigger) -> Advance {
-        each!(self, one => one.on_advance(reins, acked, trigger))
+    fn on_advance(&mut self, handle: &mut WindowHandle, acked: u64, trigger: Trigger) -> Advance {
+        each!(self, one => one.on_advance(handle, acked, trigger))
     }
 
     #[inline]
@@ -83,8 +83,8 @@ impl Recover for Recovery {
         each!(self, one => one.on_sent(flight, length, hole_end));
     }
 
-    fn on_timeout(&mut self, reins: &mut Reins) {
-        each!(self, one => one.on_timeout(reins));
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
+        each!(self, one => one.on_timeout(handle));
     }
 }
 
@@ -125,7 +125,7 @@ impl Recovery {
 
     /// Returns RACK, if it is the recovery in use.
     #[inline]
-    pub fn by_records(&mut self) -> Option<&mut Rack> {
+    pub fn rack_mut(&mut self) -> Option<&mut Rack> {
         match self {
             Recovery::Rack(rack) => Some(rack),
             _ => None,

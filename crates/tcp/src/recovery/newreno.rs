@@ -4,7 +4,7 @@ use super::guard::{Guard, TimerRestart};
 use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
@@ -66,26 +66,26 @@ impl Recover for NewReno {
     }
 
     /// The triggering duplicate ACK retransmits one segment; later ones release new segments.
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
             if self.config.flywheel {
                 self.due = u32::from(self.duplicates.is_multiple_of(2));
             } else {
                 self.due = self.burst();
-                reins.regulate(Regulation::Inflate(1));
+                handle.adjust(WindowAdjustment::Inflate(1));
             }
             return Resend::Nothing;
         }
-        if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
+        if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
         }
-        reins.reduce(Cause::FastRetransmit);
+        handle.reduce(Cause::FastRetransmit);
         if !self.config.flywheel {
-            reins.regulate(Regulation::Inflate(trigger.threshold));
+            handle.adjust(WindowAdjustment::Inflate(trigger.threshold));
         }
-        self.guard.set(reins.flight());
-        self.recover = Some(reins.flight().max);
+        self.guard.set(handle.flight());
+        self.recover = Some(handle.flight().max);
         self.due = self.burst();
         (self.duplicates, self.partial) = (0, false);
         Resend::First
@@ -93,23 +93,23 @@ impl Recover for NewReno {
 
     /// A partial ACK retransmits the next hole; the ACK of RECOVER ends the recovery.
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, acked: u64, _trigger: Trigger) -> Advance {
+    fn on_advance(&mut self, handle: &mut WindowHandle, acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
             return Advance::default();
         };
-        if reins.flight().una >= recover {
+        if handle.flight().una >= recover {
             self.recover = None;
-            reins.regulate(Regulation::ToThreshold);
+            handle.adjust(WindowAdjustment::ToThreshold);
             return Advance {
                 ends: true,
                 ..Advance::default()
             };
         }
         self.due = self.burst();
-        reins.regulate(if self.config.partial_deflation && !self.config.flywheel {
-            Regulation::Deflate { acked }
+        handle.adjust(if self.config.partial_deflation && !self.config.flywheel {
+            WindowAdjustment::Deflate { acked }
         } else {
-            Regulation::ToThreshold
+            WindowAdjustment::ToThreshold
         });
         let restart_timer = self.config.timer_restart == TimerRestart::Every || !self.partial;
         self.partial = true;
@@ -139,11 +139,11 @@ impl Recover for NewReno {
     }
 
     /// A timeout ends the recovery, after the window is deflated.
-    fn on_timeout(&mut self, reins: &mut Reins) {
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.recover.take().is_some() {
-            reins.regulate(Regulation::ToThresholdAtMost);
+            handle.adjust(WindowAdjustment::ToThresholdAtMost);
         }
-        self.guard.set(reins.flight());
+        self.guard.set(handle.flight());
     }
 }
 

@@ -4,7 +4,7 @@ use super::guard::Guard;
 use super::recover::{Advance, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
@@ -53,32 +53,32 @@ impl Recover for Reno {
     }
 
     /// The triggering duplicate ACK retransmits one segment; each later one releases another segment.
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
-        let duplicates = reins.flight().duplicates;
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        let duplicates = handle.flight().duplicates;
         if duplicates < trigger.threshold {
             return Resend::Nothing;
         }
-        if trigger.fires(reins.flight()) && self.guard.allows(reins.flight()) {
-            reins.reduce(Cause::FastRetransmit);
-            reins.regulate(Regulation::Inflate(trigger.threshold));
+        if trigger.fires(handle.flight()) && self.guard.allows(handle.flight()) {
+            handle.reduce(Cause::FastRetransmit);
+            handle.adjust(WindowAdjustment::Inflate(trigger.threshold));
             self.inflated = true;
             if !self.config.guard_timeouts_only {
-                self.guard.set(reins.flight());
+                self.guard.set(handle.flight());
             }
             return Resend::First;
         }
         self.inflated |= self.config.inflate_always && duplicates > trigger.threshold;
         if self.inflated {
-            reins.regulate(Regulation::Inflate(1));
+            handle.adjust(WindowAdjustment::Inflate(1));
         }
         Resend::Nothing
     }
 
     /// The first ACK of new data deflates the window to ssthresh.
-    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
+    fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         let ends = self.inflated;
         if ends {
-            reins.regulate(Regulation::ToThresholdAtMost);
+            handle.adjust(WindowAdjustment::ToThresholdAtMost);
             self.inflated = false;
         }
         Advance {
@@ -88,11 +88,11 @@ impl Recover for Reno {
     }
 
     /// A timeout ends the recovery.
-    fn on_timeout(&mut self, reins: &mut Reins) {
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.inflated && self.config.deflate_on_timeout {
-            reins.regulate(Regulation::ToThresholdAtMost);
+            handle.adjust(WindowAdjustment::ToThresholdAtMost);
         }
         self.inflated = false;
-        self.guard.set(reins.flight());
+        self.guard.set(handle.flight());
     }
 }

@@ -5,7 +5,7 @@ use super::guard::{Guard, TimerRestart};
 use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::Reins;
+use crate::congestion::window_handle::WindowHandle;
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::scoreboard::Scoreboard;
@@ -97,22 +97,22 @@ impl Recover for Sack {
     }
 
     /// The triggering duplicate ACK retransmits one segment and initialises PIPE; each later one subtracts a segment.
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
-        let mss = i64::from(reins.flight().mss);
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        let mss = i64::from(handle.flight().mss);
         if self.recover.is_some() {
             self.pipe -= mss;
             return Resend::Nothing;
         }
-        if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
+        if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
         }
         let under_way = match self.config.pipe {
-            PipeStart::Window => reins.flight().window() as i64 / mss * mss,
-            PipeStart::Outstanding => reins.flight().outstanding() as i64,
+            PipeStart::Window => handle.flight().window() as i64 / mss * mss,
+            PipeStart::Outstanding => handle.flight().outstanding() as i64,
         };
         self.pipe = under_way - i64::from(trigger.threshold) * mss;
-        reins.reduce(Cause::FastRetransmit);
-        let flight = reins.flight();
+        handle.reduce(Cause::FastRetransmit);
+        let flight = handle.flight();
         self.recover = Some(flight.max);
         self.partial = false;
         self.board.begin(flight.una + u64::from(flight.mss));
@@ -121,11 +121,11 @@ impl Recover for Sack {
 
     /// A partial ACK subtracts two segments from PIPE: the retransmission and the lost original.
     #[inline(always)]
-    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, _trigger: Trigger) -> Advance {
+    fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
             return Advance::default();
         };
-        if reins.flight().una >= recover {
+        if handle.flight().una >= recover {
             self.recover = None;
             return Advance {
                 grows: false,
@@ -133,7 +133,7 @@ impl Recover for Sack {
                 ..Advance::default()
             };
         }
-        self.pipe -= 2 * i64::from(reins.flight().mss);
+        self.pipe -= 2 * i64::from(handle.flight().mss);
         let restart_timer = self.config.timer_restart == TimerRestart::Every || !self.partial;
         self.partial = true;
         Advance {
@@ -165,9 +165,9 @@ impl Recover for Sack {
     }
 
     /// A timeout ends the recovery and clears the scoreboard.
-    fn on_timeout(&mut self, reins: &mut Reins) {
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.recover = None;
         self.board.clear();
-        self.guard.set(reins.flight());
+        self.guard.set(handle.flight());
     }
 }

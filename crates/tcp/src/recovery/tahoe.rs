@@ -4,7 +4,7 @@ use super::guard::Guard;
 use super::recover::{Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::variant::{Parameters, Variant};
 use serde::{Deserialize, Serialize};
 
@@ -37,18 +37,18 @@ impl Variant for Tahoe {
 
 impl Recover for Tahoe {
     /// The triggering duplicate ACK halves ssthresh, sets cwnd to one segment and returns to SND.UNA (go-back-N).
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
-        if !trigger.fires(reins.flight()) || !self.guard.allows(reins.flight()) {
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
         }
-        reins.reduce(Cause::FastRetransmit);
-        reins.regulate(Regulation::ToSegment);
-        self.guard.set(reins.flight());
+        handle.reduce(Cause::FastRetransmit);
+        handle.adjust(WindowAdjustment::ToSegment);
+        self.guard.set(handle.flight());
         Resend::FromUna
     }
 
     /// After a timeout, slow start retransmits the data sent before; the guard covers them.
-    fn on_timeout(&mut self, reins: &mut Reins) {
-        self.guard.set(reins.flight());
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
+        self.guard.set(handle.flight());
     }
 }

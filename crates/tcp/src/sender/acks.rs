@@ -2,15 +2,15 @@
 
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
+use crate::cc_state::CcState;
 use crate::congestion::control::{Ack, AckSample, Cause};
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::journal::EventCause;
 use crate::ledger::News;
 use crate::marks::Marks;
 use crate::recovery::rack::Turn;
 use crate::recovery::recover::{Advance, Recover, Resend};
 use crate::segment::AckSegment;
-use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// State of the sender when an ACK arrived, before its processing.
@@ -97,20 +97,20 @@ impl Sender {
         if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
             return;
         }
-        if let Some(segments) = self.rare.as_mut().and_then(|rare| rare.on_ack(now)) {
+        if let Some(segments) = self.optional.as_mut().and_then(|optional| optional.on_ack(now)) {
             let threshold = segments.max(2) as f64 * self.flight.mss();
-            self.reins(now).regulate(Regulation::ThresholdAtMost(threshold));
+            self.handle(now).adjust(WindowAdjustment::ThresholdAtMost(threshold));
         }
         if ack.acknowledgement < self.flight.una {
             return;
         }
-        let may_mark = self.rare.is_some();
+        let may_mark = self.optional.is_some();
         if may_mark {
             self.hear_marks(ack);
         }
         self.on_news(now, ack);
         // RACK processes marks together with the rest of the ACK.
-        if may_mark && !self.goes_by_records() {
+        if may_mark && !self.uses_rack() {
             if let Some(cause) = self.mark() {
                 self.on_mark(now, cause);
             }
@@ -121,28 +121,28 @@ impl Sender {
     /// Processes the ECN fields of an ACK.
     #[inline(never)]
     fn hear_marks(&mut self, ack: &AckSegment) {
-        if let Some(marks) = self.rare.as_mut().and_then(|rare| rare.marks.as_mut()) {
+        if let Some(marks) = self.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
             marks.on_ack(ack, &self.flight);
         }
     }
 
     /// Returns the maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
     fn marked(&self) -> u64 {
-        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
         marks.map_or(0, Marks::marked)
     }
 
     /// Returns the number of marked packets that ACKs have reported, with Accurate ECN.
     #[cfg(test)]
     pub(crate) fn marks_told(&self) -> u64 {
-        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
         marks.map_or(0, Marks::counted)
     }
 
     /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
     pub(crate) fn marked_bytes_told(&self) -> u64 {
-        let marks = self.rare.as_ref().and_then(|rare| rare.marks.as_ref());
+        let marks = self.optional.as_ref().and_then(|optional| optional.marks.as_ref());
         marks.map_or(0, Marks::counted_bytes)
     }
 
@@ -152,7 +152,7 @@ impl Sender {
         if self.marked() == 0 {
             return None;
         }
-        let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut())?;
+        let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut())?;
         let first = marks.on_echo(&self.flight);
         first.then_some(Cause::Mark { abe: marks.costs_less })
     }
@@ -162,22 +162,22 @@ impl Sender {
         if self.recovery.repairs() {
             return;
         }
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
-            self.told.as_deref_mut().map(Told::pacing),
+            self.cc_state.as_deref_mut().map(CcState::pacing),
             &mut self.journal,
             now,
         );
-        reins.reduce(cause);
+        handle.reduce(cause);
         self.counters.mark_reductions += 1;
     }
 
     #[inline(always)]
     fn on_news(&mut self, now: Time, ack: &AckSegment) {
         let counts = self.recovery.on_ack(ack);
-        if self.told.is_some() {
-            if self.goes_by_records() {
+        if self.cc_state.is_some() {
+            if self.uses_rack() {
                 let plain = !ack.blocks[0].is_some()
                     && !ack.echoes_mark()
                     && ack.clock == MaybeTime::NONE
@@ -230,17 +230,17 @@ impl Sender {
     fn on_advance(&mut self, now: Time, ack: &AckSegment) -> Advance {
         let acked = self.acknowledge(now, ack.acknowledgement, ack.echo.get());
         let trigger = self.triggers.at(now);
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
-            self.told.as_deref_mut().map(Told::pacing),
+            self.cc_state.as_deref_mut().map(CcState::pacing),
             &mut self.journal,
             now,
         );
-        let advance = self.recovery.on_advance(&mut reins, acked, trigger);
+        let advance = self.recovery.on_advance(&mut handle, acked, trigger);
         if advance.ends {
             // These recoveries cannot detect that a retransmission was spurious.
-            reins.recovered(false);
+            handle.recovered(false);
         }
         if advance.begins {
             self.on_fast_retransmit(now);
@@ -262,14 +262,14 @@ impl Sender {
         }
         self.flight.duplicates += 1;
         let trigger = self.triggers.at(now);
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
-            self.told.as_deref_mut().map(Told::pacing),
+            self.cc_state.as_deref_mut().map(CcState::pacing),
             &mut self.journal,
             now,
         );
-        let resend = self.recovery.on_duplicate(&mut reins, trigger);
+        let resend = self.recovery.on_duplicate(&mut handle, trigger);
         if resend != Resend::Nothing {
             self.on_fast_retransmit(now);
             if self.fast_retransmit_restarts_timer {
@@ -291,9 +291,9 @@ impl Sender {
         Before {
             una: self.flight.una,
             in_flight: self
-                .told
+                .cc_state
                 .as_ref()
-                .map_or(self.flight.outstanding(), |told| told.in_flight(&self.flight)),
+                .map_or(self.flight.outstanding(), |cc_state| cc_state.in_flight(&self.flight)),
             cwnd: self.flight.cwnd(),
             marked: self.marked(),
             delay: ack.one_way_delay(),
@@ -332,18 +332,18 @@ impl Sender {
 
     /// Reports an ACK to the congestion controller, which updates the window.
     fn tell(&mut self, now: Time, ack: &AckSegment, before: Before, grows: bool) {
-        let Some(told) = &mut self.told else {
+        let Some(cc_state) = &mut self.cc_state else {
             return;
         };
         let flight = &self.flight;
         let acked = flight.una - before.una;
         let rtt = before.sent.map(|sent| now - sent);
-        told.least_rtt = [told.least_rtt, rtt].into_iter().flatten().min();
-        let news = match &mut told.ledger {
+        cc_state.least_rtt = [cc_state.least_rtt, rtt].into_iter().flatten().min();
+        let news = match &mut cc_state.ledger {
             Some(ledger) => ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond()),
             None => News {
                 rtt,
-                least_rtt: told.least_rtt,
+                least_rtt: cc_state.least_rtt,
                 delivered: acked,
                 ..News::default()
             },
@@ -359,12 +359,13 @@ impl Sender {
 
     /// Reports an ACK to the congestion controller, with `news` from the ledger.
     pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, turn: Turn) {
-        let Some(told) = &mut self.told else {
+        let Some(cc_state) = &mut self.cc_state else {
             return;
         };
         let window_limited = (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd;
         let outstanding = self.flight.max - before.una;
-        told.usage
+        cc_state
+            .usage
             .on_ack(before.una, self.flight.max, outstanding, window_limited);
         let ack = Ack {
             now,
@@ -376,20 +377,20 @@ impl Sender {
             lost: news.lost,
             marked: news.delivered.min(before.marked),
             in_flight_before: before.in_flight,
-            in_flight: told.in_flight(&self.flight),
+            in_flight: cc_state.in_flight(&self.flight),
             cwnd: before.cwnd,
             window_limited,
-            usage: told.usage,
+            usage: cc_state.usage,
             rtt: news.rtt,
             srtt: self.rtt.srtt(),
             least_rtt: news.least_rtt,
             delay: before.delay,
             rate: news.rate,
-            held: told.held(now),
-            paced: told.pacer.is_some(),
+            held: cc_state.held(now),
+            paced: cc_state.pacer.is_some(),
         };
-        told.pace(self.congestion.on_ack(&ack, &mut self.flight));
-        told.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
+        cc_state.pace(self.congestion.on_ack(&ack, &mut self.flight));
+        cc_state.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
     /// Performs a retransmission; `begins` if it starts a recovery.

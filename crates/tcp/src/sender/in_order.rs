@@ -3,11 +3,11 @@
 
 use super::timers::Timer;
 use super::{expiry, Sender};
+use crate::cc_state::CcState;
 use crate::congestion::control::{Ack, AckSample, Phase, Sent};
 use crate::ledger::Ledger;
 use crate::recovery::Recovery;
 use crate::segment::{DataSegment, Ecn, Opening};
-use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
@@ -15,10 +15,11 @@ impl Sender {
     /// lost, reordered or probed. Then call `poll_after_ack` until it returns None, and `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let simple = self.is_simple();
-        let (Recovery::Rack(rack), Some(told), true) = (&mut self.recovery, self.told.as_deref_mut(), simple) else {
+        let (Recovery::Rack(rack), Some(cc_state), true) = (&mut self.recovery, self.cc_state.as_deref_mut(), simple)
+        else {
             return false;
         };
-        let Some(ledger) = told.ledger.as_mut() else {
+        let Some(ledger) = cc_state.ledger.as_mut() else {
             return false;
         };
         if !(rack.rests() && ledger.is_in_order(acknowledgement)) {
@@ -48,7 +49,7 @@ impl Sender {
         }
         let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
         let window_limited = (in_flight_before + u64::from(flight.mss)) as i64 as f64 > cwnd;
-        told.usage.on_ack(una, flight.max, in_flight_before, window_limited);
+        cc_state.usage.on_ack(una, flight.max, in_flight_before, window_limited);
         let ack = Ack {
             now,
             acked: acknowledgement - una,
@@ -62,14 +63,14 @@ impl Sender {
             in_flight,
             cwnd,
             window_limited,
-            usage: told.usage,
+            usage: cc_state.usage,
             rtt: news.rtt,
             srtt,
             least_rtt: news.least_rtt,
             delay: None,
             rate: news.rate,
-            held: told.held(now),
-            paced: told.pacer.is_some(),
+            held: cc_state.held(now),
+            paced: cc_state.pacer.is_some(),
         };
         let pacing = self.congestion.on_ack(&ack, flight);
         rack.rto = if in_flight == 0 {
@@ -77,8 +78,8 @@ impl Sender {
         } else {
             expiry(self.rto, &mut self.rtt, now)
         };
-        told.pace(pacing);
-        told.pace_by_window(flight, srtt, news.least_rtt);
+        cc_state.pace(pacing);
+        cc_state.pace_by_window(flight, srtt, news.least_rtt);
         true
     }
 
@@ -106,22 +107,22 @@ impl Sender {
         if !(fits && sequence == flight.max) {
             return None;
         }
-        let (Recovery::Rack(rack), Some(told)) = (&mut self.recovery, self.told.as_deref_mut()) else {
+        let (Recovery::Rack(rack), Some(cc_state)) = (&mut self.recovery, self.cc_state.as_deref_mut()) else {
             return None;
         };
-        let ledger = told.ledger.as_mut()?;
-        if self.rare.is_some() && sequence == flight.una {
+        let ledger = cc_state.ledger.as_mut()?;
+        if self.optional.is_some() && sequence == flight.una {
             return None;
         }
-        if told.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
+        if cc_state.pacer.as_mut().is_some_and(|pacer| pacer.holds(now, mss)) {
             return None;
         }
-        if let Some(rare) = &mut self.rare {
-            rare.leave(now);
+        if let Some(optional) = &mut self.optional {
+            optional.leave(now);
         }
         (flight.nxt, flight.max) = (end, end);
         ledger.on_sent_next(now, end);
-        if told.hears_sending {
+        if cc_state.hears_sending {
             let sent = Sent {
                 now,
                 sequence,
@@ -132,11 +133,11 @@ impl Sender {
             };
             let pacing = self.congestion.on_sent(&sent, flight);
             if pacing.is_some() {
-                told.pacing = pacing;
+                cc_state.pacing = pacing;
             }
         }
-        if let Some(pacer) = &mut told.pacer {
-            pacer.on_sent(now, mss, told.pacing);
+        if let Some(pacer) = &mut cc_state.pacer {
+            pacer.on_sent(now, mss, cc_state.pacing);
         }
         if rack.rto == MaybeTime::NONE {
             rack.rto = expiry(self.rto, &mut self.rtt, now);
@@ -153,10 +154,10 @@ impl Sender {
     }
 
     pub(super) fn set_timers_in_order(&mut self, now: Time) {
-        let (Recovery::Rack(rack), Some(told)) = (&mut self.recovery, self.told.as_deref_mut()) else {
+        let (Recovery::Rack(rack), Some(cc_state)) = (&mut self.recovery, self.cc_state.as_deref_mut()) else {
             return;
         };
-        let Some(ledger) = &told.ledger else { return };
+        let Some(ledger) = &cc_state.ledger else { return };
         let under_way = self.flight.outstanding();
         if under_way == 0 {
             rack.rest();
@@ -169,8 +170,8 @@ impl Sender {
     /// Whether a segment is known to wait for the pacer, and nothing else may be sent before.
     #[inline]
     pub(super) fn waits(&self, now: Time) -> bool {
-        let waits = |told: &Told| told.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
-        self.told.as_deref().is_some_and(waits)
+        let waits = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
+        self.cc_state.as_deref().is_some_and(waits)
             && self.written - self.flight.nxt >= u64::from(self.flight.mss)
             && matches!(&self.recovery, Recovery::Rack(rack) if !rack.probes())
             && self.is_simple()
@@ -184,21 +185,21 @@ impl Sender {
         if self.without_shortcuts {
             return false;
         }
-        self.rare.as_ref().is_none_or(|rare| rare.restarts_only())
+        self.optional.as_ref().is_none_or(|optional| optional.restarts_only())
     }
 
     /// Whether nothing may be in flight, so that an idle period may reset the window.
     #[inline]
     fn may_be_idle(&self) -> bool {
-        self.rare.is_some() && self.flight.outstanding() == 0
+        self.optional.is_some() && self.flight.outstanding() == 0
     }
 
     /// Whether nothing is lost, reordered or probed, and no idle period resets the window.
     pub(super) fn goes_in_order(&self) -> bool {
-        let (Recovery::Rack(rack), Some(told)) = (&self.recovery, &self.told) else {
+        let (Recovery::Rack(rack), Some(cc_state)) = (&self.recovery, &self.cc_state) else {
             return false;
         };
-        let calm = rack.rests() && told.ledger.as_ref().is_some_and(Ledger::is_calm);
+        let calm = rack.rests() && cc_state.ledger.as_ref().is_some_and(Ledger::is_calm);
         calm && self.is_simple() && !self.may_be_idle()
     }
 

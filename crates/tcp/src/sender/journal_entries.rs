@@ -9,7 +9,11 @@ impl Sender {
     /// Records events from now on, for `take_events`.
     pub fn record_events(&mut self) {
         self.journal.record_events();
-        if let Some(ledger) = self.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) {
+        if let Some(ledger) = self
+            .cc_state
+            .as_deref_mut()
+            .and_then(|cc_state| cc_state.ledger.as_mut())
+        {
             ledger.record_declared_losses();
         }
     }
@@ -63,7 +67,11 @@ impl Sender {
         if !self.journal.records_events() {
             return;
         }
-        let Some(ledger) = self.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
+        let Some(ledger) = self
+            .cc_state
+            .as_deref_mut()
+            .and_then(|cc_state| cc_state.ledger.as_mut())
+        else {
             return;
         };
         for segment in ledger.take_declared_losses() {

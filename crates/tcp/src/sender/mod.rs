@@ -9,20 +9,20 @@ mod standing;
 mod timers;
 mod transmit;
 
+use crate::cc_state::CcState;
 use crate::config::TcpConfig;
 use crate::congestion::control::{Cause, Pacing};
 use crate::congestion::limits::Limits;
-use crate::congestion::reins::Reins;
+use crate::congestion::window_handle::WindowHandle;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::journal::{EventCause, Journal};
+use crate::optional_features::OptionalFeatures;
 use crate::pacer::Pacer;
-use crate::rare::Rare;
 use crate::recovery::recover::Recover;
 use crate::recovery::trigger::Triggers;
 use crate::recovery::Recovery;
 use crate::timer::RttEstimator;
-use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 pub use standing::{Standing, Watched};
 use std::num::NonZeroU64;
@@ -84,9 +84,9 @@ pub struct Sender {
     timestamps: bool,
     /// Whether short segments are sent at the end only, and there are no timestamps.
     steady: bool,
-    rare: Option<Box<Rare>>,
+    optional: Option<Box<OptionalFeatures>>,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
-    told: Option<Box<Told>>,
+    cc_state: Option<Box<CcState>>,
     recovery: Recovery,
     triggers: Triggers,
     /// Counters, in which `sent_segments` counts segments shorter than the MSS only; `counters()` adds the full ones and
@@ -122,7 +122,7 @@ impl Sender {
         if let Some(known) = known {
             rtt.measure(Time::ZERO, Time::ZERO + known);
         }
-        let rare = Rare::new(config, initial_window);
+        let optional = OptionalFeatures::new(config, initial_window);
         let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2;
         let initial_ssthresh = config
             .initial_ssthresh_bytes
@@ -131,17 +131,17 @@ impl Sender {
         let (mut recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
         congestion.set_hz(config.hz);
         congestion.set_ecn(!config.ecn.is_off());
-        if let Some(rack) = recovery.by_records() {
+        if let Some(rack) = recovery.rack_mut() {
             rack.set_hz(config.hz);
         }
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();
-        let may_be_calm = rare.is_none() && !tells;
+        let may_be_calm = optional.is_none() && !tells;
         let mut flight = Flight::new(limits, config.advertised_window(), mss);
-        let mut told = tells.then(|| Box::new(Told::new(wants, config)));
+        let mut cc_state = tells.then(|| Box::new(CcState::new(wants, config)));
         if let Some(known) = known {
-            opening::begin_with(told.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
+            opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
         }
         Sender {
             flight,
@@ -156,8 +156,8 @@ impl Sender {
             measured: None,
             calm: may_be_calm,
             may_be_calm,
-            rare,
-            told,
+            optional,
+            cc_state,
             follows,
             resend_first: false,
             triggers: Triggers::new(config.duplicate_ack_threshold, Span(config.fast_retransmit_interval_ps)),
@@ -224,11 +224,11 @@ impl Sender {
         }
     }
 
-    fn reins(&mut self, now: Time) -> Reins<'_> {
-        Reins::new(
+    fn handle(&mut self, now: Time) -> WindowHandle<'_> {
+        WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
-            self.told.as_deref_mut().map(Told::pacing),
+            self.cc_state.as_deref_mut().map(CcState::pacing),
             &mut self.journal,
             now,
         )
@@ -240,27 +240,27 @@ impl Sender {
             if self.timers.is_due(timer, now) {
                 match timer {
                     Timer::Retransmission if opening::is_on(self) => opening::on_timeout(self, now),
-                    Timer::Retransmission if self.goes_by_records() => records::on_timeout(self, now),
+                    Timer::Retransmission if self.uses_rack() => records::on_timeout(self, now),
                     Timer::Retransmission => self.on_retransmission_timeout(now),
                 }
             }
         }
-        if let Some(pacer) = self.told.as_mut().and_then(|told| told.pacer.as_mut()) {
+        if let Some(pacer) = self.cc_state.as_mut().and_then(|cc_state| cc_state.pacer.as_mut()) {
             pacer.on_timeout(now);
         }
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
         self.on_expiry(now);
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
-            self.told.as_deref_mut().map(Told::pacing),
+            self.cc_state.as_deref_mut().map(CcState::pacing),
             &mut self.journal,
             now,
         );
-        self.recovery.on_timeout(&mut reins);
-        reins.reduce(Cause::Timeout);
+        self.recovery.on_timeout(&mut handle);
+        handle.reduce(Cause::Timeout);
         self.flight.nxt = self.flight.una;
         self.flight.duplicates = 0;
         self.resend_first = false;
@@ -292,13 +292,13 @@ impl Sender {
     /// Returns the time at which the pacer releases a waiting segment.
     #[cold]
     fn resume(&self) -> MaybeTime {
-        let pacer = self.told.as_ref().and_then(|told| told.pacer.as_ref());
+        let pacer = self.cc_state.as_ref().and_then(|cc_state| cc_state.pacer.as_ref());
         pacer.map_or(MaybeTime::NONE, Pacer::resume)
     }
 
     /// Returns the pacing rate of the congestion controller, if it has one.
     pub fn pacing(&self) -> Option<Pacing> {
-        self.told.as_ref().and_then(|told| told.pacing)
+        self.cc_state.as_ref().and_then(|cc_state| cc_state.pacing)
     }
 
     /// Returns the payload of a full segment [byte].
@@ -345,8 +345,8 @@ impl Sender {
 
     /// Returns the state as in Linux's TCP_INFO.
     pub fn standing(&mut self) -> Standing {
-        let state = self.recovery.by_records().map(|rack| rack.state());
-        let ledger = self.told.as_deref().and_then(|told| told.ledger.as_ref());
+        let state = self.recovery.rack_mut().map(|rack| rack.state());
+        let ledger = self.cc_state.as_deref().and_then(|cc_state| cc_state.ledger.as_ref());
         Standing {
             cwnd: self.flight.cwnd(),
             ssthresh: self.flight.ssthresh(),

@@ -3,12 +3,12 @@
 
 use super::timers::Timer;
 use super::Sender;
-use crate::congestion::reins::Regulation;
+use crate::cc_state::CcState;
+use crate::congestion::window_handle::WindowAdjustment;
 use crate::congestion::Congestion;
 use crate::flight::Flight;
 use crate::handshake::{Due, Handshake};
 use crate::segment::{AckSegment, DataSegment, Opening};
-use crate::told::Told;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// Number of retransmitted SYNs after which the initial window is kept. The first SYN timeout is one second, which some RTTs
@@ -18,11 +18,17 @@ const FORGIVEN: u32 = 1;
 /// Whether the connection is not established yet.
 #[inline(always)]
 pub(super) fn is_on(sender: &Sender) -> bool {
-    sender.rare.as_ref().is_some_and(|rare| rare.handshake.is_some())
+    sender
+        .optional
+        .as_ref()
+        .is_some_and(|optional| optional.handshake.is_some())
 }
 
 fn handshake(sender: &mut Sender) -> Option<&mut Handshake> {
-    sender.rare.as_mut().and_then(|rare| rare.handshake.as_mut())
+    sender
+        .optional
+        .as_mut()
+        .and_then(|optional| optional.handshake.as_mut())
 }
 
 /// Returns the next packet of the handshake, if data are ready to be sent after it.
@@ -88,11 +94,11 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
     }
     if let Some(sent) = sent {
         let srtt = sender.rtt.srtt();
-        let told = sender.told.as_deref_mut();
-        begin_with(told, &mut sender.congestion, &mut sender.flight, srtt, now - sent);
+        let cc_state = sender.cc_state.as_deref_mut();
+        begin_with(cc_state, &mut sender.congestion, &mut sender.flight, srtt, now - sent);
     }
     if lost {
-        sender.reins(now).regulate(Regulation::ToSegment);
+        sender.handle(now).adjust(WindowAdjustment::ToSegment);
     }
     true
 }
@@ -106,30 +112,30 @@ pub(super) fn heed(sender: &mut Sender) {
 
 /// Completes the handshake.
 pub(super) fn end(sender: &mut Sender) {
-    let Some((rare, handshake)) = sender.rare.as_mut().and_then(|rare| {
-        let handshake = rare.handshake.take()?;
-        Some((rare, handshake))
+    let Some((optional, handshake)) = sender.optional.as_mut().and_then(|optional| {
+        let handshake = optional.handshake.take()?;
+        Some((optional, handshake))
     }) else {
         return;
     };
-    if rare.is_nothing() {
-        sender.rare = None;
+    if optional.is_nothing() {
+        sender.optional = None;
     }
-    sender.may_be_calm = sender.rare.is_none() && sender.told.is_none() && !handshake.heeded;
+    sender.may_be_calm = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.heeded;
     sender.look_whether_calm();
 }
 
 /// Initialises the sender with an RTT that is known before the first segment.
 pub(super) fn begin_with(
-    told: Option<&mut Told>,
+    cc_state: Option<&mut CcState>,
     congestion: &mut Congestion,
     flight: &mut Flight,
     srtt: Option<Span>,
     known: Span,
 ) {
-    if let Some(told) = told {
-        told.pace(congestion.on_start(known, flight));
-        told.pace_by_window(flight, srtt, Some(known));
+    if let Some(cc_state) = cc_state {
+        cc_state.pace(congestion.on_start(known, flight));
+        cc_state.pace_by_window(flight, srtt, Some(known));
     }
 }
 

@@ -3,29 +3,29 @@
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
+use crate::cc_state::CcState;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::Reins;
+use crate::congestion::window_handle::WindowHandle;
 use crate::journal::EventCause;
 use crate::ledger::{Ledger, News};
 use crate::recovery::rack::{Rack, State};
 use crate::segment::{AckSegment, DataSegment};
-use crate::told::Told;
 use longpipe_events::{MaybeTime, Time};
 
 /// The parts of a sender that RACK uses.
 struct Parts<'a> {
     rack: &'a mut Rack,
     ledger: &'a mut Ledger,
-    reins: Reins<'a>,
+    handle: WindowHandle<'a>,
 }
 
 fn parts(sender: &mut Sender, now: Time) -> Option<Parts<'_>> {
-    let Told { ledger, pacing, .. } = sender.told.as_deref_mut()?;
+    let CcState { ledger, pacing, .. } = sender.cc_state.as_deref_mut()?;
     let journal = &mut sender.journal;
     Some(Parts {
-        rack: sender.recovery.by_records()?,
+        rack: sender.recovery.rack_mut()?,
         ledger: ledger.as_mut()?,
-        reins: Reins::new(&mut sender.flight, &mut sender.congestion, Some(pacing), journal, now),
+        handle: WindowHandle::new(&mut sender.flight, &mut sender.congestion, Some(pacing), journal, now),
     })
 }
 
@@ -51,12 +51,12 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     let Parts {
         rack,
         ledger,
-        mut reins,
+        mut handle,
     } = parts;
     rack.set_srtt(srtt);
     let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
     let sample = before.sample(now, ack, &news);
-    reins.sample(&sample);
+    handle.sample(&sample);
     if sample.marked > 0 {
         rack.keep_reduction();
     }
@@ -67,7 +67,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
             .oldest()
             .is_some_and(|oldest| news.first_rtt > Some(now - oldest));
     let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
-    let mut turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut reins);
+    let mut turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut handle);
     news.lost = ledger.lost().saturating_sub(lost);
     if let Some(rate) = &mut news.rate {
         rate.lost += ledger.lost_in_all() - in_all;
@@ -79,8 +79,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if let Some(rtt) = news.first_rtt {
         sender.measure(Time(now.0 - rtt.0), now);
     }
-    let mark = if sender.rare.is_some() { sender.mark() } else { None };
-    let falls = mark.filter(|_| sender.recovery.by_records().is_some_and(|rack| rack.heeds_marks()));
+    let mark = if sender.optional.is_some() { sender.mark() } else { None };
+    let falls = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.heeds_marks()));
     turn.grows &= falls.is_none();
     sender.tell_news(now, &news, before, turn);
     if let Some(cause) = falls {
@@ -96,7 +96,7 @@ fn on_mark(sender: &mut Sender, now: Time, cause: Cause, news: &News, advanced: 
     if let Some(mut parts) = parts(sender, now) {
         parts
             .rack
-            .on_mark(cause, news, advanced, parts.ledger, &mut parts.reins);
+            .on_mark(cause, news, advanced, parts.ledger, &mut parts.handle);
     }
 }
 
@@ -121,14 +121,14 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
 /// Processes the first of the timers that expired.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     let (max, mut cause) = (sender.flight.max, EventCause::Rack);
-    let Some(told) = &sender.told else {
+    let Some(cc_state) = &sender.cc_state else {
         return;
     };
-    let least_rtt = told.ledger.as_ref().and_then(Ledger::least_rtt);
+    let least_rtt = cc_state.ledger.as_ref().and_then(Ledger::least_rtt);
     let Some(Parts {
         rack,
         ledger,
-        mut reins,
+        mut handle,
     }) = parts(sender, now)
     else {
         return;
@@ -137,7 +137,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
         rack.on_probe_timeout(max);
     } else if rack.rto <= now.into() {
-        rack.on_retransmission_timeout(now, ledger, &mut reins);
+        rack.on_retransmission_timeout(now, ledger, &mut handle);
         sender.on_expiry(now);
         cause = EventCause::Timeout;
         sender.flight.duplicates = 0;
@@ -145,7 +145,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
         sender.rto = sender.rtt.steady_rto();
         set_rto(sender, now);
     } else if rack.reorder_is_due(now) {
-        let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut reins);
+        let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut handle);
         if turn.begins {
             sender.on_recovery_begin(now);
         }
@@ -157,7 +157,11 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
 /// Reports declared losses to observers, and to a controller that requests each.
 fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     sender.write_declared_losses(now, cause);
-    let Some(ledger) = sender.told.as_deref_mut().and_then(|told| told.ledger.as_mut()) else {
+    let Some(ledger) = sender
+        .cc_state
+        .as_deref_mut()
+        .and_then(|cc_state| cc_state.ledger.as_mut())
+    else {
         return;
     };
     for lost in ledger.take_each_loss() {
@@ -167,7 +171,7 @@ fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
 
 fn set_rto(sender: &mut Sender, now: Time) {
     let expiry = sender.expiry(now);
-    if let Some(rack) = sender.recovery.by_records() {
+    if let Some(rack) = sender.recovery.rack_mut() {
         rack.rto = expiry;
     }
 }
@@ -175,14 +179,14 @@ fn set_rto(sender: &mut Sender, now: Time) {
 fn show_next_timeout(sender: &mut Sender) {
     let next = sender
         .recovery
-        .by_records()
+        .rack_mut()
         .map_or(MaybeTime::NONE, |rack| rack.next_timeout());
     sender.timers.set(Timer::Retransmission, next);
 }
 
 /// Returns the next segment to send.
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
-    if sender.rare.is_some() {
+    if sender.optional.is_some() {
         sender.look_whether_idle(now);
     }
     sender.timed = NOTHING;
@@ -236,22 +240,21 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
 
 /// Whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have some.
 fn sends_new_first(sender: &mut Sender, under_way: u64) -> bool {
-    if !sender.recovery.by_records().is_some_and(|rack| rack.sends_new_first()) {
+    if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;
     }
     let (length, max) = (sender.room(sender.flight.rwnd), sender.flight.max);
     let fits = (under_way + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
     let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
-    (whole && fits)
-        || !sender
-            .recovery
-            .by_records()
-            .is_some_and(|rack| rack.give_up_forward(max))
+    (whole && fits) || !sender.recovery.rack_mut().is_some_and(|rack| rack.give_up_forward(max))
 }
 
 /// Whether a segment must wait for the pacer.
 fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
-    sender.told.as_mut().is_some_and(|told| told.holds(now, length))
+    sender
+        .cc_state
+        .as_mut()
+        .is_some_and(|cc_state| cc_state.holds(now, length))
 }
 
 /// Records that the sender is application-limited: nothing is sent although the window has room.
@@ -259,7 +262,7 @@ fn look_whether_app_limited(sender: &mut Sender, under_way: f64) {
     let flight = &sender.flight;
     let mss = u64::from(flight.mss);
     if sender.written - flight.nxt < mss && under_way < flight.cwnd() {
-        if let Some(ledger) = sender.told.as_mut().and_then(|told| told.ledger.as_mut()) {
+        if let Some(ledger) = sender.cc_state.as_mut().and_then(|cc_state| cc_state.ledger.as_mut()) {
             ledger.limit_by_app(flight.max);
         }
     }
@@ -269,7 +272,7 @@ fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegmen
     let (outstanding, mss) = (sender.flight.outstanding(), sender.flight.mss);
     let rests = sender
         .recovery
-        .by_records()
+        .rack_mut()
         .is_some_and(|rack| rack.rto == MaybeTime::NONE);
     let expiry = if rests || probes {
         sender.expiry(now)

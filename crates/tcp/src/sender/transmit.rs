@@ -3,7 +3,7 @@
 use super::timers::Timer;
 use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
-use crate::congestion::reins::Regulation;
+use crate::congestion::window_handle::WindowAdjustment;
 use crate::journal::EventCause;
 use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
@@ -14,7 +14,7 @@ use longpipe_events::{MaybeTime, Time};
 impl Sender {
     /// Whether the recovery uses per-segment records (RACK, `records.rs`).
     #[inline(always)]
-    pub(super) fn goes_by_records(&self) -> bool {
+    pub(super) fn uses_rack(&self) -> bool {
         matches!(self.recovery, Recovery::Rack(_))
     }
 
@@ -92,7 +92,7 @@ impl Sender {
         if !self.follows {
             return self.poll_by_recovery(now);
         }
-        if self.goes_by_records() {
+        if self.uses_rack() {
             if self.waits(now) {
                 return None;
             }
@@ -108,7 +108,7 @@ impl Sender {
             return records::poll(self, now);
         }
         let mss = self.flight.mss;
-        if self.told.as_mut().is_some_and(|told| told.holds(now, mss)) {
+        if self.cc_state.as_mut().is_some_and(|cc_state| cc_state.holds(now, mss)) {
             return None;
         }
         let segment = self.poll_by_recovery(now)?;
@@ -118,7 +118,7 @@ impl Sender {
 
     #[inline(always)]
     fn poll_by_recovery(&mut self, now: Time) -> Option<DataSegment> {
-        if self.rare.is_some() {
+        if self.optional.is_some() {
             self.look_whether_idle(now);
             return self.poll_as_recovery_says(now);
         }
@@ -185,12 +185,12 @@ impl Sender {
 
     /// Resets the window if nothing was sent for longer than the RTO.
     pub(super) fn look_whether_idle(&mut self, now: Time) {
-        let Some((window, latest)) = self.rare.as_ref().and_then(|rare| rare.idle_restart()) else {
+        let Some((window, latest)) = self.optional.as_ref().and_then(|optional| optional.idle_restart()) else {
             return;
         };
         if self.flight.outstanding() == 0 && now > self.rtt.deadline(latest) {
             let before = self.flight.cwnd();
-            self.reins(now).regulate(Regulation::AtMost(window));
+            self.handle(now).adjust(WindowAdjustment::AtMost(window));
             self.on_idle_restart(now, before);
         }
     }
@@ -211,15 +211,15 @@ impl Sender {
     }
 
     pub(super) fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {
-        if let Some(rare) = &mut self.rare {
-            rare.on_sent(now);
+        if let Some(optional) = &mut self.optional {
+            optional.on_sent(now);
         }
         if length < self.flight.mss {
             self.counters.sent_segments += 1;
             self.counters.short_bytes += u64::from(length);
         }
         let retransmission = self.on_sent(now, sequence, length);
-        let marks = self.rare.as_mut().and_then(|rare| rare.marks.as_mut());
+        let marks = self.optional.as_mut().and_then(|optional| optional.marks.as_mut());
         let ecn = marks.map_or(Ecn::default(), |marks| marks.on_sent(retransmission));
         DataSegment {
             sequence,
@@ -253,26 +253,26 @@ impl Sender {
     #[inline(never)]
     pub(super) fn follow(&mut self, now: Time, segment: &DataSegment) {
         let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));
-        let Some(told) = &mut self.told else {
+        let Some(cc_state) = &mut self.cc_state else {
             return;
         };
-        if let Some(ledger) = &mut told.ledger {
+        if let Some(ledger) = &mut cc_state.ledger {
             ledger.on_sent(now, sequence, end, self.flight.max);
         }
-        if told.hears_sending {
+        if cc_state.hears_sending {
             let sent = Sent {
                 now,
                 sequence,
                 end,
                 again: segment.retransmission,
-                in_flight: told.in_flight(&self.flight),
-                app_limited: told.ledger.as_ref().is_some_and(Ledger::is_app_limited),
+                in_flight: cc_state.in_flight(&self.flight),
+                app_limited: cc_state.ledger.as_ref().is_some_and(Ledger::is_app_limited),
             };
             let pacing = self.congestion.on_sent(&sent, &self.flight);
-            told.pace(pacing);
+            cc_state.pace(pacing);
         }
-        if let Some(pacer) = &mut told.pacer {
-            pacer.on_sent(now, end - sequence, told.pacing);
+        if let Some(pacer) = &mut cc_state.pacer {
+            pacer.on_sent(now, end - sequence, cc_state.pacing);
         }
     }
 }

@@ -13,7 +13,7 @@ mod spurious;
 use super::recover::Recover;
 use crate::config::DEFAULT_HZ;
 use crate::congestion::control::{self, Cause, Wants};
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::journal::EventCause;
 use crate::ledger::{Judged, Latest, Ledger, News};
 use crate::segment::AckSegment;
@@ -132,7 +132,7 @@ impl Rack {
         ack: &AckSegment,
         advanced: bool,
         ledger: &mut Ledger,
-        reins: &mut Reins,
+        handle: &mut WindowHandle,
     ) -> Turn {
         let (echo, was) = (ack.echo.get(), self.phase);
         if advanced {
@@ -140,48 +140,48 @@ impl Rack {
         }
         self.reordered |= news.reordered;
         self.take_latest(news.latest);
-        let una = reins.flight().una;
+        let una = handle.flight().una;
         let twice = if self.config.dsack { ack.duplicate() } else { None };
         if let Some(twice) = twice {
-            self.on_duplicate(twice, una, reins);
+            self.on_duplicate(twice, una, handle);
         }
-        self.look_at_probe(una, news, advanced, reins);
+        self.look_at_probe(una, news, advanced, handle);
         if advanced && self.is_spurious(echo, una, ledger) {
-            self.take_back(EventCause::Eifel, una, ledger, reins);
+            self.take_back(EventCause::Eifel, una, ledger, handle);
         }
         if self.config.dsack {
-            self.look_at_copies(advanced, ledger, reins);
+            self.look_at_copies(advanced, ledger, handle);
         }
-        self.look_forward(news, (advanced, twice.is_some()), ledger, reins);
+        self.look_forward(news, (advanced, twice.is_some()), ledger, handle);
         let taken_back = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
                 self.steps.on_recovered();
-                reins.regulate(Regulation::ToThreshold);
-                self.end(reins);
+                handle.adjust(WindowAdjustment::ToThreshold);
+                self.end(handle);
                 true
             }
             // CWR lasts until the receiver has received CWR (Linux).
             Phase::Reduced(end) if una > end => {
-                reins.regulate(Regulation::ToThreshold);
-                self.end(reins);
+                handle.adjust(WindowAdjustment::ToThreshold);
+                self.end(handle);
                 false
             }
             Phase::Loss(end) if una >= end => {
                 self.steps.on_recovered();
-                self.end(reins);
+                self.end(handle);
                 true
             }
             _ => taken_back,
         };
-        let judged = self.judge(now, ledger, news.least_rtt, reins);
+        let judged = self.judge(now, ledger, news.least_rtt, handle);
         // Losses since the recovery started were retransmitted, too, and have not been delivered yet.
         let follows = repaired && self.config.successive && ledger.copies() > 0;
-        let begins = self.begin(&judged, follows, ledger, reins);
+        let begins = self.begin(&judged, follows, ledger, handle);
         if self.is_reducing() {
             let safe = advanced && judged.lost == 0;
             self.prr
-                .regulate(news.delivered, safe, ledger.in_flight(reins.flight().max), reins);
+                .adjust(news.delivered, safe, ledger.in_flight(handle.flight().max), handle);
         }
         Turn {
             grows: advanced && !self.is_reducing(),
@@ -225,25 +225,25 @@ impl Rack {
     }
 
     /// Reduces the window because data arrived with marks, as reported by an ACK that revealed no loss.
-    pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, reins: &mut Reins) {
-        self.prr = Prr::new(reins.flight());
-        self.phase = Phase::Reduced(reins.flight().max);
-        reins.reduce(cause);
+    pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, handle: &mut WindowHandle) {
+        self.prr = Prr::new(handle.flight());
+        self.phase = Phase::Reduced(handle.flight().max);
+        handle.reduce(cause);
         self.prr
-            .regulate(news.delivered, advanced, ledger.in_flight(reins.flight().max), reins);
+            .adjust(news.delivered, advanced, ledger.in_flight(handle.flight().max), handle);
     }
 
     /// Detects losses and sets the reordering timer (RFC 8985 section 6.2, step 5).
     ///
     /// Runs for every ACK on the slow path, even one that leaves no SACKed segment and no recovery in progress: new data sent
     /// before the retransmission that this ACK delivered may be lost.
-    fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, reins: &Reins) -> Judged {
+    fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, handle: &WindowHandle) -> Judged {
         self.reorder = MaybeTime::NONE;
         let Some(latest) = self.latest else {
             return Judged::default();
         };
         let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));
-        debug_assert!(judged.lost <= reins.flight().outstanding());
+        debug_assert!(judged.lost <= handle.flight().outstanding());
         self.reorder = judged.wait.map(|wait| self.reorder_deadline(now, wait)).into();
         judged
     }
@@ -282,7 +282,7 @@ impl Rack {
 
     /// Starts a recovery if segments are lost, or if one `follows` another; after a timeout only if retransmitted segments
     /// are lost.
-    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, reins: &mut Reins) -> bool {
+    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, handle: &mut WindowHandle) -> bool {
         let begins = match self.phase {
             Phase::Open | Phase::Reduced(_) => follows || ledger.lost() > 0,
             Phase::Recovery(_) => false,
@@ -295,22 +295,22 @@ impl Rack {
             };
             // If recoveries follow each other, CWR lasts no longer than the reduction that it shares (Linux).
             let shared = falls.filter(|_| self.config.successive);
-            self.phase = Phase::Recovery(shared.unwrap_or(reins.flight().max));
+            self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
-            self.remember(ledger.copies() as u64, falls.is_none(), reins);
+            self.remember(ledger.copies() as u64, falls.is_none(), handle);
             // A single reduction answers marks and losses of an RTT.
             if falls.is_none() {
-                self.prr = Prr::new(reins.flight());
-                reins.reduce(Cause::FastRetransmit);
+                self.prr = Prr::new(handle.flight());
+                handle.reduce(Cause::FastRetransmit);
             }
         }
         begins
     }
 
-    fn end(&mut self, reins: &mut Reins) {
+    fn end(&mut self, handle: &mut WindowHandle) {
         self.phase = Phase::Open;
         self.forward = Forward::Over;
-        reins.recovered(false);
+        handle.recovered(false);
     }
 
     /// Records a transmission.
@@ -328,8 +328,8 @@ impl Rack {
     ///
     /// Reduces ssthresh once per window: not if the window of data was already reduced for losses or marks, and not again
     /// while the same segment is retransmitted (RFC 5681 section 3.1).
-    pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, reins: &mut Reins) {
-        let una = reins.flight().una;
+    pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, handle: &mut WindowHandle) {
+        let una = handle.flight().una;
         let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
         self.forward = if asks { Forward::Asked } else { Forward::Over };
         let reduces = match self.phase {
@@ -340,16 +340,16 @@ impl Rack {
         self.retransmits += 1;
         ledger.lose_by_timeout(now, self.latest.map_or(Span(0), |latest| latest.rtt));
         if reduces {
-            self.remember(ledger.copies() as u64, true, reins);
+            self.remember(ledger.copies() as u64, true, handle);
         }
-        self.phase = Phase::Loss(reins.flight().max);
+        self.phase = Phase::Loss(handle.flight().max);
         (self.probe, self.probes) = (None, false);
         (self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE);
         if reduces {
-            reins.reduce(Cause::Timeout);
+            handle.reduce(Cause::Timeout);
         }
-        let in_flight = ledger.in_flight(reins.flight().max);
-        reins.regulate(Regulation::AfterTimeout { in_flight });
+        let in_flight = ledger.in_flight(handle.flight().max);
+        handle.adjust(WindowAdjustment::AfterTimeout { in_flight });
     }
 
     /// Processes the expiration of the reordering timer.
@@ -358,14 +358,14 @@ impl Rack {
         now: Time,
         ledger: &mut Ledger,
         least_rtt: Option<Span>,
-        reins: &mut Reins,
+        handle: &mut WindowHandle,
     ) -> Turn {
-        let judged = self.judge(now, ledger, least_rtt, reins);
-        let begins = self.begin(&judged, false, ledger, reins);
+        let judged = self.judge(now, ledger, least_rtt, handle);
+        let begins = self.begin(&judged, false, ledger, handle);
         if begins {
-            let mss = u64::from(reins.flight().mss);
+            let mss = u64::from(handle.flight().mss);
             self.prr
-                .regulate(mss, false, ledger.in_flight(reins.flight().max), reins);
+                .adjust(mss, false, ledger.in_flight(handle.flight().max), handle);
         }
         Turn {
             begins,

@@ -5,7 +5,7 @@ use super::*;
 impl Rack {
     /// Checks whether an ACK answers a probe that was a retransmission. The ACK of all data sent before the probe shows that
     /// the probe repaired a loss, unless a D-SACK block reports the probe as a duplicate (RFC 8985 section 7.4).
-    pub(super) fn look_at_probe(&mut self, una: u64, news: &News, advanced: bool, reins: &mut Reins) {
+    pub(super) fn look_at_probe(&mut self, una: u64, news: &News, advanced: bool, handle: &mut WindowHandle) {
         let Some(probe) = self.probe else {
             return;
         };
@@ -16,7 +16,7 @@ impl Rack {
         } else if una > probe.end {
             self.probe = None;
             if self.phase == Phase::Open {
-                reins.reduce(Cause::FastRetransmit);
+                handle.reduce(Cause::FastRetransmit);
             }
         } else if !advanced && news.delivered == 0 && una == probe.end {
             self.probe = None;

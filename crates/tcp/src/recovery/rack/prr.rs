@@ -1,7 +1,7 @@
 //! Proportional rate reduction: during recovery, the sender transmits in proportion to delivered data (RFC 9937, as in
 //! Linux).
 
-use crate::congestion::reins::{Regulation, Reins};
+use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::flight::Flight;
 
 /// State of one recovery.
@@ -31,14 +31,14 @@ impl Prr {
 
     /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` if the ACK advanced SND.UNA and
     /// showed no new loss.
-    pub fn regulate(&mut self, delivered: u64, safe: bool, in_flight: u64, reins: &mut Reins) {
+    pub fn adjust(&mut self, delivered: u64, safe: bool, in_flight: u64, handle: &mut WindowHandle) {
         if delivered == 0 {
             return;
         }
         self.delivered += delivered;
-        let flight = reins.flight();
+        let flight = handle.flight();
         let bytes = self.count(delivered, safe, in_flight as f64, flight.ssthresh(), flight.mss());
-        reins.regulate(Regulation::To(in_flight as f64 + bytes));
+        handle.adjust(WindowAdjustment::To(in_flight as f64 + bytes));
     }
 
     /// Returns the bytes that may be sent (RFC 9937 section 6).

@@ -114,8 +114,8 @@ impl Rack {
     ///
     /// The window before is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold is at
     /// least three quarters of the window (`tcp_current_ssthresh`).
-    pub(super) fn remember(&mut self, copies: u64, reduces: bool, reins: &Reins) {
-        let flight = reins.flight();
+    pub(super) fn remember(&mut self, copies: u64, reduces: bool, handle: &WindowHandle) {
+        let flight = handle.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
         let ssthresh = ((cwnd / 2.0).floor() + (cwnd / 4.0).floor()) * mss;
         let mut now = Before {
@@ -153,7 +153,7 @@ impl Rack {
     }
 
     /// Undoes the reduction.
-    pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, reins: &mut Reins) {
+    pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, handle: &mut WindowHandle) {
         if let Some(before) = self.before.take() {
             // Other lost segments remain lost (Linux).
             let rest = match self.phase {
@@ -168,21 +168,21 @@ impl Rack {
             self.phase = Phase::Open;
             self.forward = Forward::Over;
             match before.limits {
-                Some((cwnd, ssthresh)) => reins.undo(cause, cwnd, ssthresh),
-                None => reins.recovered(false),
+                Some((cwnd, ssthresh)) => handle.undo(cause, cwnd, ssthresh),
+                None => handle.recovered(false),
             }
         }
     }
 
     /// Processes a D-SACK block.
-    pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, reins: &mut Reins) {
-        let mss = u64::from(reins.flight().mss);
+    pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, handle: &mut WindowHandle) {
+        let mss = u64::from(handle.flight().mss);
         let of_probe = self.probe.filter(|probe| probe.again && probe.end == end);
         if of_probe.is_some() {
             // Both the probe and the original arrived: nothing was lost (RFC 8985 section 7.4.2).
             self.probe = None;
         } else if self.reordered {
-            self.steps.grow(una, reins.flight().max);
+            self.steps.grow(una, handle.flight().max);
         }
         let Some(before) = self.before.as_mut().filter(|before| end > before.una) else {
             return;
@@ -192,7 +192,7 @@ impl Rack {
 
     /// Undoes a reduction of which all retransmissions were reported as duplicates, as far as the state allows (Linux:
     /// tcp_try_undo_dsack).
-    pub(super) fn look_at_copies(&mut self, advanced: bool, ledger: &mut Ledger, reins: &mut Reins) {
+    pub(super) fn look_at_copies(&mut self, advanced: bool, ledger: &mut Ledger, handle: &mut WindowHandle) {
         let all = self.before.is_some_and(|before| before.copies.all_came_twice());
         let may = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
@@ -200,7 +200,7 @@ impl Rack {
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
-            self.take_back(EventCause::DSack, reins.flight().una, ledger, reins);
+            self.take_back(EventCause::DSack, handle.flight().una, ledger, handle);
         }
     }
 
@@ -211,14 +211,14 @@ impl Rack {
         news: &News,
         (advanced, twice): (bool, bool),
         ledger: &mut Ledger,
-        reins: &mut Reins,
+        handle: &mut WindowHandle,
     ) {
         let (Phase::Loss(end), true) = (self.phase, self.forward != Forward::Over) else {
             return;
         };
-        let (una, max) = (reins.flight().una, reins.flight().max);
+        let (una, max) = (handle.flight().una, handle.flight().max);
         if news.original_end <= end {
-            return self.take_back(EventCause::FRto, una, ledger, reins);
+            return self.take_back(EventCause::FRto, una, ledger, handle);
         }
         if max > end {
             // Not an ACK of new data in order: F-RTO ends (step 3a).

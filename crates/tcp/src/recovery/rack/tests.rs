@@ -69,7 +69,7 @@ impl Sender {
             echo: echo.into(),
             ..AckSegment::default()
         };
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
             None,
@@ -77,12 +77,12 @@ impl Sender {
             self.now,
         );
         self.rack
-            .on_ack(self.now, &news, &ack, advanced, &mut self.ledger, &mut reins)
+            .on_ack(self.now, &news, &ack, advanced, &mut self.ledger, &mut handle)
     }
 
     fn timeout(&mut self) {
         self.now += Span::seconds(1);
-        let mut reins = Reins::new(
+        let mut handle = WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
             None,
@@ -90,18 +90,18 @@ impl Sender {
             self.now,
         );
         self.rack
-            .on_retransmission_timeout(self.now, &mut self.ledger, &mut reins);
+            .on_retransmission_timeout(self.now, &mut self.ledger, &mut handle);
     }
 
-    fn regulate(&mut self, how: Regulation) {
-        Reins::new(
+    fn adjust(&mut self, how: WindowAdjustment) {
+        WindowHandle::new(
             &mut self.flight,
             &mut self.congestion,
             None,
             &mut self.journal,
             self.now,
         )
-        .regulate(how);
+        .adjust(how);
     }
 
     /// Returns window and threshold in segments.
@@ -125,7 +125,7 @@ fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
     assert_eq!(sender.windows(), (1, 50));
     sender.send(0);
     sender.ack(1, &[], None);
-    sender.regulate(Regulation::To((8 * MSS) as f64));
+    sender.adjust(WindowAdjustment::To((8 * MSS) as f64));
     sender.timeout();
     assert_eq!(sender.windows(), (1, 4));
 }

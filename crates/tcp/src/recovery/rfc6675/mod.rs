@@ -7,7 +7,7 @@ mod board;
 use super::recover::{Advance, Next, Recover, Resend};
 use super::trigger::Trigger;
 use crate::congestion::control::Cause;
-use crate::congestion::reins::Reins;
+use crate::congestion::window_handle::WindowHandle;
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
@@ -99,22 +99,22 @@ impl Recover for Box<Rfc6675> {
         self.news || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }
 
-    fn on_duplicate(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
-        self.look(reins, trigger)
+    fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        self.look(handle, trigger)
     }
 
-    fn on_advance(&mut self, reins: &mut Reins, _acked: u64, trigger: Trigger) -> Advance {
+    fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, trigger: Trigger) -> Advance {
         self.duplicates = 0;
-        let (una, repaired) = (reins.flight().una, self.repairs());
+        let (una, repaired) = (handle.flight().una, self.repairs());
         if let Phase::Recovery(end) | Phase::Loss(end) = self.phase {
             if una >= end {
                 self.phase = Phase::Open;
                 if repaired {
-                    reins.recovered(false);
+                    handle.recovered(false);
                 }
             }
         }
-        let resend = self.look(reins, trigger);
+        let resend = self.look(handle, trigger);
         Advance {
             resend,
             grows: !repaired && resend == Resend::Nothing,
@@ -161,18 +161,18 @@ impl Recover for Box<Rfc6675> {
     }
 
     /// Discards SACK information; all outstanding data are lost (section 5.1).
-    fn on_timeout(&mut self, reins: &mut Reins) {
-        self.board.clear(reins.flight().una);
-        self.phase = Phase::Loss(reins.flight().max);
+    fn on_timeout(&mut self, handle: &mut WindowHandle) {
+        self.board.clear(handle.flight().una);
+        self.phase = Phase::Loss(handle.flight().max);
         (self.duplicates, self.pipe, self.news) = (0, 0, false);
     }
 }
 
 impl Rfc6675 {
     /// Processes an ACK after the scoreboard was updated (section 5).
-    fn look(&mut self, reins: &mut Reins, trigger: Trigger) -> Resend {
+    fn look(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         self.duplicates += u32::from(self.news);
-        let flight = reins.flight();
+        let flight = handle.flight();
         self.lost = match (self.fack, self.phase) {
             (true, Phase::Recovery(_)) => self.board.lost_by_fack(),
             _ => self.board.lost(trigger.threshold, flight.mss),
@@ -182,7 +182,7 @@ impl Rfc6675 {
                 let (una, max) = (flight.una, flight.max);
                 let evident = una < self.lost.below || (self.fack && self.is_far_ahead(flight, trigger.threshold));
                 if self.news && trigger.tells(self.duplicates, evident) {
-                    self.begin(reins);
+                    self.begin(handle);
                     return Resend::First;
                 }
                 self.phase = if self.news { Phase::Limited } else { Phase::Open };
@@ -201,9 +201,9 @@ impl Rfc6675 {
     }
 
     /// Enters recovery (section 5, step 4).
-    fn begin(&mut self, reins: &mut Reins) {
-        reins.reduce(Cause::FastRetransmit);
-        let flight = reins.flight();
+    fn begin(&mut self, handle: &mut WindowHandle) {
+        handle.reduce(Cause::FastRetransmit);
+        let flight = handle.flight();
         self.phase = Phase::Recovery(flight.max);
         let end = flight.max.min(flight.una + u64::from(flight.mss));
         self.board.begin();

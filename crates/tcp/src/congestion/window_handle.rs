@@ -8,7 +8,7 @@ use longpipe_events::Time;
 
 /// An adjustment of the window by loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Regulation {
+pub enum WindowAdjustment {
     /// Adds segments that have left the network (RFC 2001).
     Inflate(u32),
     /// Subtracts the data that a partial ACK acknowledged and adds one segment; at least one segment remains (RFC 2582).
@@ -45,7 +45,7 @@ pub enum Regulation {
 
 /// Access to the window of one sender, at one instant.
 #[derive(Debug)]
-pub struct Reins<'a> {
+pub struct WindowHandle<'a> {
     flight: &'a mut Flight,
     congestion: &'a mut Congestion,
     /// Pacing rate, for a controller that sets one.
@@ -54,7 +54,7 @@ pub struct Reins<'a> {
     now: Time,
 }
 
-impl<'a> Reins<'a> {
+impl<'a> WindowHandle<'a> {
     /// Creates the handle for a sender.
     #[inline(always)]
     pub fn new(
@@ -63,8 +63,8 @@ impl<'a> Reins<'a> {
         pacing: Option<&'a mut Option<Pacing>>,
         journal: &'a mut Journal,
         now: Time,
-    ) -> Reins<'a> {
-        Reins {
+    ) -> WindowHandle<'a> {
+        WindowHandle {
             flight,
             congestion,
             pacing,
@@ -94,7 +94,7 @@ impl<'a> Reins<'a> {
 
     /// Undoes the latest reduction, which was spurious: restores the window and the threshold [byte].
     pub fn undo(&mut self, cause: EventCause, cwnd: f64, ssthresh: f64) {
-        self.regulate(Regulation::Back { cwnd, ssthresh });
+        self.adjust(WindowAdjustment::Back { cwnd, ssthresh });
         self.recovered(true);
         self.journal.on_undo(cause, self.now, self.flight);
     }
@@ -106,22 +106,22 @@ impl<'a> Reins<'a> {
     }
 
     /// Adjusts the window during loss recovery, unless the controller owns the window.
-    pub fn regulate(&mut self, how: Regulation) {
-        if self.congestion.owns_window() && !matches!(how, Regulation::AfterTimeout { .. }) {
+    pub fn adjust(&mut self, how: WindowAdjustment) {
+        if self.congestion.owns_window() && !matches!(how, WindowAdjustment::AfterTimeout { .. }) {
             return;
         }
         let (cwnd, ssthresh, mss) = (self.flight.cwnd(), self.flight.ssthresh(), self.flight.mss());
         let (cwnd, ssthresh) = match how {
-            Regulation::Inflate(segments) => (cwnd + f64::from(segments) * mss, ssthresh),
-            Regulation::Deflate { acked } => ((cwnd - acked as f64 + mss).max(mss), ssthresh),
-            Regulation::ToThreshold => (ssthresh, ssthresh),
-            Regulation::ToThresholdAtMost => (ssthresh.min(cwnd), ssthresh),
-            Regulation::ToSegment => (mss, ssthresh),
-            Regulation::AtMost(bytes) => (cwnd.min(bytes), ssthresh),
-            Regulation::ThresholdAtMost(bytes) => (cwnd, ssthresh.min(bytes)),
-            Regulation::To(bytes) => (bytes, ssthresh),
-            Regulation::AfterTimeout { in_flight } => (in_flight as f64 + mss, ssthresh),
-            Regulation::Back {
+            WindowAdjustment::Inflate(segments) => (cwnd + f64::from(segments) * mss, ssthresh),
+            WindowAdjustment::Deflate { acked } => ((cwnd - acked as f64 + mss).max(mss), ssthresh),
+            WindowAdjustment::ToThreshold => (ssthresh, ssthresh),
+            WindowAdjustment::ToThresholdAtMost => (ssthresh.min(cwnd), ssthresh),
+            WindowAdjustment::ToSegment => (mss, ssthresh),
+            WindowAdjustment::AtMost(bytes) => (cwnd.min(bytes), ssthresh),
+            WindowAdjustment::ThresholdAtMost(bytes) => (cwnd, ssthresh.min(bytes)),
+            WindowAdjustment::To(bytes) => (bytes, ssthresh),
+            WindowAdjustment::AfterTimeout { in_flight } => (in_flight as f64 + mss, ssthresh),
+            WindowAdjustment::Back {
                 cwnd: prior_cwnd,
                 ssthresh: prior_ssthresh,
             } => (cwnd.max(prior_cwnd), ssthresh.max(prior_ssthresh)),

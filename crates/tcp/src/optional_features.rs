@@ -9,7 +9,7 @@ use longpipe_events::Time;
 
 /// The state of these features; none for each that is off.
 #[derive(Clone, Debug)]
-pub struct Rare {
+pub struct OptionalFeatures {
     hoe: Option<HoeEstimator>,
     /// Restart window after an idle period [byte], and the time at which the latest segment left. None: idle periods
     /// change nothing.
@@ -20,11 +20,11 @@ pub struct Rare {
     pub handshake: Option<Handshake>,
 }
 
-impl Rare {
+impl OptionalFeatures {
     /// Returns none if the configuration uses none of these features.
-    pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<Rare>> {
+    pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<OptionalFeatures>> {
         (config.estimate_ssthresh || config.idle_restart || config.handshake || !config.ecn.is_off()).then(|| {
-            Box::new(Rare {
+            Box::new(OptionalFeatures {
                 hoe: config.estimate_ssthresh.then_some(HoeEstimator::First { sent: None }),
                 idle_restart: config.idle_restart.then_some((initial_window, Time::ZERO)),
                 marks: Marks::new(config.ecn),

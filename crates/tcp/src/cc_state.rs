@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time};
 
 /// Inputs of such a controller, and the pacing rate that it has set.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct CcState {
     /// Per-segment records of data in flight, if the controller or the recovery needs them.
     pub ledger: Option<Ledger>,
     /// Smallest round-trip time measured by the retransmission timer.
@@ -27,11 +27,11 @@ pub struct Told {
     pub hears_sending: bool,
 }
 
-impl Told {
+impl CcState {
     /// Returns the state of a new connection.
-    pub fn new(wants: Wants, config: &TcpConfig) -> Told {
+    pub fn new(wants: Wants, config: &TcpConfig) -> CcState {
         let most = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
-        Told {
+        CcState {
             ledger: (wants.records || wants.losses).then(|| Ledger::new(wants)),
             least_rtt: None,
             usage: Usage::default(),
