@@ -33,7 +33,7 @@ class ScenarioError(ValueError):
 
 
 class RunError(RuntimeError):
-    """Runs that can't be done, or not be kept; `str()` gives one line per problem."""
+    """Runs cannot be executed or stored; `str()` gives one line per problem."""
 
 
 # C0 and C1 controls, DEL, separators of lines, and marks that turn the direction of text.

@@ -20,7 +20,7 @@ pub struct Handshake {
     pub again: u32,
     pub due: Due,
     /// Whether other features need every ACK, without the fast path, once the connection is established.
-    pub heeded: bool,
+    pub slow_path: bool,
 }
 
 impl Handshake {
@@ -31,7 +31,7 @@ impl Handshake {
             first: None,
             again: 0,
             due: Due::Syn,
-            heeded: false,
+            slow_path: false,
         }
     }
 }

@@ -1,19 +1,19 @@
-/** The four pictures: window, queue, throughput, sequence; one axis of time, zoomed together. */
+/** The four pictures: window, queue, throughput and sequence numbers, with a common, zoomable time axis. */
 import uPlot from "uplot";
 import type { FlowPicture, Marks, Picture, View } from "./protocol";
 import { byteUnit, growing, instants, line, peak, queueLine, rates } from "./series";
 
-/** A run to draw, and how far it is [0, 1]. */
+/** A run to draw, and its progress [0, 1]. */
 export interface Drawn {
     picture: Picture;
     view: View;
     progress: number;
     flowNames: string[];
-    /** Which flows are of TCP, with windows and ACKs; others have datagrams. */
+    /** Which flows use TCP, with windows and ACKs; others are datagrams. */
     overTcp: boolean[];
     portNames: string[];
     counted: "cells" | "packets";
-    /** What each port sends [cells/s or full packets/s]. */
+    /** Rate of each port [cells/s or full packets/s]. */
     portRates: number[];
 }
 
@@ -32,7 +32,7 @@ interface Chart {
     marks?: { marks: Marks; scale: number; colour: string; shape: "cross" | "dot"; label: string }[];
 }
 
-/** Okabe and Ito's palette, as in longpipe.pictures: told apart by every eye. */
+/** Okabe and Ito's palette, as in longpipe.pictures: distinguishable with colour vision deficiencies. */
 const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b37700", "#2d8fc4", "#b0548a", "#857a00", "#5a4fa2"];
 const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e09abf", "#e0d145", "#a79df0"];
 const MOST_FLOWS = 8;
@@ -54,7 +54,7 @@ export class Charts {
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     }
 
-    /** Draws a run, and one to compare with behind it. */
+    /** Draws a run, and another one behind it for comparison. */
     draw(now: Drawn, pinned: Drawn | null, sequence: number): void {
         this.latest = { now, pinned, sequence };
         const colours = colour("--dark").trim() === "1" ? DARK : LIGHT;
@@ -72,12 +72,12 @@ export class Charts {
         if (this.latest !== null) this.draw(this.latest.now, this.latest.pinned, this.latest.sequence);
     }
 
-    /** A picture's pixels. */
+    /** The pixels of a picture. */
     canvas(name: ChartName): HTMLCanvasElement | null {
         return this.plots.get(name)?.plot.ctx.canvas ?? null;
     }
 
-    /** What a picture shows, for other forms of it. */
+    /** The data of a picture, for other formats. */
     shown(name: ChartName): uPlot | null {
         return this.plots.get(name)?.plot ?? null;
     }
@@ -131,7 +131,7 @@ export class Charts {
                 ...chart.lines.map((one) => ({
                     label: one.label,
                     stroke: one.colour,
-                    // What is wider than a pixel takes a browser ten times as long.
+                    // Browsers take ten times as long for lines wider than a pixel.
                     width: one.width ?? 1,
                     points: { show: false },
                     value: (_: uPlot, value: number | null) => (value == null ? "–" : String(Number(value.toPrecision(5)))),
@@ -157,7 +157,7 @@ export class Charts {
     }
 }
 
-/** Room for the numbers of an axis [pixel]. */
+/** Width of the labels of an axis [pixel]. */
 function widest(_: uPlot, values: string[] | null): number {
     return 22 + 7 * (values ?? []).reduce((most, one) => Math.max(most, one.length), 5);
 }
@@ -168,7 +168,7 @@ function width(place: HTMLElement): number {
     return Math.max(240, place.clientWidth);
 }
 
-/** A colour of the page, which depends on light and dark. */
+/** A colour of the page, which depends on the light or dark theme. */
 export function colour(name: string): string {
     return getComputedStyle(document.documentElement).getPropertyValue(name);
 }
@@ -180,7 +180,7 @@ function until(drawn: Drawn, duration: number): number {
 }
 
 function reached(drawn: Drawn): number {
-    // While a run goes on its view is whole, so the view's end is the run's.
+    // During a run the whole run is visible, so the end of the view is that of the run.
     return until(drawn, drawn.view.to_s);
 }
 
@@ -191,7 +191,7 @@ interface ShownFlow {
     colour: string;
 }
 
-/** The first flows, and that whose segments are shown in place of the last of them where it is not among them. */
+/** The first flows; the flow whose segments are shown replaces the last one if it is not among them. */
 function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
     const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
     if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
@@ -299,7 +299,7 @@ function drawMarks(plot: uPlot): void {
         for (let i = 0; i < marks.time_s.length; i++) {
             const x = plot.valToPos(marks.time_s[i] as number, "x", true);
             const y = plot.valToPos((marks.sequence_bytes[i] as number) * scale, "y", true);
-            // Marks upon each other are one.
+            // Identical marks are drawn once.
             if (Math.abs(x - lastX) < 1 && Math.abs(y - lastY) < 1) continue;
             [lastX, lastY] = [x, y];
             if (shape === "dot") ctx.rect(x - size / 2, y - size / 2, size, size);
@@ -318,7 +318,7 @@ function drawMarks(plot: uPlot): void {
     ctx.restore();
 }
 
-/** What a picture shows, in words, for who can't see it. */
+/** Text alternative of a picture. */
 function describe(place: HTMLElement, chart: Chart): void {
     const marks = (chart.marks ?? []).map(({ marks: { time_s }, label }) => `${time_s.length} ${label}`);
     const lines = chart.lines.map((one) => one.label).join(", ");

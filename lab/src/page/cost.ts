@@ -1,11 +1,11 @@
-/** What a run will take, said before it begins. */
+/** Estimated cost of a run. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
 import { counted, durationS } from "./metrics";
 import { wirePerByte } from "./shares";
 
-/** What a run takes, about: segments sent, time [s], memory [byte]. */
+/** Estimates for a run: segments sent, time [s], memory [byte]. */
 export interface Cost {
     segments: number;
     seconds: number;
@@ -14,23 +14,23 @@ export interface Cost {
 
 export const MOST_SECONDS = 60;
 export const MOST_BYTES = 1e9;
-/** Of a segment and its ACK, watched, until this page has run something itself [s]. */
+/** Time per segment and its ACK in an observed run, until this page has measured it [s]. */
 const PER_SEGMENT = { cells: 2e-6, packets: 0.8e-6 };
-/** Of a segment on its way, with what hosts and ports keep of it [byte]. */
+/** Memory per segment in flight, including that of hosts and ports [byte]. */
 const BYTES_PER_SEGMENT = 100;
-/** What a web user asks for [byte/s], on average, by the defaults of ATM Forum/98-0876. */
+/** Mean demand of a web user [byte/s], with the defaults of ATM Forum/98-0876. */
 const WEB_BPS = 60_000 * 8;
 const FIXED_BYTES = 5e7;
 
 const measured = { ...PER_SEGMENT };
 
-/** Learns from a run how fast this machine is. */
+/** Updates the speed of this machine from a run. */
 export function learn(resolved: Resolved, segments: number, seconds: number): void {
-    // Short runs say more of their beginning than of the engine.
+    // The time of short runs is mostly that of the start.
     if (segments > 20_000) measured[counted(resolved)] = seconds / segments;
 }
 
-/** What a run of this scenario would take. */
+/** Returns the estimate for a scenario. */
 export function costOf(resolved: Resolved): Cost {
     const links = resolved.core["links"] as JsonTable[];
     const flows = resolved.core["flows"] as JsonTable[];
@@ -55,7 +55,7 @@ export function costOf(resolved: Resolved): Cost {
     return { segments, seconds: segments * measured[unit], bytes: FIXED_BYTES + waiting * BYTES_PER_SEGMENT };
 }
 
-/** What is wrong with that, in a line that says what it would take; null where nothing is. */
+/** Returns the problem with an estimate, in one line; null if there is none. */
 export function tooMuch(resolved: Resolved): string | null {
     const { seconds, bytes, segments } = costOf(resolved);
     const [time, memory] = [shownTime(seconds), `${(bytes / 1e9).toPrecision(2)} GB`];
@@ -72,7 +72,7 @@ function shownTime(seconds: number): string {
     return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${Number((seconds / 3600).toPrecision(2)).toLocaleString("en")} h`;
 }
 
-/** Segments that a run sent. */
+/** Returns the number of segments that a run sent. */
 export function segmentsOf(sent: number[]): number {
     return sent.reduce((all, one) => all + one, 0);
 }

@@ -1,13 +1,13 @@
 /** Small helpers for the page's elements. */
 
-/** The element with this id, which there is. */
+/** Returns the element with this id, which exists. */
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
     const found = document.getElementById(id);
     if (found === null) throw new Error(`no element ${id}`);
     return found as T;
 }
 
-/** A new element with properties and children. */
+/** Creates an element with properties and children. */
 export function make<K extends keyof HTMLElementTagNameMap>(
     tag: K,
     properties: Partial<HTMLElementTagNameMap[K]> & { data?: Record<string, string> } = {},
@@ -20,7 +20,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
     return element;
 }
 
-/** A table of text; the first column names the rows. */
+/** Creates a table of text; the first column names the rows. */
 export function table(head: (Node | string)[], rows: (Node | string)[][], className = ""): HTMLTableElement {
     const top = make("tr", {}, ...head.map((cell) => make("th", { scope: "col" }, cell)));
     const body = rows.map((row) =>

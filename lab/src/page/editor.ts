@@ -1,4 +1,4 @@
-/** The scenario as text, for what no knob reaches: VBR, groups, graphs, and every field that has a default. */
+/** The scenario as text, for fields without a knob: VBR, groups, graphs, and every field that has a default. */
 import { fromToml, toToml } from "../scenario/toml";
 import { byId } from "./dom";
 

@@ -7,13 +7,13 @@ import { isOverTcp, routesOf, trunkOf } from "./shares";
 const VARYING = ["video", "arrivals"];
 const TRUNK = "switch1->switch2";
 
-/** Packets of one kind that could fill the trunk: payload over length on the wire, and the payload that there is of it [byte]. */
+/** Packets of one kind that could fill the trunk: payload over length on the wire, and available payload [byte]. */
 interface Offer {
     share: number;
     mostBytes: number;
 }
 
-/** What a run counted, as far as efficiency needs it. */
+/** Counters of a run that efficiency needs. */
 interface Run {
     flows: Columns;
     classes: Columns;
@@ -21,7 +21,7 @@ interface Run {
 
 const column = (columns: Columns, name: string): number[] => Array.from((columns[name] ?? []) as ArrayLike<number>);
 
-/** What the trunk could send besides the VBR cells that it sent [bit/s]; null in a graph. */
+/** Capacity of the trunk without the VBR cells sent [bit/s]; null in a graph. */
 export function trunkBps(core: JsonTable, run: Run, durationS: number): number | null {
     const trunk = trunkOf(core);
     if (trunk < 0) return null;
@@ -31,7 +31,7 @@ export function trunkBps(core: JsonTable, run: Run, durationS: number): number |
     return Number((core["links"] as JsonTable[])[trunk]?.["rate_bps"]) - (cells * NUMBERS.cell_bits) / durationS;
 }
 
-/** Largest total throughput over a trunk that can send so much [bit/s]; nan where that is nothing. */
+/** Maximum total throughput over a trunk with this capacity [bit/s]; nan if it is 0. */
 export function attainableBps(core: JsonTable, run: Run, capacityBps: number, durationS: number): number {
     const offers = offersOf(core, run).sort((one, other) => other.share - one.share);
     let [left, payload] = [(capacityBps * durationS) / 8, 0];
@@ -44,7 +44,7 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/** What the flows that cross the trunk could fill it with; of all flows, if none crosses it. */
+/** Packets that can fill the trunk, of the flows that cross it; of all flows, if none crosses it. */
 function offersOf(core: JsonTable, run: Run): Offer[] {
     const [trunk, routes] = [trunkOf(core), routesOf(core)];
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
@@ -78,7 +78,7 @@ function shareOf(core: JsonTable, payload: number, headers: number): number {
     return payload / (NUMBERS.cell_bytes * Math.ceil((payload + headers + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes));
 }
 
-/** The largest share of any packet with at most so much payload: in cells, of one that fills its last cell. */
+/** Maximum share of any packet with at most this payload: for cells, of one that fills its last cell. */
 function bestShare(core: JsonTable, payload: number, headers: number): number {
     const others = headers + NUMBERS.overhead_bytes;
     const filling = Math.floor((payload + others) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - others;

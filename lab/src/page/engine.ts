@@ -1,10 +1,10 @@
-/** The engine in workers of its own: runs, cancelled when they are of no more use. */
+/** The engine in workers: runs, which are cancelled when obsolete. */
 import type { Counted, Job, Order, Picture, Reply, View } from "./protocol";
 
 declare const ENGINE: string;
 declare const WORKER: string;
 
-/** A run that did not end well; `defect` where longpipe is to blame. */
+/** A failed run; `defect` if the cause is a bug in longpipe. */
 export class RunFailed extends Error {
     constructor(
         message: string,
@@ -14,12 +14,12 @@ export class RunFailed extends Error {
     }
 }
 
-/** A run that was called off. */
+/** A cancelled run. */
 export class Cancelled extends Error {}
 
 /** A run in progress. */
 export interface Running {
-    /** What it counted, and how long it took [ms]. Rejects with RunFailed or Cancelled. */
+    /** Its counters, and its duration [ms]. Rejects with RunFailed or Cancelled. */
     done: Promise<{ counted: Counted; run_ms: number }>;
     cancel(): void;
 }
@@ -35,7 +35,7 @@ interface Waiting {
 let compiled: Promise<WebAssembly.Module> | null = null;
 let latest = 0;
 
-/** The engine, unpacked and compiled once. */
+/** The engine, decompressed and compiled once. */
 function engineModule(): Promise<WebAssembly.Module> {
     compiled ??= (async () => {
         const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
@@ -45,18 +45,18 @@ function engineModule(): Promise<WebAssembly.Module> {
     return compiled;
 }
 
-/** A worker and the runs that it has been given. */
+/** A worker and its runs. */
 export class EngineWorker {
     private starting: Promise<Worker> | null = null;
     private worker: Worker | null = null;
     private readonly waiting = new Map<number, Waiting>();
 
-    /** Runs that are not over. */
+    /** Unfinished runs. */
     get busy(): number {
         return this.waiting.size;
     }
 
-    /** Begins a run once those before it are over. */
+    /** Starts a run after those before it. */
     run(core: string, seed: string, view: View | null, told: Told = () => undefined): Running {
         const job: Job = { id: ++latest, core, seed, view };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
@@ -69,7 +69,7 @@ export class EngineWorker {
         return { done, cancel: () => void this.order({ cancel: job.id }) };
     }
 
-    /** At once where the worker is there: a promise would wait until all else at hand is done. */
+    /** Synchronous if the worker exists, because a promise would wait for all pending work. */
     private async order(order: Order): Promise<void> {
         if (this.worker === null) {
             this.starting ??= this.start();
@@ -100,7 +100,7 @@ export class EngineWorker {
         else if ("cancelled" in reply) waiting.reject(new Cancelled("cancelled"));
         else {
             waiting.reject(new RunFailed(reply.error, reply.defect));
-            // After a trap an engine is of no more use.
+            // An engine cannot be used after a trap.
             if (reply.defect) this.renew(worker);
         }
     }
@@ -116,7 +116,7 @@ export class EngineWorker {
 const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const pool = Array.from({ length: CORES }, () => new EngineWorker());
 
-/** Runs many jobs without pictures; calls `told` with the number of finished ones. Cancelled by `signal`. */
+/** Executes many jobs without pictures; calls `told` with the number of finished ones. Cancelled by `signal`. */
 export async function runAll(
     jobs: { core: string; seed: string }[],
     told: (over: number) => void,

@@ -1,8 +1,8 @@
-/** What the page gives as files. */
+/** Files that the page saves. */
 import type uPlot from "uplot";
 import type { Columns } from "./protocol";
 
-/** Has the browser save something. */
+/** Makes the browser save a file. */
 export function save(name: string, content: Blob): void {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(content);
@@ -11,7 +11,7 @@ export function save(name: string, content: Blob): void {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Columns as CSV, named as `longpipe run --csv` names them; nan is an empty field. */
+/** Columns as CSV, with the names of `longpipe run --csv`; nan is an empty field. */
 export function csv(columns: Columns): Blob {
     const names = Object.keys(columns);
     const rows = Array.from({ length: columns[names[0] ?? ""]?.length ?? 0 }, (_, i) =>
@@ -25,7 +25,7 @@ function cell(value: string | number | undefined): string {
     return value === undefined ? "" : /[",\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 }
 
-/** A picture as PNG, on the page's paper. */
+/** A picture as PNG, with the background of the page. */
 export async function png(canvas: HTMLCanvasElement, paper: string): Promise<Blob> {
     const copy = document.createElement("canvas");
     [copy.width, copy.height] = [canvas.width, canvas.height];

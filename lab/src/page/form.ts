@@ -26,7 +26,7 @@ export class Form {
         this.mark([]);
     }
 
-    /** Marks the fields that problems begin with. */
+    /** Marks the fields to which problems belong. */
     mark(problems: string[]): void {
         for (const input of this.place.querySelectorAll<HTMLElement>("[data-path]")) {
             const path = input.dataset["path"] as string;
@@ -68,7 +68,7 @@ export class Form {
         const fields = fieldsOf(part).filter((field) => field.name !== "kind");
         if (fields.length === 0) return [row];
         const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
-        // What has no default has to be seen; the rest is for who looks for it.
+        // Fields without a default are always visible; the others can be unfolded.
         const open = fields.some((field) => !("default" in field)) || fields.length <= 2;
         const box = make("details", { open }, make("summary", {}, `${knob.label}: ${kindOf(part)}`), ...parts);
         return [row, make("div", { className: "knob" }, make("div", { className: "parts" }, box))];
@@ -126,7 +126,7 @@ export class Form {
     }
 }
 
-/** What a field means, its unit, its default and where that is from. */
+/** Meaning, unit, default and source of a field. */
 function words(path: string, field: Field): string {
     const fallback = field.default;
     const said = typeof fallback === "object" && fallback !== null ? (fallback as { kind?: string }).kind : fallback;

@@ -1,17 +1,17 @@
-/** What can be turned: fields of a scenario, and the span over which a slider moves them. */
+/** Knobs: fields of a scenario, and the ranges of their sliders. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import { dimension } from "../scenario/units";
 
-/** A knob: a dotted field, its label, and for a slider the span that is of use and levels to compare. */
+/** A knob: a dotted field, its label, and for a slider its range and the levels to compare. */
 export interface Knob {
     path: string;
     label: string;
     group: string;
     span?: [string, string];
     levels: string[];
-    /** Of a dumbbell alone. */
+    /** Whether only dumbbells have it. */
     dumbbell?: true;
 }
 
@@ -40,7 +40,7 @@ export const KNOBS: Knob[] = [
 
 type Table = Record<string, unknown>;
 
-/** The value of a dotted field as a checked scenario has it: text, a number, or a part. */
+/** The value of a dotted field in a checked scenario: text, a number, or a part. */
 export function checkedAt(resolved: Resolved, path: string): { value: unknown; field: Field } | null {
     let part: Part = resolved.scenario;
     const names = path.split(".");
@@ -54,7 +54,7 @@ export function checkedAt(resolved: Resolved, path: string): { value: unknown; f
     return known === undefined || !(last in part.values) ? null : { value: valueOf(part, last), field: known };
 }
 
-/** A copy of fields with a dotted one changed; a bare kind becomes a table where a part of it is set. */
+/** Returns a copy of fields with a dotted one changed; a bare kind becomes a table if a field of it is set. */
 export function changed(fields: Table, path: string, value: unknown): Table {
     const copy = structuredClone(fields);
     const names = path.split(".");
@@ -70,12 +70,12 @@ export function changed(fields: Table, path: string, value: unknown): Table {
     const last = names.at(-1) as string;
     if (value === undefined) delete table[last];
     else table[last] = value;
-    // Groups say by themselves how many sources there are.
+    // Groups determine the number of sources.
     if (path === "network.sources") delete table["group"];
     return copy;
 }
 
-/** What a knob's text stands for: a number, a list, or text. Text that is no number stays as it is. */
+/** Parses a knob's text: a number, a list, or text. */
 export function meant(text: string, type: Type): unknown {
     const written = text.trim();
     if (type.is === "kinds") return table(written, type);
@@ -91,7 +91,7 @@ export function meant(text: string, type: Type): unknown {
     return written;
 }
 
-/** A kind with a value for each field that has no default; "bernoulli 1e-4" has its first one written. */
+/** A kind with a value for each field without a default; "bernoulli 1e-4" sets its first one. */
 function table(written: string, type: Type & { is: "kinds" }): unknown {
     const [kind = "", first] = written.split(/\s+/, 2);
     if (kind !== "" && !Number.isNaN(Number(kind))) {
@@ -106,7 +106,7 @@ function table(written: string, type: Type & { is: "kinds" }): unknown {
     return { kind, ...Object.fromEntries(values) };
 }
 
-/** A value to begin with where there is no default: the example of its description, or one that shows something. */
+/** An initial value for a field without a default: the example of its description, or an instructive one. */
 function starting(field: Field): string {
     const known = { probability: "1e-4", good_to_bad: "1e-4", bad_to_good: "0.3", share: "0.1" }[field.name];
     return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
@@ -119,12 +119,12 @@ export function written(value: unknown): string {
     return value === null || value === undefined ? "" : String(value);
 }
 
-/** What is of use of a buffer, by the unit in which it is written. */
+/** Useful range of a buffer, by unit. */
 const BUFFER_SPANS: Record<string, [number, number]> = { BDP: [0.05, 4], cells: [100, 200_000], packets: [4, 5000], ms: [1, 2000] };
-/** Units that a slider's value is not written in, unless it was before. */
+/** Units that a slider does not select, but keeps. */
 const RARE_UNITS = ["min", "h", "KiB", "MiB", "GiB", "kbit/s", "ps", "ns"];
 
-/** A slider's position [0, 1] of a value on its span, and back: by equal ratios. */
+/** Logarithmic scale of a slider: its position [0, 1] for a value, and back. */
 export class Scale {
     private constructor(
         private readonly type: Type,
@@ -133,7 +133,7 @@ export class Scale {
         private readonly unit: string,
     ) {}
 
-    /** The scale for a value as it is now; null where a slider has no place for it, as for "auto". */
+    /** The scale for the current value; null if a slider cannot represent it, as for "auto". */
     static of(knob: Knob, type: Type, now: string): Scale | null {
         if (knob.span === undefined) return null;
         if (type.is === "int") return new Scale(type, Number(knob.span[0]), Number(knob.span[1]), "");
@@ -146,14 +146,14 @@ export class Scale {
         return new Scale(type, base(type, knob.span[0]), base(type, knob.span[1]), unit);
     }
 
-    /** Where a value is. */
+    /** Position of a value. */
     position(text: string): number {
         const value = this.type.is === "quantity" ? base(this.type, text) : Number.parseFloat(text);
         if (!(value > 0)) return 0;
         return Math.min(1, Math.max(0, Math.log(value / this.low) / Math.log(this.high / this.low)));
     }
 
-    /** The value there, of two digits. */
+    /** Value at a position, with two digits. */
     text(position: number): string {
         const value = this.low * (this.high / this.low) ** position;
         if (this.type.is === "int") return String(Math.round(value));
@@ -171,7 +171,7 @@ export class Scale {
     }
 }
 
-/** A quantity in base units; nan where it is none. */
+/** A quantity in base units; nan for other text. */
 function base(type: Type & { is: "quantity" }, text: string): number {
     try {
         return Number(dimension(type.dimension).parse(text));
@@ -180,7 +180,7 @@ function base(type: Type & { is: "quantity" }, text: string): number {
     }
 }
 
-/** Kinds or values among which a field chooses; none for others. */
+/** Kinds or values of a field that is a choice; empty for others. */
 export function choices(type: Type): string[] | null {
     if (type.is === "kinds") return Object.keys(type.kinds);
     if (type.is === "one of") return type.values.map(String);

@@ -1,6 +1,6 @@
 /** Six steps from slow start to Early Packet Discard, each with its scenario. */
 
-/** A step: what to look at, and the scenario that shows it. */
+/** A step: a hint on what to observe, and the scenario that shows it. */
 export interface Step {
     title: string;
     text: string;

@@ -1,4 +1,4 @@
-/** The page: a scenario and a seed, run at each turn of a knob, drawn as it goes. */
+/** The page: a scenario and a seed, simulated at each change of a knob and drawn in progress. */
 import { packetOf } from "../scenario/buffers";
 import { type Part, valueOf } from "../scenario/check";
 import { type JsonTable, toJson } from "../scenario/core";
@@ -25,7 +25,7 @@ import { explainOnHover } from "./terms";
 
 type Table = Record<string, unknown>;
 
-/** A run that is over, with what it was of. */
+/** A finished run with its inputs. */
 interface Done {
     fields: Table;
     resolved: Resolved;
@@ -36,7 +36,7 @@ interface Done {
 
 const BINS = 1000;
 const MOST_FLOWS = 8;
-/** Runs as short as this are repeated while a slider moves [ms]. */
+/** Maximum duration of a run that is repeated while a slider moves [ms]. */
 const LIVE_MS = 150;
 const LARGEST_SEED = 2n ** 64n - 1n;
 
@@ -63,7 +63,7 @@ const form = new Form(byId("knobs"), (path, value, released) => {
 });
 const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As written below.")));
 
-/** Takes other fields, if they can be run; `fresh` where they are another scenario's. */
+/** Accepts other fields, if they are valid; `fresh` if they are another scenario's. */
 function take(next: Table, fresh: boolean): void {
     let found: Resolved;
     try {
@@ -82,7 +82,7 @@ function take(next: Table, fresh: boolean): void {
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
-    // First of all, so that the worker runs while the form is written.
+    // First, so that the worker runs while the form is built.
     run();
     form.show(found, seed);
     showScenario();
@@ -269,14 +269,14 @@ function useStep(number: number): void {
         return button;
     };
     const heading = make("h2", {}, `${number}. ${step.title}`);
-    // Above the text, so that who presses them again and again finds them where they were.
+    // Above the text, so that repeated clicks hit the same buttons.
     const buttons = make("p", {}, go("Step before", number - 1), " ", go("Next step", number + 1));
     box.replaceChildren(heading, buttons, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look));
     box.hidden = false;
     take(step.fields, true);
 }
 
-/** Does something that may be refused, and says why. */
+/** Performs an action that may fail, and shows the error. */
 function guarded(work: () => void): void {
     try {
         work();
@@ -362,7 +362,7 @@ function prepare(): void {
         sequence = Number(byId<HTMLSelectElement>("flow").value);
         run();
     });
-    // On a narrow screen the pictures come before the knobs are unfolded.
+    // On a narrow screen the pictures come before the unfolded knobs.
     byId<HTMLDetailsElement>("knob-box").open = innerWidth > 900;
     prepareOutputs({
         charts,

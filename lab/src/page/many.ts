@@ -15,12 +15,12 @@ const FACTORIAL_SEEDS = 3;
 const MOST_LEVELS = 6;
 /** The 97.5 % quantile of Student's t with 19 degrees of freedom. */
 const T_19 = 2.093024054408263;
-/** What may be asked for at once [s of computing]. */
+/** Maximum computing time of a request [s]. */
 const MOST_SECONDS = 300;
 
 let stop: AbortController | null = null;
 
-/** Makes the two boxes work; `current` is the scenario as it is. */
+/** Connects both boxes; `current` returns the present scenario. */
 export function prepareMany(current: () => { fields: Table; resolved: Resolved; seed: string }): void {
     button("seeds", async (signal) => seeds(current().resolved, signal));
     const knobs = KNOBS.filter((knob) => knob.levels.length > 1);

@@ -1,4 +1,4 @@
-/** Numbers of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
+/** Metrics of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
 import { valueOf } from "../scenario/check";
 import type { Resolved } from "../scenario/resolve";
 import { TIME } from "../scenario/units";
@@ -6,7 +6,7 @@ import { attainableBps, trunkBps } from "./efficiency";
 import type { Counted } from "./protocol";
 import { fairness, routesOf, trunkOf } from "./shares";
 
-/** A number that the page shows: nan where it means nothing. */
+/** A metric that the page shows; nan if it is undefined. */
 export interface Metric {
     id: string;
     label: string;
@@ -39,7 +39,7 @@ export function durationS(resolved: Resolved): number {
     return Number(TIME.parse(String(valueOf(resolved.scenario, "duration")))) / 1e12;
 }
 
-/** Cells, or packets: what ports count. */
+/** Unit of the counters of ports: cells or packets. */
 export function counted(resolved: Resolved): "cells" | "packets" {
     return valueOf(resolved.scenario, "framing") === "ip" ? "packets" : "cells";
 }

@@ -1,4 +1,4 @@
-/** What the page takes and gives: files, links, pictures. */
+/** Inputs and outputs of the page: files, links, pictures. */
 import { toToml } from "../scenario/toml";
 import { type ChartName, type Charts, colour } from "./charts";
 import { byId } from "./dom";
@@ -6,7 +6,7 @@ import { csv, png, save, svg } from "./files";
 import type { Counted } from "./protocol";
 import { toHash } from "./share";
 
-/** What there is to give, now. */
+/** Current data for the outputs. */
 export interface Outputs {
     charts: Charts;
     name(): string;
@@ -16,7 +16,7 @@ export interface Outputs {
     opened(file: File): void;
 }
 
-/** Makes the buttons work. */
+/** Connects the buttons. */
 export function prepareOutputs(of: Outputs): void {
     const file = byId<HTMLInputElement>("file");
     byId("open").addEventListener("click", () => file.click());
@@ -41,7 +41,7 @@ export function prepareOutputs(of: Outputs): void {
 
 async function share(of: Outputs): Promise<void> {
     history.replaceState(null, "", await toHash(of.fields(), of.seed()));
-    // Without a permission the address bar still has it.
+    // Without permission to copy, the address bar still shows the link.
     const copied = await navigator.clipboard?.writeText(location.href).then(
         () => true,
         () => false,

@@ -1,6 +1,6 @@
-/** What the page and its workers say to each other. */
+/** Messages between the page and its workers. */
 
-/** A run: a resolved scenario as JSON, a seed as decimal digits, and what to draw of it, if anything. */
+/** A run: a resolved scenario as JSON, a seed as decimal digits, and the picture to draw, if any. */
 export interface Job {
     id: number;
     core: string;
@@ -8,7 +8,7 @@ export interface Job {
     view: View | null;
 }
 
-/** What is drawn: intervals of time [s], flows, and the flow whose segments are shown. */
+/** Content of a picture: intervals of time [s], flows, and the flow whose segments are shown. */
 export interface View {
     from_s: number;
     to_s: number;
@@ -17,7 +17,7 @@ export interface View {
     sequence: number;
 }
 
-/** Least, most and latest value by interval; nan where nothing was said. */
+/** Minimum, maximum and latest value by interval; nan without a value. */
 export interface Course {
     low: Float64Array;
     high: Float64Array;
@@ -25,20 +25,20 @@ export interface Course {
     before: number;
 }
 
-/** Instants [s] and sequence numbers [byte]. */
+/** Times [s] and sequence numbers [byte]. */
 export interface Marks {
     time_s: Float64Array;
     sequence_bytes: Float64Array;
 }
 
-/** A flow's windows, and what reached its receiver. */
+/** A flow's windows, and its data that reached the receiver. */
 export interface FlowPicture {
     cwnd_bytes: Course;
     ssthresh_bytes: Course;
     arrived_bytes: Float64Array;
 }
 
-/** What a run looks like: see crates/wasm/src/picture.rs. */
+/** Data of a run's picture: see crates/wasm/src/picture.rs. */
 export interface Picture {
     flows: FlowPicture[];
     ports: (Course | null)[];
@@ -49,7 +49,7 @@ export interface Picture {
 /** Columns by name. */
 export type Columns = Record<string, Float64Array | Uint32Array | Uint8Array | string[]>;
 
-/** What a run counted: see crates/wasm/src/columns.rs. */
+/** Counters of a run: see crates/wasm/src/columns.rs. */
 export interface Counted {
     flows: Columns;
     ports: Columns;
@@ -61,10 +61,10 @@ export interface Counted {
     traces?: Record<string, Columns>;
 }
 
-/** To a worker: the engine once, then jobs; `cancel` ends one. */
+/** Messages to a worker: the engine once, then jobs; `cancel` ends one. */
 export type Order = { engine: WebAssembly.Module } | { job: Job } | { cancel: number };
 
-/** From a worker. */
+/** Messages from a worker. */
 export type Reply =
     | { id: number; progress: number; picture: Picture | null }
     | { id: number; counted: Counted; run_ms: number }

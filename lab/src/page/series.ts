@@ -1,13 +1,13 @@
-/** Courses of a picture as lines: two points for each interval, so that no peak is lost. */
+/** Time series of a picture as lines: two points for each interval, so that no peak is lost. */
 import type { Course, View } from "./protocol";
 
-/** Instants of the points [s]: the first and the second half of each interval. */
+/** Times of the points [s]: the first and the second half of each interval. */
 export function instants(view: View): Float64Array {
     const step = (view.to_s - view.from_s) / view.bins;
     return Float64Array.from({ length: 2 * view.bins }, (_, i) => view.from_s + (i / 2 + 0.25) * step);
 }
 
-/** A step line's values; where nothing was said, as before. `until` is the last interval that the run has reached. */
+/** Values of a step function; intervals without a value keep the previous one, up to interval `until`. */
 export function line(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
@@ -26,7 +26,7 @@ export function line(course: Course, scale: number, until: number): (number | nu
     return values;
 }
 
-/** A queue's values: it is told of at arrivals alone, between which it runs empty at `drain` per interval. */
+/** Values of a queue that is sampled at arrivals only; between them it drains by `drain` per interval. */
 export function queueLine(course: Course, drain: number, until: number): (number | null)[] {
     const values = line(course, 1, until);
     let before = course.before;
@@ -41,7 +41,7 @@ export function queueLine(course: Course, drain: number, until: number): (number
     return values;
 }
 
-/** A course that only grows, without lines down. */
+/** Values of a nondecreasing series. */
 export function growing(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
@@ -55,7 +55,7 @@ export function growing(course: Course, scale: number, until: number): (number |
     return values;
 }
 
-/** Rates [Mbit/s] of bytes by interval, each over several of them: a curve of some 100 steps. */
+/** Rates [Mbit/s] from bytes per interval, averaged over several intervals: a curve with about 100 steps. */
 export function rates(bytes: Float64Array, view: View, until: number, steps = 100): (number | null)[] {
     const step = (view.to_s - view.from_s) / view.bins;
     const each = Math.max(1, Math.round(view.bins / steps));
@@ -76,7 +76,7 @@ export function byteUnit(most: number): [string, number] {
     return most >= 2e3 ? ["KB", 1e-3] : ["B", 1];
 }
 
-/** The most that a course reaches. */
+/** Maximum of a series. */
 export function peak(course: Course): number {
     return course.high.reduce((most, value) => (value > most ? value : most), 0);
 }

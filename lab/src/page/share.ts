@@ -1,17 +1,17 @@
-/** A scenario and its seed as the end of an address: TOML, deflated, in the letters of an address. */
+/** A scenario and its seed as the fragment of an address: TOML, deflated and encoded. */
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";
 
 const CUT = "link: it can't be read, for a part of it is missing or changed; needs the whole of it";
 
-/** The end of an address that gives this scenario back. */
+/** Returns the fragment for this scenario. */
 export async function toHash(fields: Record<string, unknown>, seed: string): Promise<string> {
     const bytes = await through(new TextEncoder().encode(toToml(fields)), new CompressionStream("deflate"));
     const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
     return `#seed=${seed}&s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** What such an end says: a scenario, the name of a preset, a step of the lesson; null where it says nothing. */
+/** Content of a fragment: a scenario, the name of a preset, or a step of the lesson; null for other text. */
 export async function fromHash(
     hash: string,
 ): Promise<{ fields?: Record<string, unknown>; preset?: string; step?: number; seed: string } | null> {
@@ -21,7 +21,7 @@ export async function fromHash(
     if (preset !== null) return { preset, seed };
     if (step !== null) return { step: Number(step), seed };
     if (letters === null) {
-        // An anchor of the page is no link of it.
+        // Anchors of the page are not scenarios.
         if (!said.has("seed")) return null;
         throw new ScenarioError([CUT]);
     }

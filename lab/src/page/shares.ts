@@ -1,4 +1,4 @@
-/** Who got what it should: max-min fair shares of what flows have to send, as in longpipe.analysis.shares. */
+/** Max-min fair shares of the flows' demands, as in longpipe.analysis.shares. */
 import { NUMBERS } from "../scenario/model";
 import type { Json, JsonTable } from "../scenario/core";
 
@@ -15,12 +15,12 @@ export function trunkOf(core: JsonTable): number {
     return tables(core["links"]).findIndex((link) => names[whole(link["from"])] === "switch1" && names[whole(link["to"])] === "switch2");
 }
 
-/** Links on the way of each flow's data. */
+/** Links on the route of each flow's data. */
 export function routesOf(core: JsonTable): number[][] {
     return tables(core["flows"]).map((flow) => (flow["route"] as Json[]).map(whole));
 }
 
-/** Jain's index of throughputs [bit/s], over fair shares where flows of TCP differ in what they have to send. */
+/** Jain's index of throughputs [bit/s]; of throughput over fair share if the demands of TCP flows differ. */
 export function fairness(
     core: JsonTable,
     rates: number[],
@@ -49,12 +49,12 @@ export function fairness(
     return jain(got.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
 }
 
-/** Whether a flow sends what a connection carries, and no datagrams. */
+/** Whether a flow uses TCP, not datagrams. */
 export function isOverTcp(flow: JsonTable): boolean {
     return OVER_TCP.includes(String(table(flow["traffic"])["kind"]));
 }
 
-/** Bytes on the wire for each of a full segment's payload. */
+/** Bytes on the wire per byte of a full segment's payload. */
 export function wirePerByte(core: JsonTable, flow: JsonTable): number {
     const tcp = table(flow["tcp"]);
     const mss = whole(tcp["mss_bytes"]);
@@ -69,7 +69,7 @@ function jain(values: number[]): number {
     return squares > 0 ? sum(values) ** 2 / squares : Number.NaN;
 }
 
-/** Shares of demands [bit/s]: all rise together, until a flow has what it asks for or a link on its way is full. */
+/** Max-min fair shares of demands [bit/s]: all rise together, until a flow's demand is met or a link is full. */
 function maxMin(demands: number[], capacities: number[], routes: number[][]): number[] {
     const shares = demands.map(() => 0);
     const left = [...capacities];

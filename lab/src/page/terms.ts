@@ -11,7 +11,7 @@ export const TERMS: Record<string, string> = {
 
 let place: HTMLElement | null = null;
 
-/** Shows the words of whatever is under the pointer or has the focus; Escape hides them. */
+/** Shows the explanation of the element under the pointer or with the focus; Escape hides it. */
 export function explainOnHover(tip: HTMLElement): void {
     const show = (event: Event): void => {
         const target = (event.target as Element).closest<HTMLElement>("[data-term], [data-tip]");

@@ -2,12 +2,12 @@
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
 import type { Counted, Job, Order, Picture, Reply } from "./protocol";
 
-/** Events between two looks at the clock. */
+/** Number of events between two checks of the clock. */
 const CHUNK = 20_000;
-/** Time between two looks at the messages, and between two pictures [ms]. */
+/** Interval of checks for messages, and of updates of the picture [ms]. */
 const LOOK_MS = 25;
 const PICTURE_MS = 120;
-/** What the engine may hold [byte]: browsers give a tab little more. */
+/** Memory limit of the engine [byte]: browsers give a tab little more. */
 const MOST_BYTES = 2 ** 30;
 
 const cancelled = new Set<number>();
@@ -15,7 +15,7 @@ let memory: WebAssembly.Memory | null = null;
 
 const turn = new MessageChannel();
 
-/** Lets the messages that have come be heard; a timer would wait for 4 ms. */
+/** Lets pending messages be processed; a timer would wait for 4 ms. */
 function messages(): Promise<void> {
     return new Promise((resolve) => {
         turn.port1.onmessage = () => resolve();
@@ -39,7 +39,7 @@ async function work(job: Job): Promise<void> {
     let run: Run | null = null;
     try {
         run = begin(job);
-        // A run that is over sooner has one picture, its last.
+        // A shorter run sends only its final picture.
         let [looked, drawn] = [began, began];
         while (run.advance(CHUNK)) {
             const now = performance.now();

@@ -1,4 +1,4 @@
-/** How much a buffer holds, and windows that fill a path: see scenario/buffers.py and scenario/windows.py. */
+/** Sizes of buffers, and windows that fill a path: see scenario/buffers.py and scenario/windows.py. */
 import { type Part, kindOf, valueOf } from "./check";
 import type { JsonTable } from "./core";
 import { ScenarioError } from "./errors";
@@ -6,14 +6,14 @@ import { NUMBERS } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 
-/** A full segment's length in what buffers count. */
+/** Length of a full segment, in the units of buffers. */
 export interface Packet {
     mss: bigint;
     cells: bigint;
     bytes: bigint;
 }
 
-/** A full segment of this TCP. */
+/** The length of a full segment of this TCP. */
 export function packetOf(tcp: Part): Packet {
     const mss = SIZE.parse(String(valueOf(tcp, "mss")));
     const timer = valueOf(tcp, "timer") as Part;
@@ -36,7 +36,7 @@ function bitsOf(pipe: Pipe, number: Rational, unit: string): Rational {
     return time.times(Rational.of(pipe.rateBps, 10n ** 12n));
 }
 
-/** Unit and limit of a buffer, null if it has no limit; a BDP or a time is cells, or packets of full size. */
+/** Unit and limit of a buffer, null if unlimited; a BDP or a time becomes cells, or packets of full size. */
 export function bufferOf(field: string, text: string, framing: string, pipe: Pipe, largest: Packet): JsonTable | null {
     if (text === UNLIMITED) return null;
     const wrong = (problem: string): never => {
@@ -73,7 +73,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
     return { unit: "packets", limit: packets };
 }
 
-/** The window that is "auto" [bytes]: twice what the pipe and the largest buffer hold, within the bounds of RFC 7323. */
+/** The window for "auto" [bytes]: twice the sum of BDP and largest buffer, within the bounds of RFC 7323. */
 export function autoWindow(packet: Packet, links: JsonTable[], there: number[], back: number[]): bigint {
     const of = (k: number): JsonTable => links[k] as JsonTable;
     const delay = [...there, ...back].reduce((sum, k) => sum + (of(k)["delay_ps"] as bigint), 0n);
@@ -91,7 +91,7 @@ export function autoWindow(packet: Packet, links: JsonTable[], there: number[], 
     return window < largest ? window : largest;
 }
 
-/** How many bytes a buffer with a limit holds of packets of this length. */
+/** Size of a limited buffer filled with packets of this length [bytes]. */
 function bytesOf(buffer: JsonTable, packetBytes: bigint): bigint {
     const each = { cells: BigInt(NUMBERS.cell_bytes), packets: packetBytes, bytes: 1n }[String(buffer["unit"])];
     return (buffer["limit"] as bigint) * (each ?? 1n);

@@ -1,23 +1,23 @@
-/** Fields as written become parts whose every field is there, each within its bounds; all that is wrong is told at once. */
+/** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
 import { accepts, repr, reprFloat, shown } from "./errors";
 import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
-/** A checked part: what it is, its fields, and which of them were written. */
+/** A checked part: its model, its fields, and which of them were written. */
 export interface Part {
     part: string;
     values: Record<string, Value>;
     written: Set<string>;
 }
 
-/** A checked value: quantities as text, whole numbers as they are. */
+/** A checked value: quantities as text, integers unchanged. */
 export type Value = string | number | bigint | boolean | null | Part | Value[];
 
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
 
-/** A part from a table of fields; `say` is told each problem with the field's name. */
+/** Checks a part from a table of fields; calls `say` for each problem with the field's name. */
 export function checkPart(name: string, table: Table, path: string, say: Say): Part {
     const known = model(name);
     const values: Record<string, Value> = {};
@@ -52,14 +52,14 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
     return made;
 }
 
-/** What a field of another part has: a checked part's value by its name. */
+/** The value of a field of a checked part, by name. */
 export function valueOf(part: Part, name: string): Value {
     const value = part.values[name];
     if (value === undefined) throw new Error(`no field ${name} of ${part.part}`);
     return value;
 }
 
-/** The kind of a part of which there are several. */
+/** The kind of a part that has several. */
 export function kindOf(part: Part): string {
     return String(valueOf(part, "kind"));
 }
@@ -204,7 +204,7 @@ function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
     return found;
 }
 
-/** A number times 10^decimals, exact as it is written in decimal. */
+/** A number times 10^decimals, exact for its decimal form. */
 export function parts(value: number, decimals: number): Rational {
     return Rational.parse(String(value)).times(Rational.of(10n ** BigInt(decimals)));
 }
@@ -257,7 +257,7 @@ function tellsARoundTrip(initialRtt: unknown): boolean {
     }
 }
 
-/** Groups of a dumbbell say how many sources there are. */
+/** Groups of a dumbbell determine the number of sources. */
 function beforehand(name: string, table: Table): Table {
     const fields: Table = {};
     for (const [given, value] of Object.entries(table)) fields[given === "from_" ? "from" : given] = value;
@@ -292,7 +292,7 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
     }
 }
 
-/** What the fields of a part, each right by itself, must be together. */
+/** Cross-field checks of a part. */
 function together(made: Part, path: string, say: Say): void {
     if (made.part === "Vegas" || made.part === "VegasOptions") {
         const [alpha, beta] = [Number(valueOf(made, "alpha")), Number(valueOf(made, "beta"))];
@@ -303,7 +303,7 @@ function together(made: Part, path: string, say: Say): void {
     }
 }
 
-/** What is said of the chosen kinds, in their tables or in the fields of their names, holds in both. */
+/** Copies written options between the table of the chosen kind and the field of its name, so that both agree. */
 function agree(tcp: Part, name: string, path: string, say: Say): void {
     const chosen = valueOf(tcp, name) as Part;
     const kind = kindOf(chosen);

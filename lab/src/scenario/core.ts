@@ -1,9 +1,9 @@
-/** A part as the core has it, by what the types of its fields say: names with units, whole numbers. */
+/** Converts parts for the core by the types of their fields: names with units, integers. */
 import { type Part, type Value, fieldsOf, kindOf, parts } from "./check";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { UNLIMITED, dimension } from "./units";
 
-/** JSON whose whole numbers may be larger than a float holds. */
+/** JSON with integers that a float cannot represent. */
 export type Json = string | number | bigint | boolean | null | Json[] | { [name: string]: Json };
 export type JsonTable = { [name: string]: Json };
 
@@ -20,7 +20,7 @@ export function coreFields(part: Part, without: readonly string[] = []): JsonTab
     return made;
 }
 
-/** JSON text with whole numbers in full. */
+/** Writes JSON text with exact integers. */
 export function toJson(value: Json): string {
     if (typeof value === "bigint") return value.toString();
     if (Array.isArray(value)) return `[${value.map(toJson).join(",")}]`;
@@ -67,7 +67,7 @@ function ascending(items: Json[]): Json[] {
 }
 
 function isDefault(field: Field, value: Value): boolean {
-    // Whole numbers that were checked are of another type than those of the description.
+    // Checked integers have another type than those of the description.
     if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;

@@ -1,4 +1,4 @@
-/** The network with every node, link and flow written out. */
+/** The network with all nodes, links and flows written out. */
 import { type Part, type Value, checkPart, kindOf, valueOf } from "./check";
 import { ScenarioError } from "./errors";
 
@@ -10,7 +10,7 @@ export interface Graph {
     vbr: Part[];
 }
 
-/** A graph as it is, a dumbbell written out. */
+/** A graph unchanged, or a dumbbell written out. */
 export function asGraph(network: Part): Graph {
     if (kindOf(network) === "graph") {
         const list = (name: string): Part[] => valueOf(network, name) as Part[];
@@ -19,7 +19,7 @@ export function asGraph(network: Part): Graph {
     return dumbbell(network);
 }
 
-/** Where flow i is written, counted from 0. */
+/** Name of the field of flow i, counted from 0. */
 export function flowField(network: Part, i: number): string {
     if (kindOf(network) === "graph") return `network.flows[${i}]`;
     let left = i;
@@ -87,7 +87,7 @@ function hostDelays(network: Part, sources: number): [Value, Value][] {
     });
 }
 
-/** Name of each flow of a dumbbell, what it has of its own, and whether it is sent back. */
+/** Name of each flow of a dumbbell, its own fields, and its direction. */
 function ownOf(network: Part, sources: number): [string, Record<string, Value>, boolean][] {
     const groups = valueOf(network, "group") as Part[] | null;
     if (groups === null) return Array.from({ length: sources }, (_, i) => [`flow${i + 1}`, {}, false]);

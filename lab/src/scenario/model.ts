@@ -1,7 +1,7 @@
-/** What the page is told of longpipe when it is built: see python/longpipe/lab/description.py. */
+/** Data about longpipe that is built into the page: see python/longpipe/lab/description.py. */
 import data from "../../build/description.json";
 
-/** A value of a field, by its type; bounds as the models have them. */
+/** Type of a field's value, with the bounds of the models. */
 export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "text"; least?: number; most?: number; pattern?: string }
     | { is: "bool" }
@@ -20,7 +20,7 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "window scale" }
     | { is: "part"; part: string }
     | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
-    // `each` where the items of a row differ; `of` is the first one.
+    // Types of a row's items: `each` if they differ, with `of` for the first one.
     | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
 );
 
@@ -48,7 +48,7 @@ export interface DimensionData {
     suffix: string;
     units: Record<string, string>;
     aliases: Record<string, string>;
-    /** Units that are read but never written: a count of another unit. */
+    /** Units that are accepted but not used in output: multiples of another unit. */
     multiples: Record<string, [string, string]>;
     other: Record<string, string>;
     singular: Record<string, string>;
@@ -56,7 +56,7 @@ export interface DimensionData {
     example: string;
 }
 
-/** A scenario to begin with; `fields` as a file has them. */
+/** A preset; `fields` as in a file. */
 export interface Preset {
     name: string;
     group: string;
@@ -99,14 +99,14 @@ interface Description {
 export const DESCRIPTION = data as unknown as Description;
 export const NUMBERS = DESCRIPTION.numbers;
 
-/** The part of this name, which there is. */
+/** The part of this name, which exists. */
 export function model(name: string): Model {
     const found = DESCRIPTION.models[name];
     if (found === undefined) throw new Error(`no part ${name}`);
     return found;
 }
 
-/** A field of a part by its name, or none. */
+/** A field of a part by its name, or undefined. */
 export function field(part: string, name: string): Field | undefined {
     return model(part).fields.find((one) => one.name === name);
 }

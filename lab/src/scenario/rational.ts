@@ -13,7 +13,7 @@ export class Rational {
         return new Rational((sign * top) / divisor, (sign * bottom) / divisor);
     }
 
-    /** Of decimal text, with an exponent or without. */
+    /** Parses decimal text, with or without exponent. */
     static parse(text: string): Rational {
         const found = /^([+-]?)(\d*)\.?(\d*)(?:[eE]([+-]?\d+))?$/.exec(text);
         if (found === null) throw new Error(`not a number: ${text}`);
@@ -49,7 +49,7 @@ export class Rational {
         return this.top < 0n && quotient * this.bottom !== this.top ? quotient - 1n : quotient;
     }
 
-    /** The nearest whole number, of two the even one. */
+    /** Rounds to the nearest integer, half to even. */
     round(): bigint {
         const below = this.floor();
         const twice = 2n * (this.top - below * this.bottom);
@@ -57,7 +57,7 @@ export class Rational {
         return twice > this.bottom ? below + 1n : below;
     }
 
-    /** Decimal text in full; the denominator divides a power of ten. */
+    /** Formats as decimal text without rounding; the denominator divides a power of ten. */
     decimal(): string {
         let digits = 0;
         let scale = 1n;

@@ -2,7 +2,7 @@
 import { TomlError, parse, stringify } from "smol-toml";
 import { ScenarioError } from "./errors";
 
-/** The fields of a file. Throws ScenarioError where it is not TOML. */
+/** Parses the fields of a file. Throws ScenarioError if it is not TOML. */
 export function fromToml(text: string, name: string): Record<string, unknown> {
     try {
         return parse(text, { integersAsBigInt: true }) as Record<string, unknown>;
@@ -14,7 +14,7 @@ export function fromToml(text: string, name: string): Record<string, unknown> {
     }
 }
 
-/** TOML text of fields; numbers that are whole are written so. */
+/** Formats fields as TOML text, with integral numbers as integers. */
 export function toToml(fields: Record<string, unknown>): string {
     return `${stringify(fields).trim()}\n`;
 }

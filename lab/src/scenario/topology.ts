@@ -1,10 +1,10 @@
-/** Routes through a graph, as indexes of directed links; every mistake in a network is found here. */
+/** Routes through a graph as indexes of directed links, and the checks of networks. */
 import { type Part, kindOf, valueOf } from "./check";
 import { ScenarioError, nearest, repr } from "./errors";
 import type { Graph } from "./graph";
 import { RATE, TIME } from "./units";
 
-/** A checked graph; link k of the graph is the directed links 2k (as written) and 2k + 1 (back). */
+/** A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse). */
 export class Topology {
     readonly position = new Map<string, number>();
     readonly kinds = new Map<string, string>();
@@ -42,7 +42,7 @@ export class Topology {
         }
     }
 
-    /** Propagation there and back [ps], of the flow for which it takes longest. */
+    /** Longest propagation RTT of all flows [ps]. */
     get longestRoundTripPs(): bigint {
         let longest = 0n;
         for (const [there, back] of this.routes) {
@@ -52,7 +52,7 @@ export class Topology {
         return longest;
     }
 
-    /** Propagation over these links [ps]. */
+    /** Propagation delay over these links [ps]. */
     delayOf(links: number[]): bigint {
         return links.reduce((sum, k) => sum + (this.delaysPs[k] ?? 0n), 0n);
     }
@@ -87,7 +87,7 @@ export class Topology {
         return route.slice(1).map((b, i) => this.index.get(hop(route[i] as string, b)) as number);
     }
 
-    /** Fewest hops through switches; among equals the link written first. */
+    /** Finds a route with the fewest hops through switches; among equal routes, earlier links win. */
     private shortest(field: string, first: string, last: string): string[] {
         const cameFrom = new Map([[first, first]]);
         const queue = [first];

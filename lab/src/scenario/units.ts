@@ -1,4 +1,4 @@
-/** Quantities as people write them and as the core counts them: the units are those of longpipe.units. */
+/** Quantities as text and as integers for the core: the units are those of longpipe.units. */
 import { repr } from "./errors";
 import { DESCRIPTION } from "./model";
 import { Rational } from "./rational";
@@ -6,7 +6,7 @@ import { Rational } from "./rational";
 export const UNLIMITED = "unlimited";
 const QUANTITY = /^([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
 
-/** What is wrong with a value, without the name of its field. */
+/** A problem with a value, without the name of its field. */
 export class ValueProblem extends Error {}
 
 /** A kind of quantity. */
@@ -25,12 +25,12 @@ export class Dimension {
         return [...this.scales.keys()];
     }
 
-    /** Base units of a unit, if it has it. */
+    /** Base units per unit, if the dimension has it. */
     scale(unit: string): Rational | undefined {
         return this.scales.get(unit);
     }
 
-    /** Number and canonical unit; ValueProblem names the value and what is accepted. */
+    /** Parses number and canonical unit; throws ValueProblem with the value and what is accepted. */
     split(text: string): [Rational, string] {
         const found = QUANTITY.exec(text.trim());
         if (found === null) throw new ValueProblem(`${repr(text)}; ${this.accepts()}`);
@@ -45,7 +45,7 @@ export class Dimension {
         return [Rational.parse(found[1] as string).times(Rational.parse(count)), unit];
     }
 
-    /** What a unit may be that was written with letters of another size, or is one of another quantity. */
+    /** Returns the likely unit for one with wrong case, or of another dimension. */
     private meant(written: string): string {
         const other = this.data.other[written];
         if (other !== undefined) return other;
@@ -65,12 +65,12 @@ export class Dimension {
         return value.top;
     }
 
-    /** The same quantity in the same unit, in longpipe's spelling. */
+    /** The same quantity in the same unit, in canonical form. */
     canonical(text: string): string {
         return this.write(...this.split(text));
     }
 
-    /** A number of base units in the unit that takes the fewest characters. */
+    /** Formats a number of base units with the unit that takes the fewest characters. */
     format(value: bigint): string {
         let best: string | null = null;
         for (const [unit, scale] of [...this.scales].reverse()) {
@@ -83,7 +83,7 @@ export class Dimension {
         return best ?? this.write(Rational.of(value), this.data.base);
     }
 
-    /** The clause of an error that says what would do. */
+    /** The clause of an error that lists accepted values. */
     accepts(unlimited = this.data.unlimited): string {
         const or = unlimited ? `, or '${UNLIMITED}'` : "";
         return `accepts ${this.units.join(", ")}, as in ${repr(this.data.example)}${or}`;

@@ -104,7 +104,7 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
         return
     accepted = dict(inspect.signature(found.cls.__init__).parameters)
     accepted.pop("self", None)
-    # Control itself has object's __init__, which takes anything by its signature.
+    # A class without `__init__` has that of `object`, whose signature accepts any arguments.
     if found.cls.__init__ is object.__init__:
         accepted = {}
     named = {name: one for name, one in accepted.items() if one.kind in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)}
@@ -171,7 +171,7 @@ def _imported(target: str) -> object:
 
 
 def _module(name: str) -> ModuleType:
-    # As `python -m` has it: the console script's folder is the first one otherwise.
+    # The current folder comes first, as with `python -m`; for a console script it is the script's folder.
     here = str(Path.cwd())
     added = here not in sys.path
     if added:

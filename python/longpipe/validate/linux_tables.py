@@ -1,4 +1,4 @@
-"""The frozen tables of tests/data/linux: what Linux 6.1 does on given paths, for tests that need not run it.
+"""Stored results of Linux 6.1 on given paths, in tests/data/linux, for tests without Linux.
 
 `longpipe validate linux-tables tests/data/linux` writes them.
 """
@@ -166,7 +166,7 @@ def transfers(tell: Tell) -> Files:
 
 
 def phases(tell: Tell) -> Files:
-    """BBR with several draws of its phase, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
+    """Runs BBR with several random phases, and CUBIC, over two paths of 10 Mbit/s, 60 s."""
     rows = []
     for path in PHASES_OVER:
         draws: tuple[tuple[LinuxControl, int], ...] = (("bbr", PHASES), ("cubic", 1))

@@ -1,4 +1,4 @@
-//! What a run of IP packets leaves behind, port by port.
+//! Results of a run of IP packets for each port.
 
 use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
@@ -8,23 +8,23 @@ use crate::motion::order::Overtakings;
 use crate::report::state_hash::StateHash;
 use longpipe_events::{Rate, Time};
 
-/// What a link that moves did besides.
+/// Additional results of a time-varying link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MotionReport {
-    /// Packets that an outage refused or dropped.
+    /// Packets dropped on arrival, or from the queue, in an outage.
     pub lost_outage: u64,
-    /// Packets that an outage lost on the wire.
+    /// Packets lost on the wire in an outage.
     pub lost_on_wire: u64,
     /// Their bytes.
     pub bytes_lost_on_wire: u64,
-    /// Who overtook whom.
+    /// Reordering on the wire.
     pub overtakings: Overtakings,
-    /// Whether no more left than the line could have sent.
+    /// Whether no more bits left than the line could send.
     pub(crate) within_capacity: bool,
 }
 
 impl MotionReport {
-    /// Of a link whose delay alone moves, in order.
+    /// Returns the report of a link on which only the delay varies, in order.
     pub(crate) fn of_delay(within_capacity: bool) -> MotionReport {
         MotionReport {
             within_capacity,
@@ -32,7 +32,7 @@ impl MotionReport {
         }
     }
 
-    /// A packet that had left is lost on the wire.
+    /// Counts a packet that had left as lost on the wire.
     pub(crate) fn lose(&mut self, report: &mut PacketReport, bytes: u32) {
         self.lost_on_wire += 1;
         self.bytes_lost_on_wire += u64::from(bytes);
@@ -42,10 +42,10 @@ impl MotionReport {
     }
 }
 
-/// One link's output port: results.
+/// Results of one link's output port.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PacketReport {
-    /// Whether a host owns it.
+    /// Whether the port belongs to a host.
     pub host: bool,
     /// Packets that arrived.
     pub packets_in: u64,
@@ -65,32 +65,32 @@ pub struct PacketReport {
     pub bytes_in: u64,
     /// Bytes of the packets that left.
     pub bytes_out: u64,
-    /// Bytes of the packets lost, in any way.
+    /// Bytes of all lost packets.
     pub bytes_lost: u64,
     /// Bytes held at the end.
     pub bytes_held: u64,
-    /// Most packets ever held; 0 for hosts, whose queues are not measured.
+    /// Maximum number of packets held; 0 for hosts, whose queues are not measured.
     pub peak_packets: u64,
-    /// Most bytes ever held, likewise.
+    /// Maximum number of bytes held; 0 for hosts.
     pub peak_bytes: u64,
-    /// Packets held, averaged over time; none for hosts.
+    /// Time average of the number of packets held; None for hosts.
     pub mean_packets: Option<f64>,
-    /// Fraction of the line's bits that were sent.
+    /// Fraction of the line's capacity that was used.
     pub utilization: f64,
-    /// Of a link that moves.
+    /// Results of a time-varying link.
     pub motion: Option<MotionReport>,
-    /// Packets among those that left which bit errors spoilt at the end of the wire.
+    /// Packets, included in those that left, that bit errors damaged on the wire.
     pub spoilt: u64,
     /// Their bytes.
     pub bytes_spoilt: u64,
-    /// Likewise those that came to a router from which no route of theirs led on.
+    /// Packets, included in those that left, that arrived at a router from which no route continued.
     pub strays: u64,
     /// Their bytes.
     pub bytes_strays: u64,
 }
 
 impl PacketReport {
-    /// Of a host's interface, whose packets are on the wire until they arrive.
+    /// Returns the report of a host's interface, whose packets count as held until they arrive.
     pub(crate) fn of_interface(
         interface: &Interface,
         (packets_held, bytes_held): (u64, u64),
@@ -112,7 +112,7 @@ impl PacketReport {
         }
     }
 
-    /// Of a router's port.
+    /// Returns the report of a router's port.
     pub(crate) fn of_router(router: &mut Router, line: &mut Line, now: Time) -> PacketReport {
         let counters = router.counters_at(line, now);
         let (packets_held, bytes_held) = router.held(line, now);
@@ -165,12 +165,12 @@ impl PacketReport {
         self
     }
 
-    /// Packets and bytes that left, and were lost at the end of the wire.
+    /// Returns packets and bytes that left and were lost at the end of the wire.
     pub(crate) fn gone_astray(&self) -> (u64, u64) {
         (self.spoilt + self.strays, self.bytes_spoilt + self.bytes_strays)
     }
 
-    /// Takes everything into a final state's hash; of bit errors, strays and marks, only where there are any.
+    /// Adds all results to a hash of the final state; bit errors, strays and marks only if there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,

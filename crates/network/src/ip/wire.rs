@@ -22,46 +22,46 @@ use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Span, Time};
 
-/// An output port with its wire. Two lines of cache, a power of two, hold what most packets touch.
+/// A directed link: an output port with its wire. Two cache lines, a power of two, hold the fields that most packets use.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Wire {
-    /// The transmitter.
+    /// Transmitter.
     pub line: Line,
-    /// An ACK that arrives less than this after its data packet has left the trunk precedes those of later ones.
+    /// An ACK that arrives earlier than this after its data packet left the trunk precedes the ACKs of later packets.
     pub lead: Span,
-    /// What feeds it.
+    /// Queue of the port.
     pub(crate) port: Port,
-    /// What decides at its end about each packet, if anything does.
+    /// Checks packets at the end of the wire; None if it delivers all.
     pub(crate) verdict: Option<Box<Verdict>>,
-    /// Packets that wait for the event of their arrival.
+    /// Packets that wait for their arrival events.
     pub(crate) waiting: Box<Waiting>,
 }
 
-/// Packets on a wire that wait for the event of their arrival, in order.
+/// Packets on a wire that wait for their arrival events, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub packets: Ring<OnWire>,
-    /// Options of those that have any, in the same order.
+    /// Options of those packets that have any, in the same order.
     options: Ring<Options>,
-    /// When the event of the wire's port is scheduled, if one is.
+    /// Time of the port's scheduled event, if there is one.
     pub port_event: Option<Time>,
 }
 
-/// What decides at the end of a wire whether a packet goes on.
+/// Check at the end of a wire of whether a packet is delivered.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub errors: Option<Box<BitErrors>>,
-    /// Where the wire ends.
+    /// End of the wire.
     end: End,
-    /// Whether packets come that go on by the route of the moment.
+    /// Whether packets arrive that use the route valid at their arrival.
     pub reroutes: bool,
-    /// Packets and bytes that no route led on from there.
+    /// Packets and bytes for which no route continues.
     pub strays: (u64, u64),
 }
 
 impl Wire {
-    /// What happens at its end to a packet that arrives whole.
+    /// Returns what happens to a packet that arrives undamaged.
     #[inline(always)]
     pub fn end(&self) -> End {
         match (&self.verdict, self.line.end) {
@@ -70,13 +70,13 @@ impl Wire {
         }
     }
 
-    /// Whether packets that wait on it for their events may meet those of other wires.
+    /// Returns whether packets on the wire need arrival events because they may meet packets of other wires.
     pub fn is_shared(&self) -> bool {
         matches!(self.end(), End::Shared | End::Unordered)
     }
 
-    /// A packet is ready to be sent, or arrives at the port; unless it is lost, held or marked, when it arrives downstream. What
-    /// `asked` says, with the number of its circuit at the port if that is needed, is that and whether it can be marked.
+    /// Sends a packet that is ready, or arrives at the port. Returns its arrival time downstream, or None if it is lost,
+    /// held or marked. `asked` returns the number of its circuit at the port, if needed, and whether it can be marked.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
@@ -95,7 +95,7 @@ impl Wire {
         Some(departure + self.line.delay())
     }
 
-    /// The same where arrival and departure are further apart than the delay, or the departure is not known yet.
+    /// Sends a packet if the time from departure to arrival is not the link's delay, or the departure is not known yet.
     #[inline(never)]
     fn send_otherwise(&mut self, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match &mut self.port {
@@ -105,7 +105,7 @@ impl Wire {
         }
     }
 
-    /// When the packet leaves that was just sent in vain, if the wire alone loses it; asked for where somebody watches.
+    /// Returns the departure time of the packet just sent if it is lost on the wire; only for observed runs.
     #[inline(always)]
     pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {
         match &mut self.port {
@@ -114,12 +114,12 @@ impl Wire {
         }
     }
 
-    /// Packets that a router's port holds when another one comes.
+    /// Returns the number of packets that a router's port holds when another one arrives.
     pub fn held(&mut self, now: Time) -> u64 {
         self.port.held(&mut self.line, now)
     }
 
-    /// When the packet left that was just sent and arrives at `arrival`.
+    /// Returns the departure time of the packet just sent, which arrives at `arrival`.
     pub fn left(&self, arrival: Time) -> Time {
         match &self.port {
             Port::Delayed(delayed) => delayed.left(),
@@ -127,14 +127,14 @@ impl Wire {
         }
     }
 
-    /// A packet waits for the event of its arrival; `options` are its own if it has any. Whether it is the first that does.
+    /// Adds a packet that waits for its arrival event, with its `options` if it has any. Returns whether it is the first.
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
         self.line.quiet_until = Time::ZERO;
         self.waiting.push(next, options)
     }
 
-    /// Takes the first packet that waits, and its options if it has any.
+    /// Takes the first waiting packet, and its options if it has any.
     #[inline(always)]
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         self.waiting.pop(options)
@@ -154,7 +154,7 @@ impl Waiting {
         self.packets.len() == 1
     }
 
-    /// The same of one that arrives before others.
+    /// Inserts a packet that arrives before others already waiting.
     #[inline(never)]
     fn overtake(&mut self, next: OnWire, options: &Options) -> bool {
         let head = self.packets.head();
@@ -177,25 +177,26 @@ impl Waiting {
     }
 }
 
-/// What feeds a wire.
+/// Queue before a wire.
 #[derive(Clone, Debug)]
 pub(crate) enum Port {
-    /// A host's interface with an unlimited FIFO.
+    /// Interface of a host with an unlimited FIFO queue.
     Interface(Box<Interface>),
-    /// A router's output port whose packets' departures are certain at enqueue.
+    /// Output port of a router at which departure times are known at enqueue.
     Router(Box<Router>),
-    /// Either, where the delay alone varies over time.
+    /// Either of them, with a time-varying delay only.
     Delayed(Box<Delayed>),
-    /// A FIFO that decides by occupancy alone, where the transmitter varies over time.
+    /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
     Moving(Box<Moving>),
-    /// A queue discipline that decides at dequeue, in front of a transmitter of constant rate.
+    /// Queue discipline that decides at dequeue, with a transmitter of constant rate.
     ConstantRate(Box<ConstantRatePort>),
-    /// Any queue discipline, in front of any transmitter.
+    /// Any queue discipline, with any transmitter.
     VariableRate(Box<VariableRatePort>),
 }
 
 impl Port {
-    /// A packet is ready to be sent, or arrives at a port of constant rate. Returns when it leaves, unless it is lost.
+    /// Sends a packet that is ready, or arrives at a port of constant rate. Returns its departure time, or None if it is
+    /// lost.
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
@@ -205,19 +206,19 @@ impl Port {
         }
     }
 
-    /// When and why the packet is lost that came at `now` and neither left, nor was marked, nor waits here.
+    /// Returns time and cause of the loss of a packet that arrived at `now` and was neither sent, marked nor queued.
     pub fn take_loss(&mut self, now: Time) -> Option<(Time, DropCause)> {
         match self {
             Port::Interface(_) => Some((now, DropCause::InjectedLoss)),
             Port::Router(router) => Some((now, router.cause_of_loss())),
             Port::Delayed(delayed) => delayed.port.take_loss(now),
             Port::Moving(moving) => moving.take_loss(),
-            // It keeps a list of its own: it also drops packets that came earlier.
+            // Egress queues keep a list of drops, because they also drop packets that arrived earlier.
             Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
 
-    /// The egress queue, if there is one.
+    /// Returns the egress queue, if there is one.
     pub fn egress_queue(&mut self) -> Option<&mut EgressQueue> {
         match self {
             Port::ConstantRate(port) => Some(port.queue_mut()),
@@ -226,12 +227,12 @@ impl Port {
         }
     }
 
-    /// Whether packets may wait here whose departures are not known.
+    /// Returns whether packets with unknown departure times may be queued here.
     pub fn has_egress_queue(&self) -> bool {
         matches!(self, Port::ConstantRate(_) | Port::VariableRate(_))
     }
 
-    /// When the next action of an egress queue is due, if that is by `now`.
+    /// Returns the time of the next action of an egress queue, if it is due by `now`.
     pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
         match self {
             Port::ConstantRate(port) => port.due(line, now),
@@ -240,7 +241,7 @@ impl Port {
         }
     }
 
-    /// Does what is due at `now` at an egress queue. Returns the packet that begins to leave, if one does.
+    /// Performs the action of an egress queue that is due at `now`. Returns the packet whose transmission starts, if any.
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match self {
             Port::ConstantRate(port) => port.act(line, now),
@@ -249,7 +250,7 @@ impl Port {
         }
     }
 
-    /// A packet arrives at an egress queue, after all that was due. Returns it if it begins to leave at once.
+    /// Adds a packet to an egress queue, after all actions due. Returns it if its transmission starts at once.
     pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
@@ -258,7 +259,7 @@ impl Port {
         }
     }
 
-    /// When an egress queue needs an event.
+    /// Returns the time of the next event of an egress queue.
     pub fn next_event(&self, line: &Line) -> Option<Time> {
         match self {
             Port::ConstantRate(port) => port.next_event(line),
@@ -267,7 +268,7 @@ impl Port {
         }
     }
 
-    /// When a packet that leaves an egress queue arrived there, as probes are notified: `None` at hosts.
+    /// Returns the arrival time of a packet that leaves an egress queue, for probes; None at hosts.
     pub fn arrival_of(&self, queued: &QueuedPacket) -> Option<Time> {
         match self {
             Port::VariableRate(port) if port.queue().is_host() => None,

@@ -18,7 +18,7 @@ pub struct TahoeConfig {
 
 impl Parameters for TahoeConfig {}
 
-/// State of Tahoe: its guard.
+/// State of Tahoe: the guard against repeated fast retransmits.
 #[derive(Clone, Debug)]
 pub struct Tahoe {
     guard: Guard,

@@ -183,7 +183,7 @@ impl Sender {
     /// Disables the ACK fast path because an observer needs every ACK.
     pub fn heed_each_ack(&mut self) {
         (self.calm, self.may_be_calm) = (false, false);
-        opening::heed(self);
+        opening::use_slow_path(self);
     }
 
     /// Lets the other end open the connection.

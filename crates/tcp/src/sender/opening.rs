@@ -104,9 +104,9 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
 }
 
 /// Disables the ACK fast path once the connection is established.
-pub(super) fn heed(sender: &mut Sender) {
+pub(super) fn use_slow_path(sender: &mut Sender) {
     if let Some(handshake) = handshake(sender) {
-        handshake.heeded = true;
+        handshake.slow_path = true;
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn end(sender: &mut Sender) {
     if optional.is_nothing() {
         sender.optional = None;
     }
-    sender.may_be_calm = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.heeded;
+    sender.may_be_calm = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.slow_path;
     sender.look_whether_calm();
 }
 

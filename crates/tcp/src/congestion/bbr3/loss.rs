@@ -7,7 +7,7 @@ use crate::flight::Flight;
 use longpipe_events::Time;
 
 impl Bbr3 {
-    /// `UpdateLatestDeliverySignals`.
+    /// Implements `UpdateLatestDeliverySignals` of the draft.
     pub(super) fn update_latest(&mut self, sample: &Sample) {
         let loss = &mut self.loss;
         loss.bw_latest = loss.bw_latest.max(sample.rate);
@@ -17,7 +17,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdvanceLatestDeliverySignals`.
+    /// Implements `AdvanceLatestDeliverySignals` of the draft.
     pub(super) fn advance_latest(&mut self, sample: &Sample) {
         if self.loss.round_began {
             (self.loss.bw_latest, self.loss.inflight_latest) = (sample.rate, sample.delivered);
@@ -41,7 +41,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleLostPacket`.
+    /// Implements `HandleLostPacket` of the draft.
     pub(super) fn handle_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
@@ -76,7 +76,7 @@ impl Bbr3 {
         }
     }
 
-    /// `SaveStateUponLoss`.
+    /// Implements `SaveStateUponLoss` of the draft.
     pub(super) fn save_state(&mut self, flight: &Flight) {
         self.save_cwnd(flight);
         self.undo = Undo {

@@ -42,7 +42,7 @@ impl Bbr3 {
         self.raise_slope(flight);
     }
 
-    /// `UpdateProbeBWCyclePhase`.
+    /// Implements `UpdateProbeBWCyclePhase` of the draft.
     pub(super) fn update_cycle(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
         if !self.full.reached || self.adapt_long_term(ack, sample, flight) {
             return;
@@ -93,7 +93,7 @@ impl Bbr3 {
         self.product(self.bw, 1.0, flight).min(flight.cwnd())
     }
 
-    /// `InflightWithHeadroom`.
+    /// Implements `InflightWithHeadroom` of the draft.
     pub(super) fn with_headroom(&self, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let headroom = mss.max(HEADROOM * self.inflight_longterm);
@@ -110,7 +110,7 @@ impl Bbr3 {
         self.probe.acked_per_segment = (flight.cwnd() / growth).max(flight.mss());
     }
 
-    /// `ProbeInflightLongtermUpward`.
+    /// Implements `ProbeInflightLongtermUpward` of the draft.
     fn raise_long_term(&mut self, ack: &Ack, flight: &Flight) {
         if !ack.window_limited || flight.cwnd() < self.inflight_longterm {
             return;
@@ -127,7 +127,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`. Returns whether it changed the state.
+    /// Implements `AdaptLongTermModel` of the draft. Returns whether it changed the state.
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) -> bool {
         if self.rounds.began && self.probe.ack_phase == AckPhase::Starting {
             self.probe.ack_phase = AckPhase::Feedback;

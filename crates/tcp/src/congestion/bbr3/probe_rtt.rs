@@ -10,7 +10,7 @@ const LASTS: Span = Span::seconds(10);
 const INTERVAL: Span = Span::seconds(5);
 const PAUSE: Span = Span::millis(200);
 
-/// `UpdateMinRTT`.
+/// Implements `UpdateMinRTT` of the draft.
 pub(super) fn update_min_rtt(bbr: &mut Bbr3, ack: &Ack) {
     let found = &mut bbr.min_rtt;
     found.expired = ack.now > found.recent_since + INTERVAL;
@@ -27,7 +27,7 @@ pub(super) fn update_min_rtt(bbr: &mut Bbr3, ack: &Ack) {
     }
 }
 
-/// `CheckProbeRTT`.
+/// Implements `CheckProbeRTT` of the draft.
 pub(super) fn check(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
     if bbr.state != State::ProbeRtt && bbr.min_rtt.expired && !bbr.idle_restart {
         bbr.save_cwnd(flight);
@@ -59,7 +59,7 @@ fn probe_rtt(bbr: &mut Bbr3, ack: &Ack, flight: &Flight) {
     }
 }
 
-/// `CheckProbeRTTDone`.
+/// Implements `CheckProbeRTTDone` of the draft.
 pub(super) fn end_in_time(bbr: &mut Bbr3, now: Time) {
     if bbr.min_rtt.until.is_none_or(|until| now <= until) {
         return;

@@ -178,7 +178,7 @@ pub(super) struct LossRound {
 }
 
 impl LossRound {
-    /// `ResetCongestionSignals`.
+    /// Implements `ResetCongestionSignals` of the draft.
     pub(super) fn reset(&mut self) {
         (self.lost, self.bw_latest, self.inflight_latest) = (false, 0.0, 0.0);
     }

@@ -17,7 +17,7 @@ const QUANTA: f64 = 3.0;
 const MORE: f64 = 2.0;
 
 impl Bbr3 {
-    /// `InitPacingRate`.
+    /// Implements `InitPacingRate` of the draft.
     pub(super) fn begin_pacing(&mut self, rtt: Span, flight: &Flight) {
         self.pacing_rate = Some(STARTUP_GAIN * flight.cwnd() / rtt.as_seconds());
         self.set_quantum(flight);
@@ -55,7 +55,7 @@ impl Bbr3 {
         self.with_budget(self.product(bandwidth, gain, flight), flight)
     }
 
-    /// `QuantizationBudget`.
+    /// Implements `QuantizationBudget` of the draft.
     fn with_budget(&self, volume: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let least = (QUANTA * self.quantum).max(LEAST_SEGMENTS * mss);
@@ -63,7 +63,7 @@ impl Bbr3 {
         volume.max(least) + more
     }
 
-    /// `SaveCwnd`.
+    /// Implements `SaveCwnd` of the draft.
     pub(super) fn save_cwnd(&mut self, flight: &Flight) {
         let cwnd = flight.cwnd();
         self.prior_cwnd = if self.phase == Phase::Open && self.state != State::ProbeRtt {
@@ -73,7 +73,7 @@ impl Bbr3 {
         };
     }
 
-    /// `ProbeRTTCwnd`.
+    /// Implements `ProbeRTTCwnd` of the draft.
     pub(super) fn probe_rtt_cwnd(&self, flight: &Flight) -> f64 {
         let half = self.product(self.bw, PROBE_RTT_GAIN, flight);
         half.max(LEAST_SEGMENTS * flight.mss())
@@ -109,7 +109,7 @@ impl Bbr3 {
         grown.max(LEAST_SEGMENTS * mss)
     }
 
-    /// `BoundCwndForModel`.
+    /// Implements `BoundCwndForModel` of the draft.
     fn bound(&self, flight: &Flight) -> f64 {
         let long_term = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,

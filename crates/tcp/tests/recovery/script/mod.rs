@@ -277,7 +277,7 @@ impl<'a> Player<'a> {
         self.sender.write_up_to(self.script.segments * MSS);
         self.transmit();
         while !self.sender.is_done() {
-            let ((time, _), event) = self.events.pop_first().expect("a timer or a packet is under way");
+            let ((time, _), event) = self.events.pop_first().expect("a timer or a packet in flight");
             assert!(time.0 < 1_000_000 * RTT, "the file never gets through\n{:?}", self.sent);
             self.now = time;
             match event {
