@@ -2,11 +2,15 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, Self, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = [
     "Ack",
     "ControlError",
     "DefectError",
     "Endpoint",
+    "Environments",
     "Event",
     "Grant",
     "Interval",
@@ -431,6 +435,21 @@ class Endpoint:
     def on_timeout(self, now_ps: int) -> None: ...
     def poll(self, now_ps: int) -> list[tuple[int, int, bool]]: ...
     def info(self) -> dict[str, int]: ...
+
+@final
+class Environments:
+    def __new__(cls, count: int, agents: int, by_rate: bool, step: float, round_trips: bool, threads: int) -> Self: ...
+    @staticmethod
+    def features() -> list[str]: ...
+    def begin(self, number: int, scenario_json: str, seed: int, flows: Sequence[int]) -> None: ...
+    def measure(self, measured: NDArray[np.float64]) -> None: ...
+    def step(
+        self,
+        factors: NDArray[np.float64],
+        active: NDArray[np.bool_],
+        measured: NDArray[np.float64],
+        alive: NDArray[np.bool_],
+    ) -> None: ...
 
 @final
 class LiveWatch:

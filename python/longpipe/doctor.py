@@ -51,6 +51,7 @@ PROGRAMS: Final = (
 # Extras of the package, with their purpose.
 EXTRAS: Final = {
     "dask": "runs on a cluster: --executor dask://HOST:PORT",
+    "gym": "environments for reinforcement learning: longpipe.gym",
     "live": "real programs through a path: longpipe live",
     "orbits": "paths over satellites: longpipe satellites",
     "postgres": "stores on a PostgreSQL server",

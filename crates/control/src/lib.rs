@@ -4,8 +4,10 @@
 //! [`load`] fills the slots of a scenario with one private copy of each object per set of parameters and clock frequency, so
 //! that statics are shared by the flows of one simulation, as in a kernel, and never by two simulations.
 
+pub mod agent;
 pub mod answer;
 mod complaints;
+pub mod environment;
 mod flow;
 pub mod heartbeat;
 mod interface;

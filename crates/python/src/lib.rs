@@ -4,6 +4,7 @@ mod capture;
 mod compiled;
 mod datagrams;
 mod endpoint;
+mod environments;
 mod flows;
 #[cfg(target_os = "linux")]
 mod live;
@@ -306,6 +307,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(modules::module_calls, module)?)?;
     module.add_function(wrap_pyfunction!(modules::module_name, module)?)?;
     module.add_class::<endpoint::Endpoint>()?;
+    module.add_class::<environments::Environments>()?;
     #[cfg(target_os = "linux")]
     {
         module.add_class::<live::LiveWatch>()?;

@@ -1,0 +1,183 @@
+//! A simulation that agents steer, step by step.
+
+use crate::agent::{Agent, Steering};
+use longpipe_events::{Span, Time};
+use longpipe_network::{Scenario, ScenarioError, Simulation};
+use longpipe_tcp::config::CongestionConfig;
+use longpipe_tcp::congestion::loaded::{ModuleConfig, Slot};
+use std::sync::Arc;
+
+/// Measurements of one agent in one step, by name.
+pub const FEATURES: [&str; 17] = [
+    "now",
+    "duration",
+    "acks",
+    "acked",
+    "delivered",
+    "lost",
+    "marked",
+    "sent",
+    "rtt",
+    "lowest_rtt",
+    "rtt_increase",
+    "srtt",
+    "min_rtt",
+    "in_flight",
+    "window",
+    "rate",
+    "mss",
+];
+
+/// Length of a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// A time.
+    Time(Span),
+    /// This many round trips of the agent with the longest smoothed RTT.
+    RoundTrips(f64),
+}
+
+/// A simulation goes on without an agent that has no RTT sample for this time after its start.
+const WAITS: Span = Span(10_000_000_000_000);
+/// Granularity of the wait for the first RTT samples, and shortest step of round trips.
+const MOMENT: Span = Span(1_000_000_000);
+/// Largest rate of an agent, and rate of its largest window, in terms of the slowest link of its route.
+const MOST: f64 = 8.0;
+
+/// An episode.
+#[derive(Debug)]
+pub struct Environment {
+    simulation: Simulation<()>,
+    agents: Vec<Agent>,
+    /// Rate of the slowest link of each agent's route [bit/s].
+    slowest: Vec<f64>,
+    steering: Steering,
+    step: Step,
+    now: Time,
+    end: Time,
+}
+
+impl Environment {
+    /// Begins an episode of a scenario whose flows with these indices are agents.
+    ///
+    /// # Errors
+    /// The first problem of the scenario.
+    pub fn new(
+        mut scenario: Scenario,
+        seed: u64,
+        flows: &[usize],
+        steering: Steering,
+        step: Step,
+    ) -> Result<Environment, ScenarioError> {
+        let (mut agents, mut slowest) = (vec![], vec![]);
+        for &flow in flows {
+            let agent = Agent::new(steering);
+            let flow = &mut scenario.flows[flow];
+            flow.tcp.congestion = CongestionConfig::Module(ModuleConfig {
+                plugin: Slot(Some(Arc::new(agent.clone()))),
+                ..ModuleConfig::default()
+            });
+            let rates = flow.route.iter().map(|&link| scenario.links[link].rate_bps);
+            slowest.push(rates.min().unwrap_or(u64::MAX) as f64);
+            agents.push(agent);
+        }
+        let mut environment = Environment {
+            simulation: Simulation::new(&scenario, seed, ())?,
+            agents,
+            slowest,
+            steering,
+            step,
+            now: Time::ZERO,
+            end: Time(scenario.duration_ps),
+        };
+        environment.wait();
+        Ok(environment)
+    }
+
+    /// Runs until all agents have an RTT sample.
+    fn wait(&mut self) {
+        let most = Time(self.end.0.min(WAITS.0));
+        while self.now < most && !self.agents.iter().all(|agent| agent.state().is_ready()) {
+            self.run_to(Time(most.0.min(self.now.0 + MOMENT.0)));
+        }
+        self.begin();
+    }
+
+    fn run_to(&mut self, time: Time) {
+        self.simulation.advance_to(time);
+        self.now = time;
+    }
+
+    fn begin(&mut self) {
+        for agent in &self.agents {
+            let mut state = agent.state();
+            let srtt = state.srtt;
+            state.monitor.begin(self.now, srtt);
+        }
+    }
+
+    /// Multiplies what the agents steer by `factors`, runs one step, and writes the measurements of each agent, in the order of
+    /// [`FEATURES`]. Returns false if that was the last step before the end of the scenario.
+    pub fn step(&mut self, factors: &[f64], measured: &mut [f64]) -> bool {
+        for ((agent, &factor), &slowest) in self.agents.iter().zip(factors).zip(&self.slowest) {
+            let mut state = agent.state();
+            if !state.is_ready() {
+                continue;
+            }
+            let rtt = state.srtt.map_or(0.0, Span::as_seconds);
+            match self.steering {
+                Steering::Rate => state.rate = bounded(state.rate * factor, 8.0 * state.mss, MOST * slowest),
+                Steering::Window => {
+                    let (least, most) = (2.0 * state.mss, MOST * slowest * rtt / 8.0);
+                    state.window = bounded(state.window * factor, least, most.max(least));
+                }
+            }
+        }
+        let lasts = match self.step {
+            Step::Time(span) => span,
+            Step::RoundTrips(count) => {
+                let rtts = self
+                    .agents
+                    .iter()
+                    .map(|agent| agent.state().srtt.map_or(0, |srtt| srtt.0));
+                Span(((rtts.max().unwrap_or(0) as f64 * count) as u64).max(MOMENT.0))
+            }
+        };
+        self.run_to(Time(self.end.0.min(self.now.0.saturating_add(lasts.0))));
+        self.measure(measured);
+        self.begin();
+        self.now < self.end
+    }
+
+    /// Writes the measurements of each agent since the latest step, in the order of [`FEATURES`].
+    pub fn measure(&self, measured: &mut [f64]) {
+        for (agent, row) in self.agents.iter().zip(measured.chunks_exact_mut(FEATURES.len())) {
+            let state = agent.state();
+            let monitor = &state.monitor;
+            row.copy_from_slice(&[
+                self.now.as_seconds(),
+                (self.now - monitor.began).as_seconds(),
+                monitor.acks as f64,
+                monitor.acked as f64,
+                monitor.delivered as f64,
+                monitor.lost as f64,
+                monitor.marked as f64,
+                monitor.sent as f64,
+                monitor.mean_rtt(),
+                monitor.min_rtt(),
+                monitor.rtt_increase(),
+                state.srtt.map_or(f64::NAN, Span::as_seconds),
+                state.min_rtt.map_or(f64::NAN, Span::as_seconds),
+                state.in_flight as f64,
+                state.window,
+                state.rate,
+                state.mss,
+            ]);
+        }
+    }
+}
+
+/// Returns a value within bounds; a factor that is no number leaves the lower one.
+fn bounded(value: f64, least: f64, most: f64) -> f64 {
+    value.max(least).min(most)
+}

@@ -1,0 +1,173 @@
+//! Simulations that agents in Python steer, several at a time.
+
+use crate::modules::{self, Controls};
+use crate::{DefectError, ScenarioError};
+use longpipe_control::agent::Steering;
+use longpipe_control::environment::{Environment, Step, FEATURES};
+use longpipe_events::Span;
+use longpipe_network::defect::guarded;
+use numpy::{PyReadonlyArray1, PyReadwriteArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// An episode with the controllers of its other flows.
+struct Episode {
+    environment: Environment,
+    controls: Controls,
+}
+
+/// Episodes by number, each of a scenario and a seed, with equally many agents.
+#[pyclass(module = "longpipe._core")]
+pub(crate) struct Environments {
+    episodes: Mutex<Vec<Option<Episode>>>,
+    agents: usize,
+    steering: Steering,
+    step: Step,
+    threads: usize,
+}
+
+#[pymethods]
+impl Environments {
+    /// `step` is a number of seconds, or with `round_trips` of round trips. `by_rate`: actions change the pacing rate, not the
+    /// window.
+    #[new]
+    fn new(count: usize, agents: usize, by_rate: bool, step: f64, round_trips: bool, threads: usize) -> Environments {
+        Environments {
+            episodes: Mutex::new((0..count).map(|_| None).collect()),
+            agents,
+            steering: if by_rate { Steering::Rate } else { Steering::Window },
+            step: if round_trips {
+                Step::RoundTrips(step)
+            } else {
+                Step::Time(Span((step * 1e12).round() as u64))
+            },
+            threads: threads.max(1),
+        }
+    }
+
+    /// Names of the measurements, in the order of their columns.
+    #[staticmethod]
+    fn features() -> [&'static str; FEATURES.len()] {
+        FEATURES
+    }
+
+    /// Begins an episode of a scenario; `flows` are the indices of the agents.
+    fn begin(
+        &mut self,
+        py: Python<'_>,
+        number: usize,
+        scenario_json: &str,
+        seed: u64,
+        flows: Vec<usize>,
+    ) -> PyResult<()> {
+        let episodes = self.episodes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if number >= episodes.len() || flows.len() != self.agents {
+            return Err(PyValueError::new_err("needs a number of an episode, and all agents"));
+        }
+        let (scenario, controls) = modules::scenario(scenario_json, false)?;
+        if flows.iter().any(|&flow| flow >= scenario.flows.len()) {
+            return Err(PyValueError::new_err("flows: needs indices of flows"));
+        }
+        let (steering, step) = (self.steering, self.step);
+        let begun = py.detach(|| guarded(u64::MAX, || Environment::new(scenario, seed, &flows, steering, step)));
+        let environment = begun
+            .map_err(|ended| DefectError::new_err(ended.to_string()))?
+            .map_err(|error| ScenarioError::new_err(error.to_string()))?;
+        controls.failure(py)?;
+        episodes[number] = Some(Episode { environment, controls });
+        Ok(())
+    }
+
+    /// Writes the measurements since the latest step, a row for each agent of each episode.
+    fn measure(&mut self, mut measured: PyReadwriteArray1<'_, f64>) -> PyResult<()> {
+        let width = self.agents * FEATURES.len();
+        let measured = measured.as_slice_mut()?;
+        let episodes = self.episodes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (episode, row) in episodes.iter().zip(measured.chunks_exact_mut(width)) {
+            if let Some(episode) = episode {
+                episode.environment.measure(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one step of each episode that `active` names, with a factor for each agent. `alive` becomes 0 at the last step of a
+    /// scenario.
+    fn step(
+        &mut self,
+        py: Python<'_>,
+        factors: PyReadonlyArray1<'_, f64>,
+        active: PyReadonlyArray1<'_, bool>,
+        mut measured: PyReadwriteArray1<'_, f64>,
+        mut alive: PyReadwriteArray1<'_, bool>,
+    ) -> PyResult<()> {
+        let (agents, width) = (self.agents, self.agents * FEATURES.len());
+        let (factors, active) = (factors.as_slice()?, active.as_slice()?);
+        let (measured, alive) = (measured.as_slice_mut()?, alive.as_slice_mut()?);
+        let episodes = self.episodes.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let count = episodes.len();
+        if factors.len() != count * agents || active.len() != count {
+            return Err(PyValueError::new_err(
+                "needs a factor for each agent, and a mark for each episode",
+            ));
+        }
+        if measured.len() != count * width || alive.len() != count {
+            return Err(PyValueError::new_err("needs room for all measurements"));
+        }
+        let tasks: Vec<Task<'_>> = episodes
+            .iter_mut()
+            .zip(factors.chunks_exact(agents))
+            .zip(measured.chunks_exact_mut(width).zip(alive.iter_mut()))
+            .zip(active)
+            .filter_map(|(((episode, factors), (row, alive)), &active)| {
+                let environment = &mut episode.as_mut().filter(|_| active)?.environment;
+                Some(Task {
+                    environment,
+                    factors,
+                    row,
+                    alive,
+                })
+            })
+            .collect();
+        let threads = self.threads.min(tasks.len()).max(1);
+        py.detach(|| run(tasks, threads)).map_err(DefectError::new_err)?;
+        for episode in episodes.iter().flatten() {
+            episode.controls.failure(py)?;
+        }
+        Ok(())
+    }
+}
+
+/// A step of one episode.
+struct Task<'a> {
+    environment: &'a mut Environment,
+    factors: &'a [f64],
+    row: &'a mut [f64],
+    alive: &'a mut bool,
+}
+
+/// Runs tasks in threads; an error is a defect.
+fn run(mut tasks: Vec<Task<'_>>, threads: usize) -> Result<(), String> {
+    let each = tasks.len().div_ceil(threads).max(1);
+    let part = |tasks: &mut [Task<'_>]| {
+        guarded(u64::MAX, || {
+            for task in tasks {
+                *task.alive = task.environment.step(task.factors, task.row);
+            }
+        })
+        .map_err(|ended| ended.to_string())
+    };
+    if threads == 1 {
+        return part(&mut tasks);
+    }
+    thread::scope(|scope| {
+        let running: Vec<_> = tasks
+            .chunks_mut(each)
+            .map(|tasks| scope.spawn(move || part(tasks)))
+            .collect();
+        let mut results = running.into_iter().map(|thread| thread.join());
+        results.try_for_each(|result| result.unwrap_or_else(|_| Err("a thread of an environment panicked".to_owned())))
+    })
+}

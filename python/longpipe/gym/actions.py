@@ -1,0 +1,65 @@
+"""Actions: numbers from -1 to 1 that change the pacing rate or the window by a factor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.gym.features import Array
+from longpipe.units import TIME
+
+# PCC-RL's DELTA_SCALE.
+_DELTA: Final = 0.025
+
+
+@dataclass(frozen=True)
+class Action:
+    """A function from actions to factors, and what they change: the pacing rate, or else the window."""
+
+    function: Callable[[Array], Array]
+    by_rate: bool
+
+    def factors(self, actions: Array) -> Array:
+        """Returns the factors of actions, which are clipped to -1 and 1; what is no number changes nothing."""
+        return np.asarray(self.function(np.clip(np.nan_to_num(actions, nan=0.0), -1.0, 1.0)), dtype=np.float64)
+
+
+def _aurora(actions: Array) -> Array:
+    """PCC-RL's apply_rate_delta: 1 + delta a up, 1 / (1 - delta a) down."""
+    change = _DELTA * actions
+    return np.where(actions >= 0, 1 + change, 1 / (1 - change))
+
+
+def _orca(actions: Array) -> Array:
+    """Orca's map_action: 4^a in hundredths, from 0.25 to 4."""
+    return np.asarray(np.trunc(100 * np.power(4.0, actions)) / 100)
+
+
+ACTIONS: Final = {"rate": Action(_aurora, by_rate=True), "window": Action(_orca, by_rate=False)}
+
+
+def action(asked: str | Action) -> Action:
+    """Returns an action by name. Raises ScenarioError for an unknown one."""
+    if isinstance(asked, Action):
+        return asked
+    if asked not in ACTIONS:
+        raise ScenarioError(f"action: {asked!r}; {nearest(str(asked), ACTIONS)}, or an Action")
+    return ACTIONS[asked]
+
+
+def step_length(text: str) -> tuple[float, bool]:
+    """Returns the length of a step [s], or its number of round trips, and whether it is the latter."""
+    needs = "needs a time or round trips, as '10 ms' or '1 RTT'"
+    number, _, unit = str(text).partition(" ")
+    try:
+        if unit.strip().lower() in ("rtt", "rtts"):
+            count, trips = float(number), True
+        else:
+            count, trips = TIME.parse(" ".join(str(text).split())) / 1e12, False
+    except ValueError:
+        raise ScenarioError(f"step: {text!r}; {needs}") from None
+    if not 1e-6 <= count <= 1000:
+        raise ScenarioError(f"step: {text!r}; {needs}, at least 1 us")
+    return count, trips

@@ -1,0 +1,59 @@
+"""One environment for Gymnasium."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from longpipe.gym.actions import Action
+from longpipe.gym.draws import Scenarios
+from longpipe.gym.episodes import Episodes, Settings, told
+from longpipe.gym.features import Array, Features
+from longpipe.gym.observations import Observation
+
+
+class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
+    """A sender in a scenario, whose rate or window the agent changes once in a step.
+
+    `scenarios` is a Scenario, several, a `Draws`, a function of a random generator, or the name of an example.
+    `agent` names the flow, the first one by default. `observation` and `reward` are "aurora", "orca" or functions of
+    `Features`; `action` is "rate" (of Aurora), "window" (of Orca) or an `Action`; `step` is a time or "1 RTT". An
+    episode is truncated after `most_steps` steps, or at the end of the scenario.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as the base class has it
+
+    def __init__(
+        self,
+        scenarios: Scenarios = "fiber",
+        *,
+        agent: str | None = None,
+        observation: str | Observation | Callable[[Features], Array] = "aurora",
+        action: str | Action = "rate",
+        reward: str | Callable[[Features], Array] = "aurora",
+        step: str = "1 RTT",
+        most_steps: int = 400,
+        render_mode: None = None,
+    ) -> None:
+        settings = Settings(scenarios, observation, action, reward, step, most_steps)
+        self._episodes = Episodes(settings, 1, 1 if agent is None else [agent], threads=1)
+        self._active = np.ones(1, dtype=np.bool_)
+        self.render_mode = render_mode
+        self.observation_space = self._episodes.observation_space
+        self.action_space = self._episodes.action_space
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begins an episode; `options = {"scenario": scenario}` says of which scenario."""
+        super().reset(seed=seed)
+        self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
+        return self._episodes.observations()[0], {}
+
+    def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Takes a step; returns observation, reward, terminated, truncated and information."""
+        rewards, ended, features = self._episodes.step(np.asarray(action), self._active)
+        information = {name: float(values[0]) for name, values in told(features).items()}
+        return self._episodes.observations()[0], float(rewards[0]), False, bool(ended[0]), information

@@ -1,0 +1,152 @@
+"""Episodes of several environments that take their steps together: what all interfaces have in common."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import NDArray
+
+from longpipe import _core
+from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.gym.actions import Action, action, step_length
+from longpipe.gym.draws import Scenarios, drawing
+from longpipe.gym.features import NAMES, Array, Features
+from longpipe.gym.observations import Observation, observation, reward
+from longpipe.run import control_error, register_classes
+from longpipe.scenario import Scenario
+
+Rows = NDArray[np.float32]
+Marks = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What environments are made of; see `longpipe.gym.LinkEnv`."""
+
+    scenarios: Scenarios = "fiber"
+    observation: str | Observation | Callable[[Features], Array] = "aurora"
+    action: str | Action = "rate"
+    reward: str | Callable[[Features], Array] = "aurora"
+    step: str = "1 RTT"
+    most_steps: int = 400
+
+
+class Episodes:
+    """Episodes by number, each with equally many agents; rows of arrays are agents, episode by episode."""
+
+    def __init__(self, settings: Settings, count: int, agents: Sequence[str] | int, threads: int | None = None) -> None:
+        """Takes names of the flows that are agents, or how many of a scenario's first flows are."""
+        self._agents = agents
+        self.per_episode = agents if isinstance(agents, int) else len(agents)
+        self._draw = drawing(settings.scenarios)
+        self._observation = observation(settings.observation)
+        self._action = action(settings.action)
+        self._reward = reward(settings.reward)
+        self._most_steps = settings.most_steps
+        length, trips = step_length(settings.step)
+        if count < 1 or self.per_episode < 1:
+            raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
+        if settings.most_steps < 2:
+            raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 2")
+        threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
+        self._core = _core.Environments(
+            count, self.per_episode, self._action.by_rate, length, trips, min(threads, count)
+        )
+        self.count = count
+        rows = count * self.per_episode
+        self._measured = np.zeros((rows, len(NAMES)))
+        self._alive = np.zeros(count, dtype=np.bool_)
+        self._steps = np.zeros(count, dtype=np.int64)
+        self._lowest = np.full(rows, np.inf)
+        self._highest = np.zeros(rows)
+        low, high = self._observation.bounds()
+        self.observation_space = Box(low, high, dtype=np.float32)
+        self.action_space = Box(-1.0, 1.0, (1,), dtype=np.float32)
+        self._seen = np.zeros((rows, self._observation.history, self._observation.width), dtype=np.float32)
+        self.scenarios: list[Scenario | None] = [None] * count
+
+    def begin(self, number: int, rng: np.random.Generator, scenario: Scenario | None = None) -> None:
+        """Begins an episode of a drawn or a given scenario, up to the first RTT sample of each agent."""
+        drawn = self._draw(rng) if scenario is None else scenario
+        if not isinstance(drawn, Scenario):
+            raise ScenarioError(f"scenario: {drawn!r}; needs a Scenario")
+        register_classes(drawn)
+        seed = int(rng.integers(2**63))
+        try:
+            self._core.begin(number, drawn.resolved_json(), seed, self._flows(drawn))
+        except _core.ScenarioError as error:
+            raise ScenarioError(str(error)) from None
+        except _core.ControlError as error:
+            raise control_error(error) from None
+        except _core.DefectError as error:
+            raise RunError(f"{error}; a defect of longpipe, please report it") from None
+        self.scenarios[number] = drawn
+        rows = self.rows(number)
+        self._steps[number], self._alive[number] = 0, True
+        self._lowest[rows], self._highest[rows] = np.inf, 0.0
+        self._core.measure(self._measured.reshape(-1))
+        features = self._features()
+        self._seen[rows] = self._observation.of(features)[rows, None, :]
+
+    def rows(self, number: int) -> slice:
+        """Rows of an episode's agents."""
+        return slice(number * self.per_episode, (number + 1) * self.per_episode)
+
+    def step(self, actions: NDArray[Any], active: Marks) -> tuple[Array, Marks, Features]:
+        """Takes a step of the active episodes; returns rewards by row, which episodes end, and the measurements."""
+        factors = self._action.factors(np.asarray(actions, dtype=np.float64).reshape(-1))
+        if factors.shape != (len(self._measured),):
+            raise ScenarioError(f"action: {factors.size} factors; needs one for each of {len(self._measured)} agents")
+        try:
+            self._core.step(np.ascontiguousarray(factors), active, self._measured.reshape(-1), self._alive)
+        except _core.ControlError as error:
+            raise control_error(error) from None
+        except _core.DefectError as error:
+            raise RunError(f"{error}; a defect of longpipe, please report it") from None
+        self._steps += active
+        features = self._features()
+        stepped = np.repeat(active, self.per_episode)
+        found = self._observation.of(features)
+        if stepped.all():
+            self._seen[:, :-1] = self._seen[:, 1:]
+            self._seen[:, -1] = found
+        else:
+            self._seen[stepped, :-1] = self._seen[stepped, 1:]
+            self._seen[stepped, -1] = found[stepped]
+        rewards = np.where(stepped, np.asarray(self._reward(features), dtype=np.float64), 0.0)
+        return rewards, active & (~self._alive | (self._steps >= self._most_steps)), features
+
+    def observations(self, copy: bool = True) -> Rows:
+        """Returns what each agent sees, a row each; without a copy the next step changes it."""
+        seen = self._seen.reshape(len(self._seen), -1)
+        return seen.copy() if copy else seen
+
+    def _features(self) -> Features:
+        return Features(self._measured, self._lowest, self._highest)
+
+    def _flows(self, scenario: Scenario) -> list[int]:
+        names = [str(flow["name"]) for flow in scenario.resolved["flows"]]
+        if isinstance(self._agents, int):
+            if len(names) < self._agents:
+                raise ScenarioError(f"agents: {self._agents}; the scenario has {len(names)} flows")
+            return list(range(self._agents))
+        for name in self._agents:
+            if name not in names:
+                raise ScenarioError(f"agents: {name!r}; {nearest(name, names, 10)}")
+        return [names.index(name) for name in self._agents]
+
+
+def told(features: Features) -> dict[str, Array]:
+    """Returns the measurements that `info` has."""
+    return {
+        "time_s": features.now,
+        "throughput_bps": features.delivery_rate,
+        "rtt_s": features.rtt,
+        "min_rtt_s": features.min_rtt,
+        "loss_rate": features.loss_rate,
+        "window_bytes": features.window,
+        "rate_bps": features.rate,
+    }

@@ -1,0 +1,70 @@
+"""Measurements of agents in one step, from which observations and rewards are computed."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longpipe import _core
+
+Array = NDArray[np.float64]
+NAMES: Final = tuple(_core.Environments.features())
+
+
+class Features:
+    """Measurements of agents, an array with one value per agent each; times [s], sizes [byte], rates [bit/s].
+
+    `now`, `duration`, `acks`, `acked`, `delivered`, `lost`, `marked` and `sent` are those of the step, `rtt` is its
+    mean RTT, `lowest_rtt` its smallest one, `rtt_increase` the mean of the later half of its RTT samples minus that of
+    the earlier half; without a sample they are 0. `srtt`, `min_rtt`, `in_flight`, `window`, `rate` and `mss` are the
+    connection's. `lowest_mean_rtt` and `highest_delivery_rate` are extremes over the steps of the episode.
+    """
+
+    now: Array
+    duration: Array
+    acks: Array
+    acked: Array
+    delivered: Array
+    lost: Array
+    marked: Array
+    sent: Array
+    rtt: Array
+    lowest_rtt: Array
+    rtt_increase: Array
+    srtt: Array
+    min_rtt: Array
+    in_flight: Array
+    window: Array
+    rate: Array
+    mss: Array
+    lowest_mean_rtt: Array
+    highest_delivery_rate: Array
+
+    def __init__(self, measured: Array, lowest_mean_rtt: Array, highest_delivery_rate: Array) -> None:
+        """Takes rows of measurements in the order of NAMES, and the extremes, which this step updates."""
+        columns = np.nan_to_num(measured.T, nan=0.0)
+        for name, column in zip(NAMES, columns, strict=True):
+            setattr(self, name, column)
+        self.send_rate = _rate(self.sent, self.duration)
+        self.delivery_rate = _rate(self.delivered, self.duration)
+        gone = self.lost + self.delivered
+        self.loss_rate = np.divide(self.lost, gone, out=np.zeros_like(gone), where=gone > 0)
+        known = self.rtt > 0
+        np.minimum(lowest_mean_rtt, self.rtt, out=lowest_mean_rtt, where=known)
+        np.maximum(highest_delivery_rate, self.delivery_rate, out=highest_delivery_rate)
+        self.lowest_mean_rtt = np.where(np.isfinite(lowest_mean_rtt), lowest_mean_rtt, 0.0)
+        self.highest_delivery_rate = highest_delivery_rate.copy()
+
+
+def blank(count: int) -> Features:
+    """Returns measurements before the first step."""
+    return Features(np.zeros((count, len(NAMES))), np.full(count, np.inf), np.zeros(count))
+
+
+def ratio(dividend: Array, divisor: Array, otherwise: float) -> Array:
+    """Returns quotients, and `otherwise` where the divisor is 0."""
+    return np.divide(dividend, divisor, out=np.full_like(dividend, otherwise), where=divisor != 0)
+
+
+def _rate(count: Array, duration: Array) -> Array:
+    return ratio(8 * count, duration, 0.0)

@@ -1,0 +1,131 @@
+"""Observations: what an agent sees of the latest steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.gym.features import Array, Features, blank, ratio
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A function of a step's measurements, which gives a row per agent, over the latest steps, the oldest first."""
+
+    function: Callable[[Features], Array]
+    history: int = 10
+    # Bounds of each column, to which values are clipped.
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of columns of one step."""
+        return int(self.of(blank(1)).shape[1])
+
+    def of(self, features: Features) -> Array:
+        """Returns the columns of one step, within their bounds."""
+        found = np.asarray(self.function(features), dtype=np.float64)
+        rows = len(features.now)
+        if found.ndim != 2 or len(found) != rows:
+            raise ScenarioError(
+                f"observation: an array of shape {found.shape}; needs ({rows}, columns), a row per agent"
+            )
+        return found if self.low is None else np.clip(found, self.low, self.high)
+
+    def bounds(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Returns the bounds of all columns of all steps."""
+        width = self.width
+        low = self.low or (-np.inf,) * width
+        high = self.high or (np.inf,) * width
+        ends = (np.array(bound, dtype=np.float32) for bound in (low, high))
+        low_of_all, high_of_all = (np.tile(bound, self.history) for bound in ends)
+        return low_of_all, high_of_all
+
+
+def _receive_rate(features: Features) -> Array:
+    """PCC-RL's rate of delivery, which leaves out one packet [bit/s]."""
+    return np.where(features.duration > 0, ratio(8 * (features.delivered - features.mss), features.duration, 0.0), 0.0)
+
+
+def _aurora(features: Features) -> Array:
+    """Sent latency inflation, latency ratio and send ratio (PCC-RL, sender_obs.py)."""
+    received, sent = _receive_rate(features), features.send_rate
+    plain = (received > 0) & (sent < 1000 * received)
+    return np.stack(
+        [
+            ratio(features.rtt_increase, features.duration, 0.0),
+            ratio(features.rtt, features.lowest_mean_rtt, 1.0),
+            np.where(plain, ratio(sent, received, 1.0), 1.0),
+        ],
+        axis=1,
+    )
+
+
+def delay_metric(features: Features) -> Array:
+    """Orca's metric: 1 up to 1.25 times the minimum RTT, then the inverse of the excess."""
+    allowed = 1.25 * features.min_rtt
+    return np.where(features.srtt <= allowed, 1.0, ratio(allowed, features.srtt, 1.0))
+
+
+def _orca(features: Features) -> Array:
+    """The seven inputs of Orca's rl-module, each in terms of the largest throughput so far."""
+    most = features.highest_delivery_rate
+    window_packets = ratio(features.window, features.mss, 1.0)
+    pacing = ratio(8 * features.window, features.srtt, 0.0)
+    return np.stack(
+        [
+            ratio(features.delivery_rate, most, 0.0),
+            np.minimum(ratio(pacing, most, 0.0), 10.0),
+            5 * ratio(ratio(8 * features.lost, features.duration, 0.0), most, 0.0),
+            ratio(features.acks, window_packets, 0.0),
+            features.duration,
+            ratio(features.min_rtt, features.srtt, 1.0),
+            delay_metric(features),
+        ],
+        axis=1,
+    )
+
+
+OBSERVATIONS: Final = {
+    "aurora": Observation(_aurora, 10, (-1.0, 1.0, 0.0), (10.0, 10000.0, 1000.0)),
+    "orca": Observation(_orca, 10, (0.0,) * 7, (1.0, 10.0, 1000.0, 1000.0, 1000.0, 1.0, 1.0)),
+}
+
+
+def observation(asked: str | Observation | Callable[[Features], Array]) -> Observation:
+    """Returns an observation by name, or of a function. Raises ScenarioError for an unknown name."""
+    if isinstance(asked, Observation):
+        return asked
+    if callable(asked):
+        return Observation(asked)
+    if asked not in OBSERVATIONS:
+        raise ScenarioError(f"observation: {asked!r}; {nearest(str(asked), OBSERVATIONS)}, or a function of Features")
+    return OBSERVATIONS[asked]
+
+
+def _aurora_reward(features: Features) -> Array:
+    """PCC-RL's: 10 per packet/s, -1000 per second of mean RTT, -2000 times the share lost; in thousandths."""
+    throughput = ratio(_receive_rate(features), 8 * features.mss, 0.0)
+    return np.asarray(0.001 * (10 * throughput - 1000 * features.rtt - 2000 * features.loss_rate))
+
+
+def _orca_reward(features: Features) -> Array:
+    """Orca's: throughput less five times what was lost, in terms of the largest throughput, times the delay metric."""
+    lost = ratio(8 * features.lost, features.duration, 0.0)
+    return ratio(features.delivery_rate - 5 * lost, features.highest_delivery_rate, 0.0) * delay_metric(features)
+
+
+REWARDS: Final[dict[str, Callable[[Features], Array]]] = {"aurora": _aurora_reward, "orca": _orca_reward}
+
+
+def reward(asked: str | Callable[[Features], Array]) -> Callable[[Features], Array]:
+    """Returns a reward by name, or the function itself. Raises ScenarioError for an unknown name."""
+    if callable(asked):
+        return asked
+    if asked not in REWARDS:
+        raise ScenarioError(f"reward: {asked!r}; {nearest(str(asked), REWARDS)}, or a function of Features")
+    return REWARDS[asked]

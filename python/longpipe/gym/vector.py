@@ -1,0 +1,99 @@
+"""Many environments at once for Gymnasium, simulated by threads of the core."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from longpipe.errors import ScenarioError
+from longpipe.gym.actions import Action
+from longpipe.gym.draws import Scenarios
+from longpipe.gym.episodes import Episodes, Marks, Rows, Settings, told
+from longpipe.gym.features import Array, Features
+from longpipe.gym.observations import Observation
+
+
+class LinkVectorEnv(VectorEnv[Rows, NDArray[Any], NDArray[Any]]):
+    """`num_envs` environments as `LinkEnv`, which take their steps together in threads.
+
+    An environment whose episode ended begins the next one in the following step (AutoresetMode.NEXT_STEP). Seed s gives
+    environment i the seed s + i, whatever the number of threads. Without `copy` observations change with the next step.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as the base class
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenarios: Scenarios = "fiber",
+        *,
+        agent: str | None = None,
+        observation: str | Observation | Callable[[Features], Array] = "aurora",
+        action: str | Action = "rate",
+        reward: str | Callable[[Features], Array] = "aurora",
+        step: str = "1 RTT",
+        most_steps: int = 400,
+        max_episode_steps: int | None = None,
+        threads: int | None = None,
+        copy: bool = True,
+        render_mode: None = None,
+    ) -> None:
+        settings = Settings(scenarios, observation, action, reward, step, max_episode_steps or most_steps)
+        self._episodes = Episodes(settings, num_envs, 1 if agent is None else [agent], threads)
+        self._copy = copy
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.single_observation_space = self._episodes.observation_space
+        self.single_action_space = self._episodes.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._generators: list[np.random.Generator] | None = None
+        self._ended: Marks = np.zeros(num_envs, dtype=np.bool_)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Rows, dict[str, Any]]:
+        """Begins an episode of each environment, or of those in `options["reset_mask"]`.
+
+        A seed is that of the first environment, or a list has one for each. `options["scenario"]` is a scenario.
+        """
+        if isinstance(seed, int):
+            super().reset(seed=seed)
+            seed = [seed + i for i in range(self.num_envs)]
+        if seed is None and self._generators is None:
+            seed = [None] * self.num_envs
+        if seed is not None:
+            if len(seed) != self.num_envs:
+                raise ScenarioError(f"seed: {len(seed)} seeds; needs one for each of {self.num_envs} environments")
+            kept: Sequence[np.random.Generator | None] = self._generators or [None] * self.num_envs
+            self._generators = [
+                seeding.np_random(own)[0] if own is not None or before is None else before
+                for own, before in zip(seed, kept, strict=True)
+            ]
+        asked = options or {}
+        for number in np.flatnonzero(asked.get("reset_mask", np.ones(self.num_envs, dtype=np.bool_))):
+            self._begin(int(number), asked.get("scenario"))
+        return self._episodes.observations(self._copy), {}
+
+    def step(self, actions: NDArray[Any]) -> tuple[Rows, Array, Marks, Marks, dict[str, Any]]:
+        """Takes a step of each environment; one whose episode ended before begins the next one instead."""
+        active = ~self._ended
+        rewards, ended, features = self._episodes.step(np.asarray(actions), active)
+        for number in np.flatnonzero(self._ended):
+            self._begin(int(number), None)
+        self._ended = ended
+        information: dict[str, Any] = {}
+        for name, values in told(features).items():
+            information |= {name: values, f"_{name}": active}
+        never = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._episodes.observations(self._copy), rewards, never, ended.copy(), information
+
+    def _begin(self, number: int, scenario: Any) -> None:  # noqa: ANN401 - checked by the episodes
+        if self._generators is None:
+            raise ScenarioError("step: before reset; needs reset first")
+        self._episodes.begin(number, self._generators[number], scenario)
+        self._ended[number] = False

@@ -1,0 +1,327 @@
+"""Environments for reinforcement learning."""
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+pytest.importorskip("pettingzoo")
+
+from longpipe import RunError, Scenario, ScenarioError, simulate  # noqa: E402
+from longpipe.gym import Draws, Features, LinkEnv, LinkParallelEnv, LinkVectorEnv, Uniform, control  # noqa: E402
+from longpipe.gym.actions import ACTIONS  # noqa: E402
+from longpipe.gym.features import NAMES, blank  # noqa: E402
+from longpipe.gym.observations import OBSERVATIONS, REWARDS  # noqa: E402
+
+# 12 Mbit/s, 30 ms, 1 BDP.
+PATH = Scenario.from_toml("""
+duration = "60 s"
+framing = "ip"
+tcp.profile = "linux-6"
+switch.buffer = "1 BDP"
+network = {kind = "dumbbell", sources = 1, trunk_rate = "12 Mbit/s", trunk_delay = "14 ms", access_rate = "1 Gbit/s"}
+""")
+TWO = PATH.with_(**{"network.sources": 2})
+
+
+def of(**measured: float) -> Features:
+    """Measurements of one agent."""
+    row = np.array([[measured.get(name, 0.0) for name in NAMES]])
+    return Features(row, np.array([measured.get("lowest", np.inf)]), np.array([measured.get("highest", 0.0)]))
+
+
+# Names of the literature
+
+
+def test_auroras_observation_and_reward_are_those_of_pcc_rl() -> None:
+    """The numbers are computed by hand from the formulas of PCC-RL's sender_obs.py and network_sim.py."""
+    seen = of(
+        duration=0.1, sent=30_000, delivered=16_500, lost=1_500, rtt=0.06, rtt_increase=0.002, mss=1500, lowest=0.05
+    )
+    # Received: 8 * (16500 - 1500) / 0.1 = 1.2 Mbit/s; sent: 2.4 Mbit/s.
+    assert OBSERVATIONS["aurora"].of(seen)[0] == pytest.approx([0.02, 1.2, 2.0])
+    # 100 packets/s: 0.001 * (10 * 100 - 1000 * 0.06 - 2000 * 1500 / 18000).
+    assert REWARDS["aurora"](seen)[0] == pytest.approx(0.001 * (1000 - 60 - 2000 / 12))
+    # Without deliveries the send ratio is 1, and the history begins with neutral values.
+    assert OBSERVATIONS["aurora"].of(of(duration=0.1, sent=3000, mss=1500))[0] == pytest.approx([0, 1, 1])
+    assert OBSERVATIONS["aurora"].of(blank(1))[0] == pytest.approx([0, 1, 1])
+
+
+def test_orcas_observation_and_reward_are_those_of_its_rl_module() -> None:
+    seen = of(
+        duration=0.1,
+        delivered=125_000,
+        lost=12_500,
+        acks=50,
+        srtt=0.05,
+        min_rtt=0.03,
+        window=75_000,
+        mss=1500,
+        highest=2e7,
+    )
+    # 10 of 20 Mbit/s; window over RTT 12 Mbit/s; lost 1 Mbit/s; 50 ACKs of 50 packets; 1.25 * 30 / 50.
+    assert OBSERVATIONS["orca"].of(seen)[0] == pytest.approx([0.5, 0.6, 0.25, 1.0, 0.1, 0.6, 0.75])
+    assert REWARDS["orca"](seen)[0] == pytest.approx((10 - 5) / 20 * 0.75)
+    near = of(duration=0.1, delivered=125_000, srtt=0.037, min_rtt=0.03, highest=1e7)
+    assert REWARDS["orca"](near)[0] == pytest.approx(1.0)
+
+
+def test_actions_are_factors() -> None:
+    asked = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 7.0, np.nan])
+    aurora = [1 / 1.025, 1 / 1.0125, 1, 1.0125, 1.025, 1.025, 1]
+    assert ACTIONS["rate"].factors(asked) == pytest.approx(aurora)
+    # int(100 * 4 ** a) / 100.
+    assert ACTIONS["window"].factors(asked) == pytest.approx([0.25, 0.5, 1, 2, 4, 4, 1])
+    assert ACTIONS["window"].factors(np.array([0.3])) == pytest.approx([1.51])
+
+
+# One environment
+
+
+@pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms")])
+def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    with warnings.catch_warnings():
+        # It asks for a spec, which only environments of gymnasium.make have.
+        warnings.filterwarnings("ignore", message=".*not within a spec.*|.*env.spec.*|.*render.*")
+        check_env(LinkEnv(PATH, action=action, step=step), skip_render_check=True)
+        check_env(
+            gymnasium.make("longpipe/Link-v0", scenarios=PATH, action=action, step=step).unwrapped,
+            skip_render_check=True,
+        )
+
+
+def rollout(env: Any, seed: int, steps: int = 60) -> list[Any]:  # noqa: ANN401 - of every kind
+    rng = np.random.default_rng(seed)
+    found = [env.reset(seed=seed)[0]]
+    for _ in range(steps):
+        found += list(env.step(rng.uniform(-1, 1, 1).astype(np.float32))[:2])
+    return found
+
+
+def test_rollouts_are_equal_bit_by_bit_by_seed() -> None:
+    lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}})
+    first, again, other = (rollout(LinkEnv(lossy), seed) for seed in (3, 3, 4))
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+    # The next episode of one environment is another one, and follows from the seed, too.
+    env, same = LinkEnv(lossy), LinkEnv(lossy)
+    one, two = ([rollout(env, 5)[-1], env.reset()[0]] for env in (env, same))
+    assert np.array_equal(one[1], two[1])
+
+
+def test_a_window_of_the_path_fills_it_without_a_queue() -> None:
+    """12 Mbit/s * 28.1 ms: what is in flight then is what the link carries, by the definition of the BDP."""
+    env = LinkEnv(PATH, action="window", step="100 ms")
+    env.reset(seed=1)
+    bdp = 12e6 / 8 * 0.0281
+    information = {"window_bytes": 14480.0}
+    for _ in range(20):
+        wanted = np.log(bdp / information["window_bytes"]) / np.log(4)
+        _, _, _, _, information = env.step(np.array([np.clip(wanted, -1, 1)], dtype=np.float32))
+    # Headers are 52 of 1500 bytes.
+    assert information["throughput_bps"] == pytest.approx(12e6 * 1448 / 1500, rel=0.05)
+    assert information["rtt_s"] < 1.1 * information["min_rtt_s"]
+
+
+def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
+    env = LinkEnv(PATH, step="50 ms", most_steps=1000)
+    env.reset(seed=1)
+    information = {"rate_bps": 4e6}
+    for _ in range(300):
+        towards = 1.0 if information["rate_bps"] < 6e6 else -1.0
+        _, _, _, _, information = env.step(np.array([towards], dtype=np.float32))
+    assert information["throughput_bps"] == pytest.approx(6e6, rel=0.08)
+    assert information["rtt_s"] == pytest.approx(information["min_rtt_s"], rel=0.05)
+    # Above it, a queue builds up, and then losses.
+    for _ in range(60):
+        _, _, _, _, information = env.step(np.ones(1, dtype=np.float32))
+    assert information["rtt_s"] > 1.5 * information["min_rtt_s"]
+
+
+def test_an_episode_ends_with_its_steps_or_its_scenario() -> None:
+    short = PATH.with_(duration="2 s")
+    for env, last in ((LinkEnv(PATH, step="10 ms", most_steps=7), 7), (LinkEnv(short, step="500 ms"), 4)):
+        env.reset(seed=1)
+        ends = [env.step(np.zeros(1, dtype=np.float32))[3] for _ in range(last)]
+        assert ends == [False] * (last - 1) + [True]
+
+
+# Many environments
+
+
+def draws() -> Draws:
+    return Draws(
+        PATH,
+        {
+            "network.trunk_rate": Uniform("6 Mbit/s", "24 Mbit/s", log=True),
+            "network.trunk_delay": ("5 ms", "14 ms"),
+            "switch.policy": ("tail-drop", "codel"),
+        },
+        count=20,
+    )
+
+
+def vector_rollout(env: LinkVectorEnv, steps: int = 50) -> list[Any]:
+    rng = np.random.default_rng(7)
+    found: list[Any] = [env.reset(seed=11)[0]]
+    for _ in range(steps):
+        found += list(env.step(rng.uniform(-1, 1, (env.num_envs, 1)).astype(np.float32))[:4])
+    return found
+
+
+def test_threads_and_the_number_of_environments_change_no_bit() -> None:
+    one, three = (vector_rollout(LinkVectorEnv(5, draws(), most_steps=20, threads=threads)) for threads in (1, 3))
+    assert all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
+    # Environment i of seed s is the single environment of seed s + i.
+    env = LinkEnv(draws(), most_steps=20)
+    seen = env.reset(seed=13)[0]
+    assert np.array_equal(one[0][2], seen)
+    rng = np.random.default_rng(7)
+    for step in range(20):
+        actions = rng.uniform(-1, 1, (5, 1)).astype(np.float32)
+        seen, reward, _, truncated, _ = env.step(actions[2])
+        assert np.array_equal(one[1 + 4 * step][2], seen)
+        assert (one[2 + 4 * step][2], one[4 + 4 * step][2]) == (reward, truncated)
+
+
+def test_an_ended_environment_begins_again_in_the_next_step() -> None:
+    env = gymnasium.make_vec("longpipe/Link-v0", num_envs=3, scenarios=PATH, step="10 ms", most_steps=4)
+    assert isinstance(env, LinkVectorEnv)
+    env.reset(seed=1)
+    zeros = np.zeros((3, 1), dtype=np.float32)
+    ended = [env.step(zeros)[3] for _ in range(4)]
+    assert [bool(of.all()) for of in ended] == [False, False, False, True]
+    seen, rewards, terminated, truncated, information = env.step(zeros)
+    assert not rewards.any() | terminated.any() | truncated.any() | information["_rtt_s"].any()
+    assert np.array_equal(seen[0], np.tile(seen[0][:3], 10))
+    # Observations are copies, unless one asks for the buffer.
+    before = seen.copy()
+    env.step(zeros)
+    assert np.array_equal(seen, before)
+
+
+def test_scenarios_are_drawn_from_a_distribution() -> None:
+    env = LinkVectorEnv(40, draws(), most_steps=2)
+    env.reset(seed=1)
+    drawn = [scenario for scenario in env._episodes.scenarios if scenario is not None]
+    rates = {scenario.resolved["links"][2]["rate_bps"] for scenario in drawn}
+    assert len(rates) > 10
+    assert {scenario.switch.policy.kind for scenario in drawn} == {"tail-drop", "codel"}
+    # The same draws in another process.
+    copied = pickle.loads(pickle.dumps(draws()))
+    rng, same = np.random.default_rng(3), np.random.default_rng(3)
+    assert [copied(rng).digest() for _ in range(5)] == [draws()(same).digest() for _ in range(5)]
+    env.reset(options={"scenario": PATH, "reset_mask": np.arange(40) == 3})
+    assert env._episodes.scenarios[3] is PATH
+
+
+# Several agents
+
+
+def test_pettingzoos_checker_accepts_two_agents_on_one_link() -> None:
+    from pettingzoo.test.parallel_test import parallel_api_test
+
+    parallel_api_test(LinkParallelEnv(TWO, ["flow1", "flow2"], step="20 ms", most_steps=30), num_cycles=100)
+
+
+def test_two_agents_share_the_link_and_one_may_run_beside_cubic() -> None:
+    env = LinkParallelEnv(TWO, ["flow1", "flow2"], action="window", step="100 ms")
+    env.reset(seed=1)
+    still = {agent: np.zeros(1, dtype=np.float32) for agent in env.agents}
+    double = {agent: np.full(1, 0.5, dtype=np.float32) for agent in env.agents}
+    _, rewards, _, _, information = env.step(double)
+    for _ in range(20):
+        _, rewards, _, _, information = env.step(still)
+    assert rewards.keys() == {"flow1", "flow2"}
+    both = [information[agent]["throughput_bps"] for agent in rewards]
+    assert sum(both) == pytest.approx(12e6 * 1448 / 1500, rel=0.05)
+    single = LinkEnv(TWO, agent="flow2", step="100 ms")
+    single.reset(seed=1)
+    for _ in range(50):
+        _, _, _, _, found = single.step(np.zeros(1, dtype=np.float32))
+    # CUBIC takes what the agent leaves.
+    assert found["throughput_bps"] < 6e6
+
+
+# Policies
+
+
+def gentle(seen: np.ndarray[Any, Any]) -> float:
+    """Raises the rate while the RTT is within 10 % of its minimum."""
+    return 1.0 if seen[-2] < 1.1 else -1.0
+
+
+def test_a_policy_runs_as_congestion_control_beside_cubic() -> None:
+    policy = control(gentle)
+    alone = simulate(PATH.with_(**{"tcp.congestion": policy, "duration": "20 s"}))
+    assert alone.efficiency > 0.8
+    assert (
+        alone.state_hash == simulate(PATH.with_(**{"tcp.congestion": control(gentle), "duration": "20 s"})).state_hash
+    )
+    fields = {"network.group": [{"name": "policy", "tcp": {"congestion": policy}}, {"name": "cubic"}]}
+    beside = simulate(PATH.with_(**fields, duration="20 s"))
+    assert beside.efficiency > 0.9
+
+
+def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
+    """The same policy in both: rates at the end agree, although steps end with ACKs in a run of its own."""
+    env = LinkEnv(PATH, step="1 RTT", most_steps=2000)
+    seen = env.reset(seed=1)[0]
+    goodput, time_s = 0.0, 0.0
+    while time_s < 20:
+        seen, _, _, _, information = env.step(np.array([gentle(seen)], dtype=np.float32))
+        if information["time_s"] > 10:
+            goodput += information["throughput_bps"] * (information["time_s"] - time_s) / 10
+        time_s = information["time_s"]
+    run = simulate(PATH.with_(**{"tcp.congestion": control(gentle), "duration": "20 s"}))
+    assert run.flows["throughput_bps"].sum() == pytest.approx(goodput, rel=0.1)
+
+
+# Bad input
+
+
+def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
+    for arguments, told in (
+        (
+            {"observation": "auroa"},
+            "observation: 'auroa'; did you mean 'aurora'? accepts aurora, orca, or a function of Features",
+        ),
+        ({"reward": "x"}, "reward: 'x'; accepts aurora, orca, or a function of Features"),
+        ({"action": "cwnd"}, "action: 'cwnd'; did you mean 'window'? accepts rate, window, or an Action"),
+        ({"step": "fast"}, "step: 'fast'; needs a time or round trips, as '10 ms' or '1 RTT'"),
+        ({"most_steps": 1}, "most_steps: 1; needs at least 2"),
+        (
+            {"observation": lambda features: np.zeros(3)},
+            "observation: an array of shape (3,); needs (1, columns), a row per agent",
+        ),
+    ):
+        with pytest.raises(ScenarioError) as error:
+            LinkEnv(PATH, **arguments)
+        assert str(error.value) == told
+    with pytest.raises(ScenarioError, match=r"agents: 'flow9'; .*accepts flow1"):
+        LinkEnv(PATH, agent="flow9").reset(seed=1)
+    with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
+        LinkEnv(PATH.with_(**{"tcp.recovery": "sack"})).reset(seed=1)
+    with pytest.raises(ScenarioError, match="needs two quantities of one unit"):
+        Draws(PATH, {"network.trunk_rate": Uniform("6 Mbit/s", "1 Gbit/s")})(np.random.default_rng(1))
+
+
+def test_an_error_of_a_class_beside_the_agent_is_named() -> None:
+    from longpipe import Ack, Control
+
+    class Failing(Control):
+        def on_ack(self, ack: Ack) -> None:
+            raise KeyError("beside")
+
+    fields = {"network.group": [{"name": "agent"}, {"name": "other", "tcp": {"congestion": Failing}}]}
+    env = LinkEnv(PATH.with_(**fields), agent="agent", step="1 s")
+    # The error may come before the agent's first RTT sample.
+    with pytest.raises(RunError, match="KeyError: 'beside'"):  # noqa: PT012
+        env.reset(seed=1)
+        env.step(np.zeros(1, dtype=np.float32))
