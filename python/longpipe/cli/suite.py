@@ -33,6 +33,15 @@ def suite(
         list[str] | None,
         typer.Argument(metavar="[PART...]", help="Sections of the document. \\[default: all]", show_default=False),
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTROL",
+            help="Congestion control under test, for rfc-9743: a name, module:FILE.c, module:FILE.so or "
+            "python:FILE.py:CLASS. \\[default: cubic]",
+            show_default=False,
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Show the parts and their cost without running them.")] = False,
     seeds: Annotated[
         int | None,
@@ -62,7 +71,10 @@ def suite(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Run the test scenarios of a document: RFC 7928 for queue disciplines, or the TCP evaluation suite.
+    """Run the test scenarios of a document: for queue disciplines, for TCP, or for a new congestion control.
+
+    rfc-7928: queue disciplines. tcpeval: the TCP evaluation suite. rfc-9743 --control CONTROL: the report card of a
+    congestion control beside CUBIC, Reno and BBR.
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """
@@ -72,10 +84,15 @@ def suite(
     from longpipe.cli.console import show_table, terminal
     from longpipe.cli.progress import Bar
     from longpipe.study import Runner
+    from longpipe.suites.criteria import verdicts
     from longpipe.suites.outcome import run
     from longpipe.suites.page import file_name, page
 
     asked = SUITES[name]
+    if control is not None:
+        if asked.of_control is None:
+            raise ScenarioError(f"--control: {control!r}; the suite {name} judges no control, rfc-9743 does")
+        asked = asked.of_control(control)
     fields, count = dict(change(text) for text in changes or ()), seeds or asked.seeds
     designs = [(part, part.design(count, fields)) for part in asked.only(parts or [])]
     console = terminal()
@@ -93,6 +110,10 @@ def suite(
             outcomes.append(found)
             console.print(f"{part.id} {part.title}", style="bold", markup=False, highlight=False)
             show_table(console, _table(found), len(design.factors))
+            for criterion in part.criteria:
+                console.print(f"Proposed: {criterion.text}", markup=False, highlight=False)
+                for one in verdicts(criterion, found):
+                    console.print(f"  {one.control}: {one.words}", markup=False, highlight=False)
             console.print(f"{part.note}\n", style="dim", markup=False, highlight=False)
     write_text(folder / "report.html", page(asked, outcomes, count, fields))
     for found in outcomes:

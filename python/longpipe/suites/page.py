@@ -11,6 +11,7 @@ from longpipe.report.frames import cell, download
 from longpipe.report.page import render
 from longpipe.report.parts import NOTHING, Cell, Column, Downloads, Facts, Grid, Report, Section, number
 from longpipe.report.svg import Palette
+from longpipe.suites.criteria import card
 from longpipe.suites.outcome import margin
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
     lead = (suite.conditions, *changed, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
     last = Section("about", "What is not here, and where this comes from", suite.left_out, (about,))
-    return render(Report(suite.title, lead, (*_sections(outcomes), last)), Palette())
+    cards = (card(outcomes),) if any(outcome.part.criteria for outcome in outcomes) else ()
+    return render(Report(suite.title, lead, (*cards, *_sections(outcomes), last)), Palette())
 
 
 def file_name(outcome: PartOutcome) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,23 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from longpipe.design.factor import Changes, Level
 
     Levels = Mapping[Level, Changes]
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A proposed condition: a margin per run, computed from a control's runs and from CUBIC's, that is not negative.
+
+    The rows of both frames belong together: the same point and the same seed.
+    """
+
+    section: str
+    text: str
+    margin: Callable[[pd.DataFrame, pd.DataFrame], pd.Series]
 
 
 @dataclass(frozen=True)
@@ -27,6 +41,8 @@ class SuitePart:
     measures: tuple[str, ...]
     # Note on choices that the document leaves open, and on deviations.
     note: str = ""
+    # Proposed conditions, if the part judges a congestion control.
+    criteria: tuple[Criterion, ...] = ()
 
     def design(self, seeds: int, changes: Mapping[str, Any]) -> Design:
         """Returns the full factorial design with this many seeds and these changes in every run."""
@@ -45,6 +61,8 @@ class Suite:
     parts: tuple[SuitePart, ...]
     left_out: tuple[str, ...]
     seeds: int = 3
+    # The suite for another congestion control, by its name or file, if it judges one.
+    of_control: Callable[[str], Suite] | None = None
 
     def only(self, ids: list[str]) -> tuple[SuitePart, ...]:
         """Returns the parts of these sections (all if none is given); raises ScenarioError for an unknown section."""

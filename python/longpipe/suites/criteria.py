@@ -1,0 +1,125 @@
+"""Pass conditions of a suite, judged from paired runs, and their table: the report card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from longpipe.analysis.intervals import estimate
+from longpipe.report.parts import NOTHING, Cell, Column, Grid, Section
+
+if TYPE_CHECKING:
+    from longpipe.suites.outcome import PartOutcome
+    from longpipe.suites.suite import Criterion
+
+# Factor whose levels are compared, and the level with which each is.
+CONTROL: Final = "control"
+BASELINE: Final = "cubic"
+_WORST_FIRST: Final = ("fails", "undecided", "holds")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The judgement of a criterion for one control over all points of a part."""
+
+    control: str
+    # "holds" if the 95 % intervals of all margins are above 0, "fails" if one is below, else "undecided".
+    verdict: str
+    # The point with the smallest margin, and that margin's mean and interval.
+    point: str
+    margin: float
+    low: float
+    high: float
+
+    @property
+    def words(self) -> str:
+        """Verdict, smallest margin and its point, in a few words."""
+        if self.margin != self.margin:
+            return f"{self.verdict} (a run has no value)"
+        where = f" at {self.point}" if self.point else ""
+        return f"{self.verdict} (margin {self.margin:.3g}, {self.low:.3g} to {self.high:.3g}{where})"
+
+
+def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
+    """Judges a criterion for each level of the control."""
+    others = [name for name in outcome.factors if name != CONTROL]
+    runs = outcome.runs.set_index([*others, "seed"]).sort_index()
+    baseline = runs[runs[CONTROL] == BASELINE]
+    return [
+        _judged(criterion, str(control), runs[runs[CONTROL] == control], baseline, others)
+        for control in outcome.runs[CONTROL].unique()
+    ]
+
+
+def _judged(
+    criterion: Criterion, control: str, rows: pd.DataFrame, baseline: pd.DataFrame, others: Sequence[str]
+) -> Verdict:
+    margins = criterion.margin(rows, baseline.loc[rows.index])
+    points = margins.groupby(level=list(others)) if others else [("", margins)]
+    found = [(point, estimate(values.to_numpy())) for point, values in points]
+    kinds = {_kind(one.mean, one.mean_low, one.mean_high) for _, one in found}
+    point, least = min(
+        found, key=lambda pair: pair[1].mean_low if pair[1].mean_low == pair[1].mean_low else pair[1].mean
+    )
+    names = point if isinstance(point, tuple) else (point,)
+    where = ", ".join(f"{name} {value!s}" for name, value in zip(others, names, strict=False))
+    verdict = next(kind for kind in _WORST_FIRST if kind in kinds)
+    return Verdict(control, verdict, where, least.mean, least.mean_low, least.mean_high)
+
+
+def _kind(mean: float, low: float, high: float) -> str:
+    # A single run has no interval, and decides nothing.
+    if low != low:
+        return "undecided"
+    if low >= 0:
+        return "holds"
+    return "fails" if high < 0 else "undecided"
+
+
+def card(outcomes: Sequence[PartOutcome]) -> Section:
+    """Returns the report card: a row per criterion, a column per control."""
+    rows: list[tuple[Cell, ...]] = []
+    controls: list[str] = []
+    for criterion, found in judged(outcomes):
+        controls = controls or [one.control for one in found]
+        by_control = {one.control: one for one in found}
+        cells = [_cell(by_control.get(control)) for control in controls]
+        rows.append((Cell(criterion.section), Cell(criterion.text), *cells))
+    columns = (Column("section"), Column("proposed condition"), *(Column(control) for control in controls))
+    text = (
+        "All conditions are proposed: RFC 9743 sets no thresholds, and leaves the judgement to the community. A "
+        "condition holds if the 95 % interval of its margin over the seeds, run by run beside CUBIC with the same "
+        "seed, is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
+    )
+    return Section(
+        "card", "Report card", (text,), (Grid("report-card", "Criteria", columns, tuple(rows), stacked=True),)
+    )
+
+
+def judged(outcomes: Sequence[PartOutcome]) -> Iterator[tuple[Criterion, list[Verdict]]]:
+    """Yields each criterion with its verdicts by control, the control under test first."""
+    for outcome in outcomes:
+        for criterion in outcome.part.criteria:
+            yield criterion, verdicts(criterion, outcome)
+
+
+def _cell(found: Verdict | None) -> Cell:
+    return Cell(NOTHING) if found is None else Cell(found.words, mark=found.verdict)
+
+
+def compared(column: str, *, factor: float = 1.0, plus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
+    """Margin of a measure that may be at most `factor` times CUBIC's, plus `plus`, in units of `scale`."""
+    return lambda rows, cubic: (factor * cubic[column] + plus - rows[column]) / scale
+
+
+def not_less(column: str, *, factor: float = 1.0, minus: float = 0.0, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
+    """Margin of a measure that must be at least `factor` times CUBIC's, less `minus`, in units of `scale`."""
+    return lambda rows, cubic: (rows[column] - factor * cubic[column] + minus) / scale
+
+
+def at_least(column: str, least: float, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
+    """Margin of a measure that must be at least `least`."""
+    return lambda rows, cubic: (rows[column] - least) / scale

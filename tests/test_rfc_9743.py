@@ -1,0 +1,104 @@
+"""The report card of RFC 9743: judgement, controls under test, and one command for all of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from longpipe import ScenarioError
+from longpipe.cli import app
+from longpipe.suites import SUITES
+from longpipe.suites.criteria import at_least, compared, not_less, verdicts
+from longpipe.suites.outcome import PartOutcome
+from longpipe.suites.rfc_9743 import control_of, of_control
+from longpipe.suites.suite import Criterion, SuitePart
+
+CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
+
+
+def outcome(values: dict[tuple[str, int], list[float]]) -> PartOutcome:
+    """Runs of controls over numbers of flows, one value per seed."""
+    rows = [
+        {"point": i, "control": control, "flows": flows, "replication": seed, "seed": seed, "loss": value}
+        for i, ((control, flows), found) in enumerate(values.items())
+        for seed, value in enumerate(found, 1)
+    ]
+    part = SuitePart("1", "", {}, {"control": {}, "flows": {}}, ("loss",))
+    stub: Any = type("Stub", (), {"factors": (type("F", (), {"name": "control"}), type("F", (), {"name": "flows"}))})
+    return PartOutcome(part, stub, pd.DataFrame(rows))
+
+
+def test_a_verdict_is_that_of_the_intervals_of_paired_margins() -> None:
+    # CUBIC varies from seed to seed; the control has it by 1 more at each, so that the pairs leave no doubt.
+    cubic = [1.0, 5.0, 9.0]
+    found = outcome(
+        {
+            ("mine", 1): [value + 1 for value in cubic],
+            ("mine", 2): [value - 1 for value in cubic],
+            ("cubic", 1): cubic,
+            ("cubic", 2): cubic,
+        }
+    )
+    mine, own = verdicts(Criterion("1", "", compared("loss", plus=0.5)), found)
+    assert (mine.verdict, mine.point, mine.margin) == ("fails", "flows 1", -0.5)
+    assert (own.verdict, own.margin) == ("holds", 0.5)
+    assert verdicts(Criterion("1", "", compared("loss", plus=1.5)), found)[0].verdict == "holds"
+    assert verdicts(Criterion("1", "", not_less("loss", factor=1.0)), found)[0].point == "flows 2"
+    # Mean 5, half of the interval 4 * t(0.975, 2) / sqrt(3) = 9.94.
+    wide = verdicts(Criterion("1", "", at_least("loss", 4.0)), found)[1]
+    assert wide.verdict == "undecided"
+    assert wide.low == pytest.approx(1 - 9.9365, abs=1e-3)
+
+
+def test_a_single_run_decides_nothing() -> None:
+    found = outcome({("mine", 1): [1.0], ("cubic", 1): [2.0]})
+    assert {one.verdict for one in verdicts(Criterion("1", "", compared("loss")), found)} == {"undecided"}
+
+
+def test_controls_under_test() -> None:
+    assert control_of("vegas") == ("vegas", "vegas")
+    assert control_of("module:dir/tcp_mine.so") == ("tcp_mine", {"kind": "module", "file": "dir/tcp_mine.so"})
+    assert control_of("python:mine.py:Mine") == ("Mine", {"kind": "python", "class": "mine.py:Mine"})
+    with pytest.raises(ScenarioError, match=r"^--control: 'vega'; did you mean 'vegas'\?"):
+        control_of("vega")
+    levels = of_control("vegas").parts[0].factors["control"]
+    assert list(levels) == ["vegas", "cubic", "reno", "bbr"]
+    assert list(of_control("bbr").parts[0].factors["control"]) == ["cubic", "reno", "bbr"]
+    with pytest.raises(ScenarioError, match="needs a name other than cubic, reno, bbr"):
+        of_control("module:cubic.so")
+
+
+def test_every_part_has_a_proposed_condition_of_its_section() -> None:
+    for part in SUITES["rfc-9743"].parts:
+        assert part.criteria
+        assert all(part.id in criterion.section for criterion in part.criteria)
+
+
+def test_the_sections_are_those_of_the_document() -> None:
+    """Sections 5 to 7 of the last draft before the RFC; each is run, or left out with its reason."""
+    every = "5.1.1 5.1.2 5.1.3 5.1.4 5.1.5 5.2 5.2.1 5.2.2 5.2.3 6.2 6.4 7.1 7.2 7.3 7.4 7.5 7.6 7.7 7.8 7.9 7.10 7.11"
+    suite = SUITES["rfc-9743"]
+    text = " ".join([*(c.section for part in suite.parts for c in part.criteria), *suite.left_out])
+    for section in every.split():
+        assert section in text.replace(",", " ").replace(":", " ").replace(". ", " ").split(), section
+
+
+def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
+    arguments = ["suite", "rfc-9743", "5.1.3", "7.8", "--control", f"python:{CLASS}:Aimd", "--seeds", "2"]
+    done = CliRunner().invoke(
+        app, [*arguments, "--set", "duration=4 s", "--no-store", "--workers", "1", "-o", str(tmp_path)]
+    )
+    assert done.exception is None, done.output
+    assert "Proposed: Loss is at most twice CUBIC's, or 2 %" in done.output
+    page = (tmp_path / "report.html").read_text()
+    assert "Aimd by the criteria for new congestion control algorithms (RFC 9743" in page
+    assert "All conditions are proposed" in page
+    runs = pd.read_csv(tmp_path / "part-5.1.3.csv")
+    assert set(runs["control"]) == {"Aimd", "cubic", "reno", "bbr"}
+
+
+def test_a_suite_that_judges_no_control_says_so() -> None:
+    done = CliRunner().invoke(app, ["suite", "rfc-7928", "--control", "vegas"])
+    assert str(done.exception) == "--control: 'vegas'; the suite rfc-7928 judges no control, rfc-9743 does"
