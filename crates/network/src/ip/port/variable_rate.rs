@@ -5,10 +5,10 @@
 //! starts, and the packet is forwarded then. Only a backlog needs events. Rules where several interpretations are possible:
 //!
 //! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended, or
-//!   the next opportunity has come. At that time it precedes arrivals.
+//!    the next opportunity has come. At that time it precedes arrivals.
 //! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate rises.
 //! 3. An outage that drops waiting packets purges the queue discipline at its begin. Controllers (CoDel, PIE) keep their
-//!   state.
+//!    state.
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
 
 use super::constant_rate::Begun;
