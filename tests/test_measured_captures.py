@@ -80,6 +80,17 @@ def test_both_ends_of_a_path_see_the_same_losses() -> None:
     assert 0.0406 <= rtt.numbers.min() <= 0.0466
 
 
+def test_sacked_data_counts_when_it_arrives() -> None:
+    found = read(DATA / "linux-cubic.pcap.gz")
+    rate = found.subjects[0].of("rate")
+    assert rate is not None
+    segments = rate.numbers * found.duration_s / 200 / 8 / 1448
+    # 3 Mbit/s carry a segment of 1514 bytes in 4 ms: at most two in an interval of 6 ms, and no spike when a
+    # retransmission fills a hole.
+    assert segments.max() <= 2.001
+    assert segments.sum() == pytest.approx(count(found.subjects[0], "acknowledged") / 1448)
+
+
 def test_offloaded_segments_are_split_by_the_mss() -> None:
     (bulk, *_) = read(DATA / "offload.pcap").subjects
     # 14 packets of up to 65 160 bytes, each split into segments of 1448 bytes.

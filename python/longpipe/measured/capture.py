@@ -78,7 +78,7 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks) -> l
 def _has_content(connection: Connection, side: int) -> bool:
     """Returns whether a direction has data, or ACKs of data that was not captured."""
     one = connection.directions[side]
-    return bool(one.data_packets) or (not one.packets and bool(one.acked))
+    return bool(one.data_packets) or (not one.packets and bool(one.delivered))
 
 
 def _notes(source: CaptureFile, others: Counter[str]) -> Iterator[str]:
@@ -128,7 +128,9 @@ def _at(points: Iterable[tuple[int, float]], begin: int, scale: float = 1.0) -> 
 
 
 def _series(one: Direction, mss: int, begin: int, end: int) -> tuple[Series, ...]:
-    moved, what = (one.acked, "payload acknowledged") if one.acked else (one.data, "payload captured")
+    moved, what = one.data, "payload captured"
+    if one.delivered:
+        moved, what = one.delivered, "payload acknowledged or SACKed"
     again = ((now, -(-length // mss)) for now, length in one.retransmissions)
     lost = ((now, -(-length // mss)) for now, length in one.lost)
     return kept(
@@ -153,7 +155,7 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
         "data packets": (one.data_packets, "packets"),
         "segments": (split, "packets"),
         "payload": (one.payload, "bytes"),
-        "acknowledged": (sum(length for _, length in one.acked), "bytes"),
+        "acknowledged": (one.acknowledged, "bytes"),
         "retransmitted packets": (len(one.retransmissions), "packets"),
         "retransmitted segments": (again, "packets"),
         "retransmitted": (one.retransmitted_bytes, "bytes"),

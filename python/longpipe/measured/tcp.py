@@ -49,7 +49,9 @@ class Direction:
     retransmitted_bytes: int = 0
     # Bytes that never passed the capture point although the other end acknowledged them.
     uncaptured: int = 0
-    acked: list[tuple[int, int]] = field(default_factory=list)
+    acknowledged: int = 0
+    # Payload newly acknowledged or SACKed by an ACK, as (time, bytes).
+    delivered: list[tuple[int, int]] = field(default_factory=list)
     data: list[tuple[int, int]] = field(default_factory=list)
     rtts: list[tuple[int, int]] = field(default_factory=list)
     in_flight: list[tuple[int, int]] = field(default_factory=list)
@@ -207,8 +209,6 @@ class Direction:
     def _acknowledge(self, now: int, ack: int) -> None:
         una = self.una or ack
         last = ack if self.fin is None else min(ack, self.fin)
-        if last > una:
-            self.acked.append((now, last - una))
         self.una = ack
         if self.next is None or ack > self.next:
             if self.packets:
@@ -218,18 +218,25 @@ class Direction:
             # Acknowledged without having passed the capture point: the capture has a gap.
             self.uncaptured += sum(max(0, min(right, ack) - left) for left, right, _ in self._holes)
             self._holes = [[max(left, ack), right, seen] for left, right, seen in self._holes if right > ack]
-        sent = self._remove(ack)
+        sent, sacked = self._remove(ack)
+        if last > una:
+            self.acknowledged += last - una
+        if last - una > sacked:
+            self.delivered.append((now, last - una - sacked))
         if sent is not None and now >= sent:
             self.rtts.append((now, now - sent))
 
-    def _remove(self, ack: int) -> int | None:
-        """Removes acknowledged ranges. Returns when the last byte was captured, None if the sample is ambiguous.
+    def _remove(self, ack: int) -> tuple[int | None, int]:
+        """Removes acknowledged ranges. Returns when the last byte was captured, and the bytes that were SACKed before.
 
-        It is ambiguous if an acknowledged range was retransmitted (Karn's rule) or the last one was SACKed earlier.
+        The time is None if the sample is ambiguous: an acknowledged range was retransmitted (Karn's rule), or the last
+        one was SACKed earlier.
         """
-        sent, ambiguous, at = None, False, self._head
+        sent, sacked, ambiguous, at = None, 0, False, self._head
         while at < len(self._starts) and self._starts[at] < ack:
             ambiguous |= bool(self._marks[at] & 1)
+            if self._marks[at] & 2:
+                sacked += min(self._ends[at], ack) - self._starts[at]
             sent = self._times[at] if self._ends[at] >= ack and not self._marks[at] & 2 else None
             if self._ends[at] > ack:
                 self._starts[at] = ack
@@ -240,7 +247,7 @@ class Direction:
             for ranges in (self._starts, self._ends, self._times, self._marks):
                 del ranges[:at]
             self._head = 0
-        return None if ambiguous else sent
+        return None if ambiguous else sent, sacked
 
     def _select(self, now: int, sack: tuple[tuple[int, int], ...]) -> None:
         """Marks the ranges of SACK blocks, and samples the RTT of the highest range of the most recent block."""
@@ -251,19 +258,22 @@ class Direction:
                 continue
             blocks[begin] = end
             before = self._blocks.get(begin, begin)
-            sent = self._mark(before if before <= end else begin, end)
+            sent, more = self._mark(before if before <= end else begin, end)
+            if more:
+                self.delivered.append((now, more))
             if place == 0 and sent is not None and now >= sent:
                 self.rtts.append((now, now - sent))
         self._blocks = blocks
 
-    def _mark(self, begin: int, end: int) -> int | None:
-        """Marks ranges as SACKed. Returns when the last one was captured if that is an unambiguous sample."""
-        at, sent = bisect_left(self._starts, begin, self._head), None
+    def _mark(self, begin: int, end: int) -> tuple[int | None, int]:
+        """Marks ranges as SACKed. Returns when the last one was captured, None if ambiguous, and the new bytes."""
+        at, sent, more = bisect_left(self._starts, begin, self._head), None, 0
         while at < len(self._starts) and self._ends[at] <= end:
             sent = self._times[at] if not self._marks[at] and self._ends[at] == end else None
+            more += 0 if self._marks[at] & 2 else self._ends[at] - self._starts[at]
             self._marks[at] |= 2
             at += 1
-        return sent
+        return sent, more
 
 
 @dataclass
