@@ -257,19 +257,21 @@ mod tests {
             }
         }
 
-        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns window and threshold.
+        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns window and threshold. An ACK of no
+        /// segment is a duplicate that reports one by SACK.
         fn ack(&mut self, gap: Span, segments: u64, rtt: u64) -> (u64, Option<u64>) {
             self.now += gap;
             let (acked, rtt) = (segments * u64::from(MSS), Some(Span::millis(rtt)));
+            let delivered = acked.max(u64::from(MSS));
             self.least = self.least.min(rtt).or(rtt);
             self.flight.una += acked;
             let ack = Ack {
                 now: self.now,
                 acked,
-                grows: true,
-                open: true,
+                grows: acked > 0,
+                open: acked > 0,
                 phase: Phase::Open,
-                delivered: acked,
+                delivered,
                 lost: 0,
                 marked: 0,
                 in_flight_before: self.flight.outstanding() + acked,
@@ -288,10 +290,10 @@ mod tests {
             let sample = AckSample {
                 now: self.now,
                 acked,
-                delivered: acked,
+                delivered,
                 marked: 0,
                 rtt,
-                has_sack_blocks: false,
+                has_sack_blocks: acked == 0,
                 delay: None,
                 delivered_since_sent: None,
             };
@@ -318,6 +320,29 @@ mod tests {
             assert_eq!(script.ack(Span::millis(1), 2, 240), (window, None));
         }
         assert_eq!(script.ack(Span::millis(1), 2, 240), (36, Some(36)));
+    }
+
+    /// hystart_update of Linux 6.1 takes the sample of every ACK in slow start (`cubictcp_acked`), also before loss recovery begins.
+    #[test]
+    fn linux_samples_of_duplicate_acks_count() {
+        let mut script = Script::new(HystartConfig::Linux);
+        assert_eq!(script.ack(Span::millis(200), 10, 200), (20, None));
+        for _ in 0..8 {
+            assert_eq!(script.ack(Span::millis(1), 0, 240), (20, None));
+        }
+        assert_eq!(script.ack(Span::millis(1), 0, 240), (20, Some(20)));
+    }
+
+    /// bictcp_hystart_reset of Linux 6.1, which a timeout calls.
+    #[test]
+    fn linux_a_timeout_begins_a_round_of_all_that_was_sent() {
+        let mut hystart = Hystart::new(HystartConfig::Linux);
+        hystart.on_timeout(Time(7), 50_000);
+        let Hystart::Linux(trains) = hystart else {
+            panic!("{hystart:?}");
+        };
+        assert_eq!((trains.end, trains.began, trains.latest), (50_000, Time(7), Time(7)));
+        assert_eq!((trains.samples, trains.least, trains.found), (0, None, false));
     }
 
     /// The kernel's own test of a decreased RTT, which first lowers the minimum of the round.
