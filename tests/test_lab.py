@@ -210,6 +210,37 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
 
 
 @built
+def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
+    """The options that `RULES` sets, alone, beside written ones, beside `tcp.vegas`, and in a group's own TCP."""
+    controllers = [
+        *({"congestion": kind} for kind in ("cubic", "highspeed", "scalable", "vegas", "bic", "aimd")),
+        *({"congestion": {"kind": kind, "rules": "linux"}} for kind in ("cubic", "highspeed", "scalable", "vegas")),
+        {"congestion": {"kind": "cubic", "rules": "rfc-9438"}},
+        {"congestion": {"kind": "highspeed", "rules": "rfc-3649"}},
+        {"congestion": {"kind": "scalable", "decrease": 0.25}},
+        {"congestion": {"kind": "vegas", "rules": "brakmo-1995"}},
+        {"congestion": {"kind": "vegas", "beta": 9}},
+        {"congestion": "vegas", "vegas": {"alpha": 3, "beta": 5.5}},
+        {"congestion": "vegas", "vegas": {"alpha": 1, "beta": 3.0}},
+        {"congestion": "vegas", "vegas": {"rules": "linux"}},
+        {"congestion": {"kind": "vegas", "gamma": 2}, "vegas": {"alpha": 3, "beta": 6}},
+    ]
+    tables: list[dict[str, Any]] = []
+    for own in controllers:
+        for profile in ({}, {"profile": "classic"}, {"profile": "linux-6"}):
+            rest = {"framing": "ip", "switch": {"buffer": "100 packets"}}
+            tables.append({**rest, "tcp": {**profile, **own}})
+            for outer in ({}, {"profile": "linux-6"}, {"profile": "linux-6", "vegas": {"beta": 7}}):
+                group = [{"name": "a", "count": 1, "tcp": {**profile, **own}}, {"name": "b", "count": 1}]
+                tables.append({**rest, "tcp": outer, "network": {"kind": "dumbbell", "group": group}})
+    assert_equal(tables)
+    # Vegas in `linux-6` keeps 2 to 4 segments in queues (tcp_vegas.c).
+    (page,) = of_page([{**rest, "tcp": {"profile": "linux-6", "congestion": "vegas"}}])
+    for flow in page["core"]["flows"]:
+        assert flow["tcp"]["vegas"] == {"alpha": 2, "beta": 4, "gamma": 1, "rules": "linux"}
+
+
+@built
 def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None:
     tables: list[dict[str, Any]] = []
 

@@ -1,6 +1,7 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
 import { accepts, repr, reprFloat, shown } from "./errors";
 import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
+import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
@@ -264,6 +265,13 @@ function beforehand(name: string, table: Table): Table {
     if (name === "Tcp") {
         const whole = { ...DESCRIPTION.profiles[String(fields["profile"])], ...fields };
         if (!("handshake" in fields) && tellsARoundTrip(fields["initial_rtt"])) delete whole["handshake"];
+        const congestion = whole["congestion"];
+        if (typeof congestion === "string" || isTable(congestion)) {
+            const { kind, ...said } = kindTable(congestion);
+            const vegas = isTable(whole["vegas"]) ? whole["vegas"] : {};
+            const ruled = byRules(String(fields["profile"]), String(kind), said, vegas);
+            if (ruled !== undefined) whole["congestion"] = { kind, ...ruled };
+        }
         return whole;
     }
     const groups = fields["group"];

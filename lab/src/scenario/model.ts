@@ -92,6 +92,7 @@ interface Description {
     homes: { field: string; what: string; names: string[] }[];
     reno: string;
     profiles: Record<string, Record<string, unknown>>;
+    rules: Record<string, Record<string, Record<string, unknown>>>;
     limits: Record<string, string>;
     presets: Preset[];
 }

@@ -6,6 +6,7 @@ import { type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
 import { DESCRIPTION, NUMBERS } from "./model";
+import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { Topology, between } from "./topology";
 import { RATE, SIZE, TIME } from "./units";
@@ -68,12 +69,36 @@ function merged(tcp: Part, all: Part[]): Part[] {
         if (found === undefined) {
             const values = { ...tcp.values };
             for (const name of own?.written ?? []) values[name] = valueOf(own as Part, name);
-            if (own !== null) firstRoundTrip(own, values);
+            if (own !== null) {
+                ruleCongestion(own, values);
+                firstRoundTrip(own, values);
+            }
             found = own === null ? tcp : { ...tcp, values };
             known.set(own, found);
         }
         return found;
     });
+}
+
+/** A flow's own congestion controller has the options of the profile, the flow's or the scenario's, that it does not set. */
+function ruleCongestion(own: Part, values: Part["values"]): void {
+    if (!own.written.has("congestion")) return;
+    const chosen = values["congestion"] as Part;
+    const vegas = values["vegas"] as Part;
+    // What the flow says in `vegas` is said of its controller, too.
+    const inTable = kindOf(chosen) === "vegas" ? saidOf(valueOf(own, "vegas") as Part) : {};
+    const said = { ...inTable, ...saidOf(chosen) };
+    const ruled = byRules(String(values["profile"]), kindOf(chosen), said, saidOf(vegas));
+    if (ruled !== undefined) values["congestion"] = { ...chosen, values: { ...chosen.values, ...(ruled as Part["values"]) } };
+    if (kindOf(chosen) !== "vegas") return;
+    const options = { ...vegas.values };
+    for (const name of Object.keys(options)) options[name] = valueOf(values["congestion"] as Part, name);
+    values["vegas"] = { ...vegas, values: options };
+}
+
+/** Options that were written. */
+function saidOf(part: Part): Part["values"] {
+    return Object.fromEntries([...part.written].filter((name) => name !== "kind").map((name) => [name, valueOf(part, name)]));
 }
 
 /** Either a handshake or a known round trip: the flow's own replaces the scenario's. */

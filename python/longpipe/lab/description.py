@@ -16,7 +16,7 @@ from longpipe.scenario import BUFFER_OF_ROUTERS
 from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS, MOST_WINDOW_SCALE
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
-from longpipe.scenario.profiles import PROFILES
+from longpipe.scenario.profiles import PROFILES, RULES
 from longpipe.scenario.timers import LONGEST_RTO
 from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
@@ -52,6 +52,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],
         "reno": RENO,
         "profiles": PROFILES,
+        "rules": RULES,
         "limits": dict(MEANINGS),
         "presets": presets(folder),
     }

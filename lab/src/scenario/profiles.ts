@@ -1,0 +1,26 @@
+/** Options of congestion controllers that a profile sets and the scenario does not, from the description's `rules`. */
+import { DESCRIPTION, model } from "./model";
+
+type Options = Record<string, unknown>;
+
+/**
+ * Returns the options of a congestion controller by its profile, with those that were written; none if the profile has no
+ * rules for it or the scenario others. `beside` are the written options of `tcp.vegas`, which count if it is Vegas.
+ */
+export function byRules(profile: string, kind: string, said: Options, beside: Options): Options | undefined {
+    const options = DESCRIPTION.rules[profile]?.[kind];
+    if (options === undefined || ("rules" in said && said["rules"] !== options["rules"])) return undefined;
+    return { ...options, ...(kind === "vegas" ? saidBeside(beside) : {}), ...said };
+}
+
+/** A scenario that was written to a file has the defaults in it; they count only in a table by Linux's rules. */
+function saidBeside(vegas: Options): Options {
+    if (vegas["rules"] === "linux") return vegas;
+    const defaults = new Map(model("VegasOptions").fields.map((field) => [field.name, field.default]));
+    return Object.fromEntries(Object.entries(vegas).filter(([name, value]) => !equal(value, defaults.get(name))));
+}
+
+/** TOML's whole numbers are integers. */
+function equal(one: unknown, other: unknown): boolean {
+    return one === other || (typeof one === "bigint" && Number(one) === other);
+}
