@@ -149,6 +149,41 @@ def test_a_duplicate_is_a_retransmission_and_a_late_packet_is_reordered(tmp_path
     assert (count(one, "reordered"), count(one, "retransmitted packets"), count(one, "retransmitted")) == (1, 1, 1000)
 
 
+def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
+    def cooked(record: bytes, interface: int, later_ns: int) -> bytes:
+        seconds, ns, captured, length = struct.unpack_from("<4I", record)
+        link = struct.pack(">HHIHBB8s", 0x0800, 0, interface, 1, 0, 6, b"")
+        at = divmod(seconds * 10**9 + ns + later_ns, 10**9)
+        return struct.pack("<4I", *at, captured + 20, length + 20) + link + record[16:]
+
+    records = exchange(1, 20, ms=55)
+    # Data passes interface 2 and then 3, ACKs the other way; one segment is retransmitted, through both as well.
+    records.append(packet(400_000_000, 1, 1, ACK, 1000))
+    routed = []
+    for record in records:
+        first, second = (2, 3) if record[28:32] == b"\x0a\0\0\1" else (3, 2)
+        routed += [cooked(record, first, 0), cooked(record, second, 1_000_000)]
+    file = tmp_path / "a.pcap"
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 276) + b"".join(routed))
+    found = read(file)
+    (one,) = found.subjects
+    assert (count(one, "data packets"), count(one, "retransmitted packets"), count(one, "duplicate ACKs")) == (21, 1, 0)
+    assert "41 packets were captured at several interfaces; the first capture of each counts" in found.notes
+    rtt = one.of("rtt")
+    assert rtt is not None
+    assert rtt.numbers == pytest.approx(0.055)
+
+
+def test_a_routers_capture_has_the_counts_of_the_senders() -> None:
+    router, sender = read(DATA / "router.pcap.gz"), read(DATA / "before-router.pcap.gz")
+    # The router splits packets of segmentation offload between its interfaces.
+    assert router.notes == ("344 packets were captured at several interfaces; the first capture of each counts",)
+    assert len(router.subjects) == len(sender.subjects) == 3
+    for one, other in zip(router.subjects, sender.subjects, strict=True):
+        names = one.counters.keys() - {"handshake", "sender side of the RTT"}
+        assert {name: count(one, name) for name in names} == {name: count(other, name) for name in names}
+
+
 def test_one_direction_is_read_with_a_note(tmp_path: Path) -> None:
     found = read(written(tmp_path / "a.pcap", *exchange(1, 10, acks=False)))
     assert found.subjects[0].of("rtt") is None

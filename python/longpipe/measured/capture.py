@@ -9,7 +9,8 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.clocks import Clocks
 from longpipe.measured.content import Content
-from longpipe.measured.headers import Other, check_link, name_of, segment_of
+from longpipe.measured.copies import Copies
+from longpipe.measured.headers import Other, check_link, interface_of, name_of, segment_of
 from longpipe.measured.pcap import CaptureFile, is_capture
 from longpipe.measured.recording import Recording, Series, Subject, binned_rate, kept, series
 from longpipe.measured.tcp import Connection, Direction
@@ -32,7 +33,8 @@ def read(content: Content) -> Recording:
     source = CaptureFile(content.file, content.data)
     others: Counter[str] = Counter()
     clocks = Clocks()
-    connections = _connections(source, others, clocks)
+    copies = Copies()
+    connections = _connections(source, others, clocks, copies)
     flows = [(one, side) for one in connections for side in (0, 1) if _has_content(one, side)]
     if not flows:
         found = ", ".join(f"{count} packets {reason}" for reason, count in others.most_common(3)) or "no packets"
@@ -40,6 +42,8 @@ def read(content: Content) -> Recording:
         raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections")
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(source, others), *clocks.notes()]
+    if copies.count:
+        notes.append(f"{copies.count} packets were captured at several interfaces; the first capture of each counts")
     subjects = []
     for connection, side in flows:
         subject, said = _flow(connection, side, begin, end)
@@ -53,7 +57,7 @@ def read(content: Content) -> Recording:
     )
 
 
-def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks) -> list[Connection]:
+def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copies: Copies) -> list[Connection]:
     latest: dict[frozenset[bytes], Connection] = {}
     found: list[Connection] = []
     for number, packet in enumerate(source.packets(), 1):
@@ -71,7 +75,10 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks) -> l
             sides = (Direction(segment.source, segment.target), Direction(segment.target, segment.source))
             connection = latest[ends] = Connection(sides)
             found.append(connection)
-        connection.add(packet.time_ns, segment)
+        interface = packet.interface or interface_of(packet.link_type, packet.data)
+        sender = connection.directions[connection.side_of(segment)]
+        if not copies.is_copy(interface, packet.time_ns, segment, sender):
+            connection.add(packet.time_ns, segment)
     return found
 
 

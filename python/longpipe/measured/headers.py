@@ -61,6 +61,11 @@ def check_link(file: str, link_type: int) -> None:
         )
 
 
+def interface_of(link_type: int, data: bytes) -> int:
+    """Returns the interface index of Linux cooked headers of version 2, 0 for other link types."""
+    return int.from_bytes(data[4:8], "big") if link_type == _COOKED_2 else 0
+
+
 def name_of(endpoint: bytes) -> str:
     """Returns "10.0.0.1:80" or "[fd00::1]:80" of an address followed by a port."""
     address, port = ipaddress.ip_address(endpoint[:-2]), int.from_bytes(endpoint[-2:], "big")

@@ -31,12 +31,13 @@ _FINEST: Final = 63
 
 
 class Packet(NamedTuple):
-    """A captured packet. `time_ns` is Unix time, None in a simple packet block."""
+    """A captured packet. `time_ns` is Unix time, None in a simple packet block; `interface` is its number in pcapng."""
 
     time_ns: int | None
     link_type: int
     data: bytes
     length: int
+    interface: int = 0
 
 
 @dataclass
@@ -171,7 +172,7 @@ class CaptureFile:
         time_ns = None
         if high is not None:
             time_ns = found.offset_s * 10**9 + ((high << 32) + low) * 10**9 // found.ticks
-        return Packet(time_ns, found.link_type, body[size : size + captured], length)
+        return Packet(time_ns, found.link_type, body[size : size + captured], length, interface)
 
     def _check(self, number: int, captured: int) -> None:
         if captured > _LARGEST:

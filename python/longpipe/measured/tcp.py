@@ -25,6 +25,8 @@ class Direction:
 
     source: bytes
     target: bytes
+    # Interface at which its data was captured first.
+    interface: int | None = None
     # Of this end's SYN. Without it, data before the first captured packet is not missing.
     is_open: bool = False
     mss_option: int | None = None
@@ -299,9 +301,13 @@ class Connection:
             return None
         return self.established_ns - self.syn_ns or None
 
+    def side_of(self, segment: Segment) -> int:
+        """Returns the index of the direction of a packet."""
+        return 0 if segment.source == self.directions[0].source else 1
+
     def add(self, now: int, segment: Segment) -> None:
         """Counts a packet of the connection."""
-        side = 0 if segment.source == self.directions[0].source else 1
+        side = self.side_of(segment)
         sender, receiver = self.directions[side], self.directions[1 - side]
         if segment.flags & SYN:
             self._handshake(now, segment, sender)

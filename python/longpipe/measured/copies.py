@@ -1,0 +1,55 @@
+"""Copies of packets in captures of several interfaces: a router's capture has each forwarded packet twice."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final
+
+from longpipe.measured.headers import Segment
+from longpipe.measured.tcp import Direction
+
+# Packets among which a copy is looked for, and the longest time that a packet stays in the host: its queues.
+_MOST_PACKETS: Final = 65536
+_LONGEST_NS: Final = 5_000_000_000
+
+
+@dataclass
+class Copies:
+    """Recent packets without data, each with the interface at which it was seen first."""
+
+    count: int = 0
+    _recent: OrderedDict[Segment, tuple[int, int]] = field(default_factory=OrderedDict)
+
+    def is_copy(self, interface: int, now: int, segment: Segment, sender: Direction) -> bool:
+        """Returns whether the packet was captured at another interface before.
+
+        A retransmission passes the first interface again and is no copy.
+        """
+        found = (
+            self._has_passed(interface, segment, sender) if segment.length else self._equals(interface, now, segment)
+        )
+        self.count += found
+        return found
+
+    def _has_passed(self, interface: int, segment: Segment, sender: Direction) -> bool:
+        """Compares sequence numbers, because the way through a router splits packets of segmentation offload.
+
+        Data that is new at another interface has changed its route.
+        """
+        is_elsewhere = sender.interface not in (None, interface)
+        if is_elsewhere and sender.next is not None and sender.unwrapped(segment.seq) + segment.length <= sender.next:
+            return True
+        sender.interface = interface
+        return False
+
+    def _equals(self, interface: int, now: int, segment: Segment) -> bool:
+        # Marks of ECN are the only part of these headers that a router changes.
+        key = segment._replace(ecn=0)
+        seen = self._recent.get(key)
+        if seen is not None and seen[0] != interface and 0 <= now - seen[1] <= _LONGEST_NS:
+            return True
+        self._recent[key] = (interface, now)
+        if len(self._recent) > _MOST_PACKETS:
+            self._recent.popitem(last=False)
+        return False
