@@ -71,7 +71,6 @@ def engine_version() -> str:
 
 
 def earlier_names(engine: str) -> tuple[str, ...]:
-# Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
     """Returns the names that older builds used for this engine, the best first."""
     return (_SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
