@@ -7,7 +7,7 @@ use crate::scenario::{PieConfig, PieDelay, PieRules};
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 const MILLISECOND: u64 = PS_PER_SECOND / 1_000;
-/// Queueing delay above which each update adds at least 2 % to the probability (RFC 8033 section 5.5).
+/// Queueing delay above which each update adds at least 2 % to the probability (Linux: `pie_calculate_probability`).
 const HIGH_DELAY: Span = Span(250 * MILLISECOND);
 const HIGH_STEP: f64 = 0.02;
 /// Maximum increase of a probability of at least 0.1 per update (RFC 8033 section 5.5).
