@@ -26,11 +26,11 @@ EXCUSED: Final = {
 }
 # Identifiers that were replaced by standard names, with the folder in which they do not return.
 REPLACED: Final = (
-    ("_Again", "python"), ("by_records", "crates"), ("calm", "crates/network"), ("goes_by_records", "crates"),
+    ("_Again", "python"), ("by_records", "crates"), ("calm", "crates"), ("goes_by_records", "crates"),
     ("grain", "crates"), ("in_the_open", "crates"), ("lost_forced", "python"), ("lost_refused", "python"),
-    ("notable", "crates"), ("Opener", "crates"), ("outlive", "crates"), ("PacketsInTheOpen", "crates"),
+    ("may_be_calm", "crates"), ("notable", "crates"), ("Opener", "crates"), ("outlive", "crates"), ("PacketsInTheOpen", "crates"),
     ("Peak", "crates/tcp/src/congestion/bbr"), ("plainly", "crates"), ("Rare", "crates"), ("Regulation", "crates"), ("Reins", "crates"),
-    ("Served", "crates"), ("Shortest", "crates/tcp/src/congestion/bbr"), ("Told", "crates"), ("UnderWay", "crates"),
+    ("remember", "crates/tcp/src/recovery"), ("Served", "crates"), ("Shortest", "crates/tcp/src/congestion/bbr"), ("Told", "crates"), ("UnderWay", "crates"),
 )  # fmt: skip
 PARTS: Final = ("README.md", "CONTRIBUTING.md", "crates", "docs", "lab/src", "python", "tests")
 

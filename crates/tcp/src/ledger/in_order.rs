@@ -7,14 +7,14 @@ use longpipe_events::Time;
 impl Ledger {
     /// Whether no segment in flight is lost, reordered or retransmitted.
     #[inline]
-    pub fn is_calm(&self) -> bool {
+    pub fn is_gapless(&self) -> bool {
         self.beyond == 0 && self.lost() == 0 && self.una >= self.again_until
     }
 
     /// Whether the ledger is in that state and an ACK of all bytes below `una` acknowledges the first segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
-        self.is_calm() && self.records.front().is_some_and(|first| first.end <= una)
+        self.is_gapless() && self.records.front().is_some_and(|first| first.end <= una)
     }
 
     /// Processes such an ACK; the result equals that of `on_ack`.

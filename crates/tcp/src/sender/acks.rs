@@ -48,7 +48,7 @@ impl Sender {
     #[inline(always)]
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
-        if !self.calm | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
+        if !self.fast_path | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
             return self.on_notable_ack(now, ack);
         }
         self.on_calm_ack(now, ack.acknowledgement, ack.echo.get());
@@ -58,7 +58,7 @@ impl Sender {
     /// returns what to send. Otherwise returns false without effect, and `on_ack` must be called.
     #[inline(always)]
     pub fn take_plain(&mut self, now: Time, acknowledgement: u64) -> bool {
-        let plain = self.calm & self.steady & (acknowledgement > self.flight.una);
+        let plain = self.fast_path & self.steady & (acknowledgement > self.flight.una);
         if plain {
             self.on_calm_ack(now, acknowledgement, None);
         }
@@ -80,7 +80,7 @@ impl Sender {
     /// Slow path of `on_ack`.
     #[inline(never)]
     fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
-        if !self.may_be_calm {
+        if !self.may_use_fast_path {
             return self.on_ack_in_full(now, ack);
         }
         if ack.acknowledgement < self.flight.una {

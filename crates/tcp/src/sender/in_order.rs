@@ -73,7 +73,7 @@ impl Sender {
             paced: cc_state.pacer.is_some(),
         };
         let pacing = self.congestion.on_ack(&ack, flight);
-        rack.rto = if in_flight == 0 {
+        rack.rto_deadline = if in_flight == 0 {
             MaybeTime::NONE
         } else {
             expiry(self.rto, &mut self.rtt, now)
@@ -139,8 +139,8 @@ impl Sender {
         if let Some(pacer) = &mut cc_state.pacer {
             pacer.on_sent(now, mss, cc_state.pacing);
         }
-        if rack.rto == MaybeTime::NONE {
-            rack.rto = expiry(self.rto, &mut self.rtt, now);
+        if rack.rto_deadline == MaybeTime::NONE {
+            rack.rto_deadline = expiry(self.rto, &mut self.rtt, now);
         }
         Some(sequence)
     }
@@ -199,8 +199,8 @@ impl Sender {
         let (Recovery::Rack(rack), Some(cc_state)) = (&self.recovery, &self.cc_state) else {
             return false;
         };
-        let calm = rack.rests() && cc_state.ledger.as_ref().is_some_and(Ledger::is_calm);
-        calm && self.is_simple() && !self.may_be_idle()
+        let in_order = rack.rests() && cc_state.ledger.as_ref().is_some_and(Ledger::is_gapless);
+        in_order && self.is_simple() && !self.may_be_idle()
     }
 
     /// Whether the application has a full segment, and no shorter one may be sent before.

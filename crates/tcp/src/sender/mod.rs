@@ -74,7 +74,7 @@ pub struct Sender {
     congestion: Congestion,
     /// Whether the sender may use the ACK fast path now: ACKs of new data only affect the window, the timer and the
     /// controller.
-    calm: bool,
+    fast_path: bool,
     /// Whether to retransmit the segment at SND.UNA before anything else.
     resend_first: bool,
     /// Whether transmissions must be reported, because the recovery or the controller needs records, or the sender is paced.
@@ -99,7 +99,7 @@ pub struct Sender {
     measured: Option<Span>,
     /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs acknowledged
     /// bytes only.
-    may_be_calm: bool,
+    may_use_fast_path: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
     /// Cause of the next retransmission, if it is not part of go-back-N after a timeout or a fast retransmit.
@@ -137,7 +137,7 @@ impl Sender {
         let wants = congestion.wants().or(recovery.wants());
         let follows = !wants.is_nothing() || config.pacing;
         let tells = follows || !congestion.asks_little();
-        let may_be_calm = optional.is_none() && !tells;
+        let may_use_fast_path = optional.is_none() && !tells;
         let mut flight = Flight::new(limits, config.advertised_window(), mss);
         let mut cc_state = tells.then(|| Box::new(CcState::new(wants, config)));
         if let Some(known) = known {
@@ -154,8 +154,8 @@ impl Sender {
             timed: NOTHING,
             timed_since: Time::ZERO,
             measured: None,
-            calm: may_be_calm,
-            may_be_calm,
+            fast_path: may_use_fast_path,
+            may_use_fast_path,
             optional,
             cc_state,
             follows,
@@ -182,7 +182,7 @@ impl Sender {
 
     /// Disables the ACK fast path because an observer needs every ACK.
     pub fn heed_each_ack(&mut self) {
-        (self.calm, self.may_be_calm) = (false, false);
+        (self.fast_path, self.may_use_fast_path) = (false, false);
         opening::use_slow_path(self);
     }
 
@@ -205,7 +205,7 @@ impl Sender {
     /// Re-evaluates whether the sender may use the ACK fast path.
     fn look_whether_calm(&mut self) {
         let idle = self.recovery.is_idle();
-        self.calm = self.may_be_calm && !self.resend_first && idle;
+        self.fast_path = self.may_use_fast_path && !self.resend_first && idle;
     }
 
     /// Returns the expiration of the retransmission timer if it is started now.
@@ -285,7 +285,7 @@ impl Sender {
     /// Returns the next timeout of a sender whose latest ACK took the fast path.
     #[inline(always)]
     pub fn next_calm_timeout(&self) -> MaybeTime {
-        debug_assert!(self.calm && !self.follows);
+        debug_assert!(self.fast_path && !self.follows);
         self.timers.next()
     }
 

@@ -121,7 +121,7 @@ pub(super) fn end(sender: &mut Sender) {
     if optional.is_nothing() {
         sender.optional = None;
     }
-    sender.may_be_calm = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.slow_path;
+    sender.may_use_fast_path = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.slow_path;
     sender.look_whether_calm();
 }
 

@@ -111,7 +111,7 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
     if outstanding == 0 {
         rack.rest();
     } else if restarts {
-        rack.rto = expiry;
+        rack.rto_deadline = expiry;
         rack.arm_probe(now, srtt, ledger, outstanding, mss);
     }
     let next = rack.next_timeout();
@@ -136,7 +136,7 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     // The probe precedes the retransmission timeout (RFC 8985 section 7.2).
     if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
         rack.on_probe_timeout(max);
-    } else if rack.rto <= now.into() {
+    } else if rack.rto_deadline <= now.into() {
         rack.on_retransmission_timeout(now, ledger, &mut handle);
         sender.on_expiry(now);
         cause = EventCause::Timeout;
@@ -172,7 +172,7 @@ fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
 fn set_rto(sender: &mut Sender, now: Time) {
     let expiry = sender.expiry(now);
     if let Some(rack) = sender.recovery.rack_mut() {
-        rack.rto = expiry;
+        rack.rto_deadline = expiry;
     }
 }
 
@@ -273,7 +273,7 @@ fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegmen
     let rests = sender
         .recovery
         .rack_mut()
-        .is_some_and(|rack| rack.rto == MaybeTime::NONE);
+        .is_some_and(|rack| rack.rto_deadline == MaybeTime::NONE);
     let expiry = if rests || probes {
         sender.expiry(now)
     } else {
@@ -286,7 +286,7 @@ fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegmen
     rack.on_sent(now, u64::from(segment.length), segment.retransmission);
     // A probe restarts the timer (RFC 8985 section 7.3).
     if rests || probes {
-        rack.rto = expiry;
+        rack.rto_deadline = expiry;
     }
     if !segment.retransmission && !probes {
         rack.arm_probe(now, srtt, ledger, outstanding, mss);

@@ -21,7 +21,7 @@ impl Sender {
     /// Returns the next segment to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
-        if self.calm {
+        if self.fast_path {
             self.poll_calm(now)
         } else {
             self.poll_notable(now)
@@ -83,7 +83,7 @@ impl Sender {
     /// Slow path: returns the next segment when a recovery or the time since the latest segment may matter.
     #[inline(never)]
     fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
-        if self.may_be_calm {
+        if self.may_use_fast_path {
             return self.poll_in_recovery(now);
         }
         if opening::is_on(self) {

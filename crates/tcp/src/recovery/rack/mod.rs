@@ -23,7 +23,7 @@ use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
 use phase::Phase;
 pub use phase::State;
 use prr::Prr;
-use spurious::{Before, Forward, Steps};
+use spurious::{FRto, ReorderingWindow, UndoState};
 
 /// Consequences of an ACK or a timer besides a change of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,14 +55,14 @@ pub struct Rack {
     latest: Option<Latest>,
     reordered: bool,
     prr: Prr,
-    before: Option<Before>,
-    forward: Forward,
-    steps: Steps,
+    undo: Option<UndoState>,
+    frto_state: FRto,
+    reordering_window: ReorderingWindow,
     probe: Option<Probe>,
     /// Whether a probe is to be sent.
     probes: bool,
     /// Expiration times of the retransmission, reordering and probe timers.
-    pub rto: MaybeTime,
+    pub rto_deadline: MaybeTime,
     reorder: MaybeTime,
     probe_at: MaybeTime,
     /// Number of retransmission timeouts since SND.UNA advanced (`icsk_retransmits`).
@@ -95,12 +95,12 @@ impl Variant for Rack {
             latest: None,
             reordered: false,
             prr: Prr::default(),
-            before: None,
-            forward: Forward::Over,
-            steps: Steps::default(),
+            undo: None,
+            frto_state: FRto::Over,
+            reordering_window: ReorderingWindow::default(),
             probe: None,
             probes: false,
-            rto: MaybeTime::NONE,
+            rto_deadline: MaybeTime::NONE,
             reorder: MaybeTime::NONE,
             probe_at: MaybeTime::NONE,
             retransmits: 0,
@@ -156,19 +156,19 @@ impl Rack {
         let taken_back = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
-                self.steps.on_recovered();
+                self.reordering_window.on_recovered();
                 handle.adjust(WindowAdjustment::ToThreshold);
                 self.end(handle);
                 true
             }
             // CWR lasts until the receiver has received CWR (Linux).
-            Phase::Reduced(end) if una > end => {
+            Phase::Cwr(end) if una > end => {
                 handle.adjust(WindowAdjustment::ToThreshold);
                 self.end(handle);
                 false
             }
             Phase::Loss(end) if una >= end => {
-                self.steps.on_recovered();
+                self.reordering_window.on_recovered();
                 self.end(handle);
                 true
             }
@@ -216,7 +216,7 @@ impl Rack {
 
     /// Whether PRR is reducing the window.
     fn is_reducing(&self) -> bool {
-        matches!(self.phase, Phase::Recovery(_) | Phase::Reduced(_))
+        matches!(self.phase, Phase::Recovery(_) | Phase::Cwr(_))
     }
 
     /// Whether a mark reduces the window: unless it is being reduced already.
@@ -227,7 +227,7 @@ impl Rack {
     /// Reduces the window because data arrived with marks, as reported by an ACK that revealed no loss.
     pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, handle: &mut WindowHandle) {
         self.prr = Prr::new(handle.flight());
-        self.phase = Phase::Reduced(handle.flight().max);
+        self.phase = Phase::Cwr(handle.flight().max);
         handle.reduce(cause);
         self.prr
             .adjust(news.delivered, advanced, ledger.in_flight(handle.flight().max), handle);
@@ -260,7 +260,7 @@ impl Rack {
         if !self.reordered && certain {
             return Span(0);
         }
-        self.steps.of(least_rtt, self.srtt)
+        self.reordering_window.of(least_rtt, self.srtt)
     }
 
     /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms and rounds
@@ -284,20 +284,20 @@ impl Rack {
     /// are lost.
     fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, handle: &mut WindowHandle) -> bool {
         let begins = match self.phase {
-            Phase::Open | Phase::Reduced(_) => follows || ledger.lost() > 0,
+            Phase::Open | Phase::Cwr(_) => follows || ledger.lost() > 0,
             Phase::Recovery(_) => false,
             Phase::Loss(_) => judged.again,
         };
         if begins {
             let falls = match self.phase {
-                Phase::Reduced(end) => Some(end),
+                Phase::Cwr(end) => Some(end),
                 _ => None,
             };
             // If recoveries follow each other, CWR lasts no longer than the reduction that it shares (Linux).
             let shared = falls.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
-            self.remember(ledger.copies() as u64, falls.is_none(), handle);
+            self.save_undo(ledger.copies() as u64, falls.is_none(), handle);
             // A single reduction answers marks and losses of an RTT.
             if falls.is_none() {
                 self.prr = Prr::new(handle.flight());
@@ -309,7 +309,7 @@ impl Rack {
 
     fn end(&mut self, handle: &mut WindowHandle) {
         self.phase = Phase::Open;
-        self.forward = Forward::Over;
+        self.frto_state = FRto::Over;
         handle.recovered(false);
     }
 
@@ -319,8 +319,8 @@ impl Rack {
         if self.is_reducing() {
             self.prr.on_sent(length);
         }
-        if let (true, Some(before)) = (again, &mut self.before) {
-            before.on_sent_again(now);
+        if let (true, Some(undo)) = (again, &mut self.undo) {
+            undo.on_sent_again(now);
         }
     }
 
@@ -331,16 +331,16 @@ impl Rack {
     pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, handle: &mut WindowHandle) {
         let una = handle.flight().una;
         let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
-        self.forward = if asks { Forward::Asked } else { Forward::Over };
+        self.frto_state = if asks { FRto::Asked } else { FRto::Over };
         let reduces = match self.phase {
             Phase::Open => true,
-            Phase::Reduced(end) | Phase::Recovery(end) => una >= end,
+            Phase::Cwr(end) | Phase::Recovery(end) => una >= end,
             Phase::Loss(end) => una >= end || self.retransmits == 0,
         };
         self.retransmits += 1;
         ledger.lose_by_timeout(now, self.latest.map_or(Span(0), |latest| latest.rtt));
         if reduces {
-            self.remember(ledger.copies() as u64, true, handle);
+            self.save_undo(ledger.copies() as u64, true, handle);
         }
         self.phase = Phase::Loss(handle.flight().max);
         (self.probe, self.probes) = (None, false);
@@ -375,13 +375,13 @@ impl Rack {
 
     /// Stops all timers, because nothing is in flight.
     pub fn rest(&mut self) {
-        (self.rto, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
+        (self.rto_deadline, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
     }
 
     /// Returns the first expiration time.
     #[inline]
     pub fn next_timeout(&self) -> MaybeTime {
-        self.rto.min(self.reorder).min(self.probe_at)
+        self.rto_deadline.min(self.reorder).min(self.probe_at)
     }
 
     /// Whether the reordering timer expires by `now`.

@@ -9,7 +9,7 @@ pub enum Phase {
     /// No loss is being repaired.
     Open,
     /// CWR: the window is reduced because of ECN marks on data before this byte.
-    Reduced(u64),
+    Cwr(u64),
     /// Fast recovery of losses before this byte.
     Recovery(u64),
     /// Recovery of losses before this byte after the retransmission timer expired.
@@ -20,7 +20,7 @@ impl Phase {
     /// Returns the state as reported to congestion controllers.
     pub fn name(self) -> control::Phase {
         match self {
-            Phase::Open | Phase::Reduced(_) => control::Phase::Open,
+            Phase::Open | Phase::Cwr(_) => control::Phase::Open,
             Phase::Recovery(_) => control::Phase::Recovery,
             Phase::Loss(_) => control::Phase::Loss,
         }
@@ -30,7 +30,7 @@ impl Phase {
     pub fn state(self) -> State {
         match self {
             Phase::Open => State::Open,
-            Phase::Reduced(_) => State::Reduced,
+            Phase::Cwr(_) => State::Reduced,
             Phase::Recovery(_) => State::Recovery,
             Phase::Loss(_) => State::Loss,
         }

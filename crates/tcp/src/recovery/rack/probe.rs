@@ -37,7 +37,7 @@ impl Rack {
                 Some(srtt) => Span(2 * srtt.0) + PROBE_MARGIN,
                 None => PROBE_WITHOUT_RTT,
             };
-            self.probe_at = MaybeTime::from(now + wait).min(self.rto);
+            self.probe_at = MaybeTime::from(now + wait).min(self.rto_deadline);
         }
     }
 

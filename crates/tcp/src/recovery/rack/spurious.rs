@@ -8,9 +8,9 @@ use crate::journal::EventCause;
 /// Number of retransmissions since a reduction that were not reported as duplicates (`undo_retrans`); None without
 /// retransmissions.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Copies(Option<u64>);
+pub struct UndoRetrans(Option<u64>);
 
-impl Copies {
+impl UndoRetrans {
     /// Counts retransmitted segments.
     fn add(&mut self, segments: u64) {
         self.0 = Some(self.0.unwrap_or(0) + segments);
@@ -29,7 +29,7 @@ impl Copies {
 
 /// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
-pub struct Before {
+pub struct UndoState {
     /// Congestion window and threshold before the reduction; None if a mark forbids undoing it.
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
@@ -37,20 +37,20 @@ pub struct Before {
     /// When the first retransmission left (`retrans_stamp`).
     first_again: Option<Time>,
     /// Retransmissions since.
-    copies: Copies,
+    undo_retrans: UndoRetrans,
 }
 
-impl Before {
+impl UndoState {
     /// Records a retransmission.
     pub fn on_sent_again(&mut self, now: Time) {
         self.first_again.get_or_insert(now);
-        self.copies.add(1);
+        self.undo_retrans.add(1);
     }
 }
 
 /// State of F-RTO after a timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Forward {
+pub enum FRto {
     /// F-RTO is not used, or has decided that the timeout was due to a loss.
     #[default]
     Over,
@@ -63,7 +63,7 @@ pub enum Forward {
 /// State of RACK's reordering window: its size in quarters of the minimum RTT, and the number of recoveries for which it
 /// persists (`reo_wnd_steps`, `reo_wnd_persist`; RFC 8985 section 6.2, step 4).
 #[derive(Clone, Copy, Debug)]
-pub struct Steps {
+pub struct ReorderingWindow {
     quarters: u64,
     persists: u32,
     /// The window does not grow again before this byte is acknowledged.
@@ -75,9 +75,9 @@ const MOST_QUARTERS: u64 = 255;
 /// Number of recoveries for which the reordering window persists.
 const PERSISTS: u32 = 16;
 
-impl Default for Steps {
-    fn default() -> Steps {
-        Steps {
+impl Default for ReorderingWindow {
+    fn default() -> ReorderingWindow {
+        ReorderingWindow {
             quarters: 1,
             persists: 0,
             round: 0,
@@ -85,7 +85,7 @@ impl Default for Steps {
     }
 }
 
-impl Steps {
+impl ReorderingWindow {
     /// Returns the reordering window: its steps of a quarter of the minimum RTT, at most SRTT (`tcp_rack_reo_wnd`).
     pub fn of(self, least_rtt: Span, srtt: Option<Span>) -> Span {
         let window = Span((least_rtt.0 / 4).saturating_mul(self.quarters));
@@ -114,50 +114,50 @@ impl Rack {
     ///
     /// The window before is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold is at
     /// least three quarters of the window (`tcp_current_ssthresh`).
-    pub(super) fn remember(&mut self, copies: u64, reduces: bool, handle: &WindowHandle) {
+    pub(super) fn save_undo(&mut self, copies: u64, reduces: bool, handle: &WindowHandle) {
         let flight = handle.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
         let ssthresh = ((cwnd / 2.0).floor() + (cwnd / 4.0).floor()) * mss;
-        let mut now = Before {
+        let mut now = UndoState {
             limits: reduces.then_some((flight.cwnd(), flight.ssthresh().max(ssthresh))),
             una: flight.una,
             first_again: None,
-            copies: Copies::default(),
+            undo_retrans: UndoRetrans::default(),
         };
         if copies > 0 {
-            now.first_again = self.before.and_then(|before| before.first_again);
-            now.copies.add(copies);
+            now.first_again = self.undo.and_then(|undo| undo.first_again);
+            now.undo_retrans.add(copies);
         }
-        self.before = Some(now);
+        self.undo = Some(now);
     }
 
     /// Forbids restoring the window, because a mark shows that the reduction was due.
     pub fn keep_reduction(&mut self) {
-        if let Some(before) = &mut self.before {
-            before.limits = None;
+        if let Some(undo) = &mut self.undo {
+            undo.limits = None;
         }
     }
 
     /// Whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &Ledger) -> bool {
-        let Some(before) = self.before.filter(|_| self.config.undo) else {
+        let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
         };
-        let first = matches!((echo, before.first_again), (Some(echo), Some(first)) if echo < first);
+        let first = matches!((echo, undo.first_again), (Some(echo), Some(first)) if echo < first);
         let over = || match self.phase {
-            Phase::Open | Phase::Reduced(_) => false,
+            Phase::Open | Phase::Cwr(_) => false,
             Phase::Recovery(end) => una >= end || ledger.copies() == 0,
             Phase::Loss(_) => true,
         };
-        first && una > before.una && over()
+        first && una > undo.una && over()
     }
 
     /// Undoes the reduction.
     pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, handle: &mut WindowHandle) {
-        if let Some(before) = self.before.take() {
+        if let Some(undo) = self.undo.take() {
             // Other lost segments remain lost (Linux).
             let rest = match self.phase {
-                Phase::Recovery(end) => una >= end || before.copies.all_came_twice(),
+                Phase::Recovery(end) => una >= end || undo.undo_retrans.all_came_twice(),
                 phase => phase == Phase::Open,
             };
             if !(rest && self.config.successive) {
@@ -166,8 +166,8 @@ impl Rack {
             // Segments declared lost were only late.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
-            self.forward = Forward::Over;
-            match before.limits {
+            self.frto_state = FRto::Over;
+            match undo.limits {
                 Some((cwnd, ssthresh)) => handle.undo(cause, cwnd, ssthresh),
                 None => handle.recovered(false),
             }
@@ -182,21 +182,21 @@ impl Rack {
             // Both the probe and the original arrived: nothing was lost (RFC 8985 section 7.4.2).
             self.probe = None;
         } else if self.reordered {
-            self.steps.grow(una, handle.flight().max);
+            self.reordering_window.grow(una, handle.flight().max);
         }
-        let Some(before) = self.before.as_mut().filter(|before| end > before.una) else {
+        let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.una) else {
             return;
         };
-        before.copies.came_twice((end - start).div_ceil(mss));
+        undo.undo_retrans.came_twice((end - start).div_ceil(mss));
     }
 
     /// Undoes a reduction of which all retransmissions were reported as duplicates, as far as the state allows (Linux:
     /// tcp_try_undo_dsack).
     pub(super) fn look_at_copies(&mut self, advanced: bool, ledger: &mut Ledger, handle: &mut WindowHandle) {
-        let all = self.before.is_some_and(|before| before.copies.all_came_twice());
+        let all = self.undo.is_some_and(|undo| undo.undo_retrans.all_came_twice());
         let may = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
-            Phase::Reduced(_) => false,
+            Phase::Cwr(_) => false,
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
@@ -213,7 +213,7 @@ impl Rack {
         ledger: &mut Ledger,
         handle: &mut WindowHandle,
     ) {
-        let (Phase::Loss(end), true) = (self.phase, self.forward != Forward::Over) else {
+        let (Phase::Loss(end), true) = (self.phase, self.frto_state != FRto::Over) else {
             return;
         };
         let (una, max) = (handle.flight().una, handle.flight().max);
@@ -223,23 +223,23 @@ impl Rack {
         if max > end {
             // Not an ACK of new data in order: F-RTO ends (step 3a).
             if !(advanced || twice) || news.sacked {
-                self.forward = Forward::Over;
+                self.frto_state = FRto::Over;
             }
         } else if advanced && una < end {
-            self.forward = Forward::NewFirst;
+            self.frto_state = FRto::NewFirst;
         }
     }
 
     /// Whether new data are sent before lost segments.
     #[inline]
     pub fn sends_new_first(&self) -> bool {
-        self.forward == Forward::NewFirst
+        self.frto_state == FRto::NewFirst
     }
 
     /// Continues as after a loss, because no new data could be sent. Returns false if some were sent.
     pub fn give_up_forward(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
-        self.forward = if none { Forward::Over } else { Forward::Asked };
+        self.frto_state = if none { FRto::Over } else { FRto::Asked };
         none
     }
 }

@@ -183,7 +183,7 @@ fn linux_an_ecn_echo_keeps_the_reduction_of_a_recovery_that_is_undone() {
 #[test]
 fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     let (min_rtt, srtt) = (Span::millis(100), Some(Span::millis(260)));
-    let mut steps = Steps::default();
+    let mut steps = ReorderingWindow::default();
     let windows: Vec<u64> = (0..12)
         .map(|round| {
             let window = steps.of(min_rtt, srtt).0 / Span::millis(1).0;
