@@ -44,8 +44,16 @@ def as_concluded(experiment: Experiment, seed: int) -> dict[str, object]:
 
 
 def concluded(*, worse: bool = False) -> pd.DataFrame:
-    runs = pd.DataFrame([as_concluded(e, seed) for e in EXPERIMENTS for seed in (1, 2, 3)])
-    metrics = ["efficiency", "printed_efficiency", "fairness", "duplicates", "timeouts"]
+    rows = [as_concluded(e, seed) for e in EXPERIMENTS for seed in (1, 2, 3)]
+    [recording] = PAPER.recordings
+    chosen = [e for e in POINTS if recording.chosen(e)]
+    assert [(e.factors["network"], e.factors["sources"]) for e in chosen] == [("multi-leo", 5), ("geo", 5)]
+    for experiment in chosen:
+        for seed in (1, 2, 3):
+            needless = {"needless_timeouts": 3 + 0.1 * math.sin(seed)}
+            rows.append({**experiment.factors, "part": "recorded", "replicated": True, "seed": seed, **needless})
+    runs = pd.DataFrame(rows)
+    metrics = ["efficiency", "printed_efficiency", "fairness", "duplicates", "timeouts", "needless_timeouts"]
     if not worse:
         return runs
     opposite = runs.assign(**{m: 1 - runs[m] for m in metrics})
@@ -94,7 +102,7 @@ def test_runs_past_the_paper_are_measured_like_its_own(tmp_path: Path) -> None:
 
 
 def test_claims_are_judged_under_both_conventions_of_starting() -> None:
-    ids = [claim.id for claim in PAPER.claims if claim.id != "buf-1-155"]
+    ids = [claim.id for claim in PAPER.claims if claim.id not in ("buf-1-155", "buf-9")]
     assert ids == [name for n in range(1, 9) for name in (f"buf-{n}", f"buf-{n}-spread")]
 
 

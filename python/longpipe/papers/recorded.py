@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,6 +11,7 @@ import pandas as pd
 
 from longpipe import simulate
 from longpipe.papers.experiments import Experiment
+from longpipe.papers.mechanisms import mean_correlation
 from longpipe.result import Result
 from longpipe.scenario import Scenario
 
@@ -24,8 +24,8 @@ SETTLED_S: Final = 1.0
 class Recording:
     """Replications of some experiments with traces, and their measures."""
 
-    # The trace to record, by its name in `traces`.
-    trace: str
+    # Traces to record, by their names in `traces`.
+    traces: tuple[str, ...]
     # Selects among the paper's experiments.
     chosen: Callable[[Experiment], bool]
     measure: Callable[[Result], Mapping[str, float]]
@@ -36,7 +36,7 @@ class Recording:
         for experiment in experiments:
             if experiment.table is None or not self.chosen(experiment):
                 continue
-            scenario: Scenario = experiment.replicated.with_(traces={self.trace: True})
+            scenario: Scenario = experiment.replicated.with_(traces=dict.fromkeys(self.traces, True))
             for seed in range(1, min(seeds, self.seeds) + 1):
                 measured = self.measure(simulate(scenario, seed))
                 yield {**experiment.factors, "part": "recorded", "replicated": True, "seed": seed, **measured}
@@ -55,13 +55,7 @@ def synchronization(result: Result) -> dict[str, float]:
     for _, of_flow in trace.groupby("flow"):
         last = np.searchsorted(of_flow["time_s"].to_numpy(), at, side="right") - 1
         windows.append(of_flow["cwnd_bytes"].to_numpy(dtype=float)[last])
-    varying = [window for window in windows if len(at) and window.std() > 0]
-    if len(varying) < 2:
-        return {"synchronization": math.nan}
-    standard = np.array([(window - window.mean()) / window.std() for window in varying])
-    n = len(standard)
-    # The variance of a sum of n standardized series is n plus n (n - 1) times their mean correlation.
-    return {"synchronization": float((standard.sum(axis=0).var() / n - 1) / (n - 1))}
+    return {"synchronization": mean_correlation(windows)}
 
 
 def timeout_s(result: Result) -> dict[str, float]:

@@ -15,6 +15,8 @@ from longpipe.papers.buf_97.variants import VARIANTS, WATCHED
 from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.duplicates import duplicate_share
 from longpipe.papers.experiments import Caption, Experiment, Factors
+from longpipe.papers.mechanisms import needless
+from longpipe.papers.recorded import Recording
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
 from longpipe.scenario import Scenario
@@ -109,6 +111,12 @@ def measure(result: Result) -> dict[str, float]:
     }
 
 
+def _late(experiment: Experiment) -> bool:
+    """Selects five sources with a buffer of 2 RTT on the longer links, for claim buf-9."""
+    factors = experiment.factors
+    return factors["network"] != "leo" and factors["sources"] == 5 and factors["buffer_rtt"] == 2.0
+
+
 PAPER: Final = ReplicatedPaper(
     id="buf-97",
     title="UBR buffer requirements for TCP/IP over satellite networks (ATM Forum/97-0616, July 1997)",
@@ -140,4 +148,5 @@ PAPER: Final = ReplicatedPaper(
     summaries=SUMMARIES,
     seeds=10,
     beyond=BEYOND,
+    recordings=(Recording(("events",), _late, needless, seeds=3),),
 )

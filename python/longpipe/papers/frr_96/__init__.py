@@ -11,6 +11,7 @@ from longpipe.papers.experiments import Caption, Experiment, Factors
 from longpipe.papers.frr_96.claims import CLAIMS, FBA_PARAMETERS, FINE_TIMER, PEAK_CELLS, ZERO_LOSS_PARTS
 from longpipe.papers.frr_96.reasons import REASONS
 from longpipe.papers.frr_96.variants import VARIANTS, WATCHED
+from longpipe.papers.mechanisms import loss_synchronization, needless
 from longpipe.papers.recorded import Recording, synchronization
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.result import Result
@@ -193,6 +194,11 @@ def _synchronized(experiment: Experiment) -> bool:
     return factors["policy"] == "tail-drop" and factors["sources"] == 15 and factors["buffer_cells"] in (1000, 12000)
 
 
+def _mechanisms(result: Result) -> dict[str, float]:
+    """Synchronization of windows and of losses, and needless retransmissions."""
+    return {**synchronization(result), **loss_synchronization(result), **needless(result)}
+
+
 PAPER: Final = ReplicatedPaper(
     id="frr-96",
     title="Further results on UBR+: effect of fast retransmit and recovery (ATM Forum/96-1761, December 1996)",
@@ -211,7 +217,7 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
-    recordings=(Recording("cwnd", _synchronized, synchronization, seeds=3),),
+    recordings=(Recording(("cwnd", "events"), _synchronized, _mechanisms, seeds=3),),
     reasons=REASONS,
     variants=VARIANTS,
     watched=WATCHED,

@@ -222,7 +222,7 @@ PAPER: Final = ReplicatedPaper(
     experiments=experiments,
     measure=measure,
     claims=CLAIMS,
-    recordings=(Recording("rtt", _over_the_satellite, timeout_s, seeds=3),),
+    recordings=(Recording(("rtt",), _over_the_satellite, timeout_s, seeds=3),),
     reasons=REASONS,
     variants=VARIANTS,
     watched=WATCHED,

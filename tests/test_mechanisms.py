@@ -1,0 +1,96 @@
+"""Needless retransmissions, needless timeouts and synchronized losses, against counts that do not use the events."""
+
+import math
+from types import SimpleNamespace
+from typing import cast
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longpipe import Result, Scenario, simulate
+from longpipe.papers.mechanisms import loss_synchronization, mean_correlation, needless
+
+# Transfers that end: every copy that was sent has arrived or is lost.
+BASE = Scenario.example("fiber").with_(
+    **{
+        "duration": "60 s",
+        "network.sources": 3,
+        "network.trunk_rate": "10 Mbit/s",
+        "switch.buffer": "10 packets",
+        "traffic": {"kind": "transfer", "size": "1448000 B"},
+        "tcp": {"mss": "1448 B", "ack": {"kind": "immediate"}},
+        "traces.events": True,
+    }
+)
+COARSE = {"kind": "coarse", "tick": "100 ms", "phase": {"kind": "common"}, "min_rto": "2 ticks"}
+
+
+def run(**changes: object) -> Result:
+    return simulate(BASE.with_(**changes), 1)
+
+
+def twice(result: Result) -> int:
+    """Segments that the sinks acknowledged beyond the first copy of each: their ACKs count all that arrived."""
+    assert result.flows["completion_s"].notna().all()
+    ports = result.ports
+    arrived = ports.loc[ports["port"].str.match(r"sink\d+->"), "packets_in"].sum()
+    return int(arrived) - 3 * 1000
+
+
+@pytest.mark.parametrize("recovery", ["vanilla", "tahoe", "reno", "newreno", "sack"])
+def test_needless_retransmissions_are_those_that_arrive_twice(recovery: str) -> None:
+    result = run(**{"tcp.recovery": recovery, "tcp.timer": COARSE})
+    retransmitted = int(result.flows["retransmitted_segments"].sum())
+    found = needless(result)["needless_retransmissions"] * retransmitted
+    assert retransmitted > 0
+    assert found == pytest.approx(twice(result))
+
+
+def test_a_timer_below_the_round_trip_expires_while_the_segment_is_on_its_way() -> None:
+    # 2 ticks of 10 ms against a round trip of 400 ms without losses: each expiry before the first ACK is needless.
+    timer = {**COARSE, "tick": "10 ms", "initial_rto": "2 ticks"}
+    slow = {"network.trunk_delay": "200 ms", "switch.buffer": "unlimited", "tcp.recovery": "vanilla"}
+    result = run(**slow, **{"tcp.timer": timer, "tcp.initial_window": "1 segments"})
+    found = needless(result)
+    assert result.ports.filter(like="packets_lost_").to_numpy().sum() == 0
+    assert found["needless_timeouts"] == result.flows["timeouts"].sum() > 0
+    assert found["needless_retransmissions"] == 1
+
+
+def test_a_timeout_of_a_lost_segment_is_not_needless() -> None:
+    # The first segment is lost, and nothing follows it that could bring duplicate ACKs.
+    result = run(
+        **{
+            "network.sources": 1,
+            "traffic": {"kind": "transfer", "size": "1448 B"},
+            "network.trunk_loss": {"kind": "packets", "indices": [0]},
+        }
+    )
+    found = needless(result)
+    assert result.flows["timeouts"].sum() == 1
+    assert found["needless_timeouts"] == 0
+    assert found["needless_retransmissions"] == 0
+    assert math.isnan(found["false_fast_retransmits"])
+
+
+def _events(*losses: tuple[float, str]) -> Result:
+    frame = pd.DataFrame(losses, columns=["time_s", "flow"]).assign(kind="dropped")
+    return cast("Result", SimpleNamespace(traces={"events": frame}))
+
+
+def test_losses_in_the_same_intervals_are_synchronized() -> None:
+    together = [(t, flow) for t in (0.5, 1.5, 3.5) for flow in ("a", "b")]
+    assert loss_synchronization(_events(*sorted(together)))["loss_synchronization"] == pytest.approx(1)
+    # Of 4 intervals a loses in 0 and 1, b in 2 and 3: the correlation is -1.
+    apart = [(0.05, "a"), (0.15, "a"), (0.25, "b"), (0.35, "b")]
+    found = loss_synchronization(_events(*apart))["loss_synchronization"]
+    a, b = np.array([1, 1, 0, 0, 0]), np.array([0, 0, 1, 1, 0])
+    assert found == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert math.isnan(loss_synchronization(_events((0.5, "a")))["loss_synchronization"])
+
+
+def test_mean_correlation_is_that_of_all_pairs() -> None:
+    series = list(np.random.default_rng(1).normal(size=(5, 50)))
+    pairs = np.corrcoef(series)[np.triu_indices(5, 1)]
+    assert mean_correlation([*series, np.ones(50)]) == pytest.approx(pairs.mean())
