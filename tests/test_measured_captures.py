@@ -184,6 +184,24 @@ def test_a_routers_capture_has_the_counts_of_the_senders() -> None:
         assert {name: count(one, name) for name in names} == {name: count(other, name) for name in names}
 
 
+@needs_tshark
+def test_a_live_capture_counts_entries_and_notes_losses_on_the_path() -> None:
+    found = read(DATA / "live.pcapng.gz")
+    (one,) = found.subjects
+    packets = tshark(DATA / "live.pcapng.gz", "frame.comment", "tcp.srcport", "tcp.len")
+    comments = packets["frame.comment"].fillna("")
+    entered = packets[comments.str.startswith("enters") & (packets["tcp.srcport"] == "57286")]
+    lost = int(comments.str.startswith("lost at").sum())
+    assert (count(one, "packets"), count(one, "payload")) == (len(entered), entered["tcp.len"].astype(int).sum())
+    assert (
+        found.notes[0]
+        == f"{lost} TCP packets were lost on the simulated path"
+        == "24 TCP packets were lost on the simulated path"
+    )
+    # 20 ms from data to ACK, each at its entry, and 20 ms for the way back of the ACK.
+    assert count(one, "sender side of the RTT") == pytest.approx(0.0202, abs=2e-4)
+
+
 def test_one_direction_is_read_with_a_note(tmp_path: Path) -> None:
     found = read(written(tmp_path / "a.pcap", *exchange(1, 10, acks=False)))
     assert found.subjects[0].of("rtt") is None

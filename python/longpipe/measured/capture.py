@@ -42,6 +42,8 @@ def read(content: Content) -> Recording:
         raise ScenarioError(f"{content.file}: no TCP data among {found}{cut}; needs a capture of TCP connections")
     begin, end = clocks.first_ns, clocks.last_ns
     notes = [*_notes(source, others), *clocks.notes()]
+    if copies.lost:
+        notes.append(f"{copies.lost} TCP packets were lost on the simulated path")
     if copies.count:
         notes.append(f"{copies.count} packets were captured at several interfaces; the first capture of each counts")
     subjects = []
@@ -68,6 +70,9 @@ def _connections(source: CaptureFile, others: Counter[str], clocks: Clocks, copi
         clocks.add(number, packet.time_ns, segment)
         if isinstance(segment, Other):
             others[segment.reason] += 1
+            continue
+        if packet.is_loss:
+            copies.lost += 1
             continue
         ends = frozenset((segment.source, segment.target))
         connection = latest.get(ends)

@@ -19,6 +19,8 @@ class Copies:
     """Recent packets without data, each with the interface at which it was seen first."""
 
     count: int = 0
+    # Records of longpipe's losses, which repeat the packet.
+    lost: int = 0
     _recent: OrderedDict[Segment, tuple[int, int]] = field(default_factory=OrderedDict)
 
     def is_copy(self, interface: int, now: int, segment: Segment, sender: Direction) -> bool:

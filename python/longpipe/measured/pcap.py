@@ -23,6 +23,9 @@ _MAGICS: Final = {
 _SECTION: Final = b"\x0a\x0d\x0d\x0a"
 _INTERFACE, _OBSOLETE, _SIMPLE, _STATISTICS, _ENHANCED = 1, 2, 3, 5, 6
 _TIME_RESOLUTION, _TIME_OFFSET, _APPLICATION, _INTERFACE_DROPS, _SYSTEM_DROPS = 9, 14, 4, 5, 7
+# Option of a packet whose two lowest bits are its direction.
+_COMMENT, _FLAGS = 1, 2
+_LOST: Final = b"lost at "
 # Largest packet: MAXIMUM_SNAPLEN of libpcap is 256 KiB, of USB captures 128 MiB; IP packets reach 64 KiB.
 _LARGEST: Final = 1 << 20
 _MOST_INTERFACES: Final = 10_000
@@ -31,13 +34,18 @@ _FINEST: Final = 63
 
 
 class Packet(NamedTuple):
-    """A captured packet. `time_ns` is Unix time, None in a simple packet block; `interface` is its number in pcapng."""
+    """A captured packet. `time_ns` is Unix time, None in a simple packet block.
+
+    `interface` tells interfaces and, where pcapng has it, inbound from outbound packets apart. `is_loss` marks the
+    record that longpipe adds when the simulated path loses a packet.
+    """
 
     time_ns: int | None
     link_type: int
     data: bytes
     length: int
     interface: int = 0
+    is_loss: bool = False
 
 
 @dataclass
@@ -172,7 +180,13 @@ class CaptureFile:
         time_ns = None
         if high is not None:
             time_ns = found.offset_s * 10**9 + ((high << 32) + low) * 10**9 // found.ticks
-        return Packet(time_ns, found.link_type, body[size : size + captured], length, interface)
+        place, is_loss = 4 * interface, False
+        if kind == _ENHANCED and len(body) >= (end := size + (captured + 3) // 4 * 4) + 8:
+            options = dict(_options(order, body[end:]))
+            flags = options.get(_FLAGS, b"")
+            is_loss = (self.application or "").startswith("longpipe") and options.get(_COMMENT, b"").startswith(_LOST)
+            place += struct.unpack(f"{order}I", flags)[0] & 3 if len(flags) == 4 else 0
+        return Packet(time_ns, found.link_type, body[size : size + captured], length, place, is_loss)
 
     def _check(self, number: int, captured: int) -> None:
         if captured > _LARGEST:
