@@ -133,7 +133,7 @@ impl RttEstimator {
 const AFTER_A_LOST_SYN: Span = Span::seconds(3);
 
 /// Maximum exponent of the RTO's exponential backoff (4.4BSD).
-const MAX_BACKOFF: u32 = 6;
+pub const MAX_BACKOFF: u32 = 6;
 
 /// Maximum RTT in ticks: eight times as many must fit 31 bits.
 const MOST_TICKS: u64 = (1 << 28) - 2;

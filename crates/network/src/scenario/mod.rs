@@ -13,6 +13,7 @@ mod policy;
 pub(crate) mod promise;
 mod queue;
 pub(crate) mod refusal;
+mod repetition;
 pub mod rerouting;
 mod routes;
 mod schedulers;
@@ -28,6 +29,7 @@ pub use queue::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
     RedConfig, RedGap, StepMarkingConfig,
 };
+pub use repetition::MOST_REPETITIONS;
 use rerouting::ReroutingConfig;
 pub use schedulers::{
     DrrConfig, DualPi2Config, FqConfig, LowLatencyMarking, SfqConfig, StrictPriorityConfig, TwoQueues,

@@ -212,12 +212,12 @@ pub(super) fn time_problem(field: &str, ps: u64) -> Option<Problem> {
 impl RedConfig {
     pub(super) fn problem(&self) -> Option<Problem> {
         let RedConfig { min, max, .. } = *self;
-        let ordered = min > 0.0 && min < max && max.is_finite();
+        let ordered = min > 0.0 && min < max && max <= 1e12;
         refuse_unless(
             ordered,
             "max",
             max,
-            "needs a largest mean above the least, which needs to be above 0",
+            "needs a largest mean of up to 1e12, above the least, which needs to be above 0",
         )
         .or_else(|| share_problem("weight", self.weight))
         .or_else(|| share_problem("max_p", self.max_p))
@@ -245,10 +245,10 @@ impl PieConfig {
     pub(super) fn problem(&self) -> Option<Problem> {
         let positive = |field, value: f64| {
             refuse_unless(
-                value > 0.0 && value.is_finite(),
+                value > 0.0 && value <= 1e9,
                 field,
                 value,
-                "needs a positive number",
+                "needs a positive number of up to 1e9",
             )
         };
         time_problem("target", self.target_ps)

@@ -9,6 +9,7 @@ use crate::scenario::check::{check_flow, check_path, check_scalars, check_vbr};
 use crate::scenario::ends::{way_ends, LinkEnd};
 use crate::scenario::grouped::Grouped;
 use crate::scenario::refusal::{refuse, ScenarioError};
+use crate::scenario::repetition;
 use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 use std::collections::VecDeque;
@@ -90,6 +91,7 @@ impl Topology {
         }
         topology.find_unshared(scenario);
         check_vbr(scenario, &topology)?;
+        repetition::check(scenario)?;
         Ok(topology)
     }
 

@@ -1,8 +1,8 @@
 //! Random graphs: a run has the same results, to the bit, in every engine, traced or not.
 
-use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::motion::any_that_moves;
 use crate::common::any_graph::rerouting::any_rerouted;
+use crate::common::any_graph::{any_scenario, with_ends};
 use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
 use crate::common::smaller::{smaller, FEW_EVENTS};
@@ -60,7 +60,7 @@ fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
         failure_persistence: None,
         ..usual
     });
-    let drawn = (any, proptest::arbitrary::any::<u64>());
+    let drawn = (with_ends(any), proptest::arbitrary::any::<u64>());
     let current = watch();
     let ran = runner.run(&drawn, |(scenario, seed)| {
         let kept = Kept { seed, scenario };

@@ -21,6 +21,7 @@ mod moving_cells;
 mod queues;
 mod regressions;
 mod relay;
+mod repetition;
 mod rerouting;
 mod schedulers;
 mod web;

@@ -16,7 +16,7 @@ use crate::scenario::OnOffConfig;
 use longpipe_events::{Span, Time};
 use on_off::{Meter, OnOff};
 
-/// Interval between two visits of a VBR source's circuit, in cell times.
+/// Interval between two visits of a VBR source's circuit, in cell times at the source's peak rate.
 const VBR_CELLS: u64 = 4096;
 
 /// Assigns each VBR source to the port at the end of its link, before any port looks ahead.
@@ -60,8 +60,7 @@ fn add_source(atm: &mut Atm, config: &OnOffConfig) {
 /// Handles the timer of a VBR source.
 pub(super) fn on_vbr<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, source: usize) {
     carry_vbr(atm, hosts, source);
-    let cell = atm.topology.ends.iter().map(|end| end.cell).min().unwrap_or(1);
-    let next = hosts.clock.now + Span(VBR_CELLS * cell);
+    let next = hosts.clock.now + Span(VBR_CELLS * atm.meters[source].cell_ps());
     hosts.clock.set(Actor::Source(source), next, VBR);
 }
 

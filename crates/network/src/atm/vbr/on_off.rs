@@ -3,7 +3,7 @@
 use crate::atm::aal5::CELL_BITS;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use crate::scenario::OnOffConfig;
-use longpipe_events::{Rate, Span, Time};
+use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 
 /// The cells of a source, in order, with their generation times and arrival times over the source's own link.
 #[derive(Clone, Debug)]
@@ -120,6 +120,11 @@ impl Meter {
             least_delay: u64::MAX,
             most_delay: 0,
         }
+    }
+
+    /// Returns the time of a cell at the source's peak rate, rounded down [ps].
+    pub fn cell_ps(&self) -> u64 {
+        CELL_BITS * PS_PER_SECOND / self.expected.peak.0
     }
 
     /// Records the arrival of cell `number` (its low 32 bits) of the source.

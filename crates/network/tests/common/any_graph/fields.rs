@@ -4,9 +4,8 @@
 
 use super::work;
 use crate::common::SECOND;
-use longpipe_network::atm::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
-use longpipe_network::scenario::{PolicyConfig, Scenario};
+use longpipe_network::scenario::{PolicyConfig, Scenario, TrafficConfig};
 use proptest::prelude::*;
 use serde_json::{Number, Value};
 
@@ -14,6 +13,10 @@ use serde_json::{Number, Value};
 const MOST_WORK: u64 = 60_000;
 /// Maximum number of a controller's updates in one run.
 const MOST_UPDATES: u64 = 200_000;
+/// Maximum mean number of packets in a frame of video.
+const MOST_PER_FRAME: u64 = 1000;
+/// Minimum interval of frames that the checks accept.
+const LEAST_FRAME_PS: u64 = SECOND / 10_000;
 /// Names of a scenario's parts, and names of fields that refer to other parts.
 const PARTS: [&str; 4] = ["links", "flows", "nodes", "vbr"];
 const NAMES: [&str; 5] = ["from", "to", "route", "return_route", "flow"];
@@ -60,10 +63,14 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     if drafts.is_empty() {
         return;
     }
-    for source in &mut scenario.vbr {
-        // Bursts of one cell at shorter intervals would dominate the run.
-        let cell_ps = CELL_BITS * SECOND / source.peak_bps;
-        source.off_ps = source.off_ps.max(cell_ps.saturating_sub(source.on_ps));
+    for flow in &mut scenario.flows {
+        if let TrafficConfig::Video(video) = &mut flow.traffic {
+            // The packets of a frame leave at once, so that the duration does not limit their number.
+            let bits = u64::from(video.payload_bytes) * 8 * MOST_PER_FRAME;
+            let most_ps = u128::from(bits) * u128::from(SECOND) / u128::from(video.rate_bps);
+            video.frame_ps = video.frame_ps.min((most_ps as u64).max(LEAST_FRAME_PS));
+            video.rate_bps = video.rate_bps.min(bits * (SECOND / LEAST_FRAME_PS));
+        }
     }
     let updates = scenario.links.iter().filter_map(|link| match &link.policy {
         PolicyConfig::Pie(pie) => Some(pie.update_ps),

@@ -76,8 +76,8 @@ impl QueueDraft {
                 target_ps: packets(a / 5),
                 update_ps,
                 burst_ps: packets(c % 200),
-                alpha: share(d) * 4e10 / packet_ps as f64,
-                beta: share(a) * 4e11 / packet_ps as f64,
+                alpha: (share(d) * 4e10 / packet_ps as f64).min(1e9),
+                beta: (share(a) * 4e11 / packet_ps as f64).min(1e9),
                 least_backlog_bytes: u64::from(packet_bytes) * (c % 3),
                 delay: match (self.choice(1), b % 2) {
                     (true, _) => PieDelay::Sojourn,

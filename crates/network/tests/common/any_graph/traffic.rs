@@ -169,19 +169,26 @@ impl DatagramsDraft {
                 rate_bps,
                 payload_bytes,
             }),
-            3 | 4 => TrafficConfig::OnOff(OnOffDatagramsConfig {
-                rate_bps,
-                payload_bytes,
-                on_ps: (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND),
-                off_ps: (apart_ps * b / 30).min(1_000 * SECOND),
-                times: match c % 3 {
-                    0 => Times::Fixed {},
-                    1 => Times::Exponential {},
-                    _ => Times::Pareto {
-                        shape: 1.05 + c as f64 / 300.0,
+            3 | 4 => {
+                let on_ps = (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND);
+                // Bursts of one packet each come no closer than packets.
+                let packet_ps = (bits / u128::from(rate_bps)) as u64;
+                TrafficConfig::OnOff(OnOffDatagramsConfig {
+                    rate_bps,
+                    payload_bytes,
+                    on_ps,
+                    off_ps: (apart_ps * b / 30)
+                        .max(packet_ps.saturating_sub(on_ps))
+                        .min(1_000 * SECOND),
+                    times: match c % 3 {
+                        0 => Times::Fixed {},
+                        1 => Times::Exponential {},
+                        _ => Times::Pareto {
+                            shape: 1.05 + c as f64 / 300.0,
+                        },
                     },
-                },
-            }),
+                })
+            }
             5 => TrafficConfig::Video(VideoConfig {
                 rate_bps,
                 frame_ps: (apart_ps * c / 100).clamp(SECOND / 10_000, 1_000 * SECOND),

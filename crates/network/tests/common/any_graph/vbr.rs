@@ -2,6 +2,8 @@
 
 use super::graph::Graph;
 use super::pace::{part, Pace};
+use crate::common::SECOND;
+use longpipe_network::atm::aal5::CELL_BITS;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use proptest::prelude::*;
@@ -128,13 +130,15 @@ impl VbrDraft {
     fn build(&self, scenario: &Scenario, route: Vec<usize>, pace: Pace) -> OnOffConfig {
         let slowest = route.iter().map(|&link| scenario.links[link].rate_bps).min();
         let span = |(units, share): (u64, u16)| pace.units(units) + part(pace.unit_ps, share);
+        let peak_bps = (slowest.unwrap_or(1000) / 8 * self.peak).max(1000);
+        let on_ps = span(self.on).max(1);
         OnOffConfig {
             name: format!("v{}", scenario.vbr.len()),
             route,
-            peak_bps: (slowest.unwrap_or(1000) / 8 * self.peak).max(1000),
-            on_ps: span(self.on).max(1),
+            peak_bps,
+            on_ps,
             // The interval between bursts of one cell is at least a cell time.
-            off_ps: span(self.off).max(pace.units(1).saturating_sub(span(self.on))),
+            off_ps: span(self.off).max((CELL_BITS * SECOND / peak_bps).saturating_sub(on_ps)),
             start_ps: span(self.start),
         }
     }

@@ -4,6 +4,7 @@ use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
 use longpipe_network::scenario::{FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_tcp::config::TimerConfig;
+use longpipe_tcp::timer::MAX_BACKOFF;
 
 /// Returns a duration within which about `most` cells or packets pass links [ps].
 pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
@@ -29,9 +30,7 @@ pub fn duration_ps(scenario: &Scenario, most: u64) -> u64 {
         .zip(rates())
         .map(|(load, rate)| load.min(rate / least_bits))
         .sum();
-    // A VBR source has an event per 4096 of its shortest cells.
-    let looks = scenario.vbr.len() as f64 * rates().fold(0.0, f64::max) / CELL_BITS as f64 / 4096.0;
-    let duration = most as f64 / (load + looks + at_hosts) * SECOND as f64;
+    let duration = most as f64 / (load + at_hosts) * SECOND as f64;
     (duration as u64).clamp(1, 100 * 86_400 * SECOND)
 }
 
@@ -56,9 +55,10 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let round_trip = propagation + bits / slowest;
     // In slow start every second packet is lost at the slowest link.
     let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
-    // The timer backs off to more than a round trip, if allowed.
-    let (least, most) = rto_ps(&flow.tcp.timer);
-    let timeouts = 1.0 / round_trip.min(seconds(most)).max(seconds(least));
+    // The timer backs off to more than an RTT, if allowed; before an RTT was measured by a factor of 64 at most.
+    let (least, first, most) = rto_ps(&flow.tcp.timer);
+    let longest = seconds(most.min(first.saturating_mul(1 << MAX_BACKOFF)));
+    let timeouts = 1.0 / round_trip.max(seconds(least)).min(longest);
     let requests = match &flow.traffic {
         TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
         _ => 0.0,
@@ -97,20 +97,24 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     }
 }
 
-/// Returns the minimum and maximum RTO [ps].
-fn rto_ps(timer: &TimerConfig) -> (u64, u64) {
+/// Returns the minimum, initial and maximum RTO [ps].
+fn rto_ps(timer: &TimerConfig) -> (u64, u64, u64) {
     match *timer {
         TimerConfig::Coarse {
             tick_ps,
             min_rto_ticks,
             max_rto_ticks,
+            initial_rto_ticks,
             ..
         } => {
             let ticks = |count: u32| tick_ps.saturating_mul(u64::from(count));
-            (ticks(min_rto_ticks), ticks(max_rto_ticks))
+            (ticks(min_rto_ticks), ticks(initial_rto_ticks), ticks(max_rto_ticks))
         }
         TimerConfig::Fine {
-            min_rto_ps, max_rto_ps, ..
-        } => (min_rto_ps, max_rto_ps),
+            min_rto_ps,
+            max_rto_ps,
+            initial_rto_ps,
+            ..
+        } => (min_rto_ps, initial_rto_ps, max_rto_ps),
     }
 }

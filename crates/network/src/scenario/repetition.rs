@@ -1,0 +1,148 @@
+//! Bounds on what a run repeats whether or not anything is sent, so that every run ends.
+
+use super::refusal::{refuse, refuse_unless, ScenarioError};
+use super::{
+    FlowConfig, LinkConfig, LossConfig, OnOffConfig, OnOffDatagramsConfig, PolicyConfig, Scenario, Times, TrafficConfig,
+};
+use crate::atm::aal5::CELL_BITS;
+use crate::packets::contents::DATAGRAM_HEADER_BYTES;
+use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::config::TimerConfig;
+use longpipe_tcp::timer::MAX_BACKOFF;
+use longpipe_tcp::Problem;
+
+/// Maximum number of repetitions of one activity in a run: updates of a controller, timeouts, changes of a loss state,
+/// batches of requests, frames of video or samples of a queue. PIE's default interval of 15 ms allows 173 days.
+pub const MOST_REPETITIONS: u64 = 1_000_000_000;
+
+/// Refuses intervals of which more than [`MOST_REPETITIONS`] fit into the run, and bursts that follow each other too soon.
+/// The scenario fulfils all other checks.
+pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let least = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
+    let at_least = |field: String, interval: u64| {
+        if interval >= least {
+            return Ok(());
+        }
+        let value = format!("{interval} ps");
+        refuse(
+            field,
+            value,
+            format!("needs at least {least} ps, a billionth of the duration"),
+        )
+    };
+    for (index, link) in scenario.links.iter().enumerate() {
+        for (field, interval) in intervals_of_link(link) {
+            at_least(format!("links[{index}].{field}"), interval)?;
+        }
+    }
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        for (field, interval) in intervals_of_flow(flow) {
+            at_least(format!("flows[{index}].{field}"), interval)?;
+        }
+        if let TrafficConfig::OnOff(bursts) = &flow.traffic {
+            if let Some(problem) = bursts_problem(bursts) {
+                let problem = problem.within("traffic");
+                return refuse(
+                    format!("flows[{index}].{}", problem.field),
+                    problem.value,
+                    problem.accepted,
+                );
+            }
+        }
+    }
+    for (index, source) in scenario.vbr.iter().enumerate() {
+        let link_bps = scenario.links[source.route[0]].rate_bps;
+        if let Some(problem) = vbr_problem(source, link_bps) {
+            return refuse(
+                format!("vbr[{index}].{}", problem.field),
+                problem.value,
+                problem.accepted,
+            );
+        }
+    }
+    if scenario.traces.vc_queue {
+        at_least("traces.vc_queue_interval".into(), scenario.traces.vc_queue_interval_ps)?;
+    }
+    Ok(())
+}
+
+fn intervals_of_link(link: &LinkConfig) -> impl Iterator<Item = (&'static str, u64)> {
+    let update = match &link.policy {
+        PolicyConfig::Pie(pie) => Some(("policy.update", pie.update_ps)),
+        PolicyConfig::DualPi2(dual) => Some(("policy.update", dual.update_ps)),
+        _ => None,
+    };
+    let cycle = match link.loss {
+        LossConfig::GilbertElliottInTime { good_ps, bad_ps, .. } => {
+            Some(("loss.good and bad", good_ps.saturating_add(bad_ps)))
+        }
+        _ => None,
+    };
+    update.into_iter().chain(cycle)
+}
+
+fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u64)> {
+    let of_traffic = match &flow.traffic {
+        TrafficConfig::Web(web) => Some(("traffic.cycle", web.cycle_ps)),
+        TrafficConfig::Video(video) => Some(("traffic.frame", video.frame_ps)),
+        _ => None,
+    };
+    let (initial_rto, max_rto) = match flow.tcp.timer {
+        TimerConfig::Coarse {
+            tick_ps,
+            initial_rto_ticks,
+            max_rto_ticks,
+            ..
+        } => {
+            let ticks = |count: u32| tick_ps.saturating_mul(u64::from(count));
+            (ticks(initial_rto_ticks), ticks(max_rto_ticks))
+        }
+        TimerConfig::Fine {
+            initial_rto_ps,
+            max_rto_ps,
+            ..
+        } => (initial_rto_ps, max_rto_ps),
+    };
+    // Once a round trip was measured, an RTO is at least as long, unless `max_rto` is shorter.
+    let backed_off = initial_rto.saturating_mul(1 << MAX_BACKOFF);
+    let rto = if backed_off < max_rto {
+        ("tcp.timer.initial_rto with its backoff", backed_off)
+    } else {
+        ("tcp.timer.max_rto", max_rto)
+    };
+    // Datagrams have no timer.
+    let timeout = (!flow.traffic.is_datagrams()).then_some(rto);
+    of_traffic.into_iter().chain(timeout)
+}
+
+/// Refuses bursts that follow each other sooner than packets do at the peak rate: every burst has at least one packet,
+/// so such a source would send above its own rate.
+fn bursts_problem(bursts: &OnOffDatagramsConfig) -> Option<Problem> {
+    let cycle_ps = bursts.on_ps.saturating_add(bursts.off_ps);
+    let bits = 8 * u64::from(bursts.payload_bytes.saturating_add(DATAGRAM_HEADER_BYTES));
+    let packet_ps = time_of(bits, bursts.rate_bps);
+    let accepted = "needs with off at least the time of a packet at the rate, in ps";
+    refuse_unless(cycle_ps >= packet_ps, "on", bursts.on_ps, accepted).or_else(|| {
+        let Times::Pareto { shape } = bursts.times else {
+            return None;
+        };
+        // Close to 1, nearly all times are the shortest one, mean · (shape - 1) / shape.
+        let shortest_ps = cycle_ps as f64 * ((shape - 1.0) / shape);
+        let accepted = "needs a shortest time of on and off of at least a hundredth of a packet's at the rate";
+        refuse_unless(100.0 * shortest_ps >= packet_ps as f64, "times.shape", shape, accepted)
+    })
+}
+
+/// Refuses bursts of VBR cells that follow each other a hundred times sooner than cells do on the source's own link: every
+/// burst has at least one cell, so ever more of them would be ready than the link can send.
+fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
+    let cycle_ps = source.on_ps.saturating_add(source.off_ps);
+    let accepted = "needs with off at least a hundredth of the time of a cell on its first link, in ps";
+    let fits = cycle_ps.saturating_mul(100) >= time_of(CELL_BITS, link_bps);
+    refuse_unless(fits, "on", source.on_ps, accepted)
+}
+
+/// Time of so many bits at a rate, rounded down [ps].
+fn time_of(bits: u64, rate_bps: u64) -> u64 {
+    (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)).min(u128::from(u64::MAX)) as u64
+}
