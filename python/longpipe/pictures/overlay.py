@@ -39,7 +39,7 @@ def overlay(
     port: str | None = None,
     interval_s: float | None = None,
 ) -> Figure:
-    """A line for each run: cwnd, ACKs or round trips of one flow, throughput of all flows together, a port's queue.
+    """Draws a line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
     Units, and what else `pictures.compare` checks, are as there.
     """

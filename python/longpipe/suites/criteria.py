@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Criterion
 
-# Factor whose levels are compared, and the level with which each is.
+# Factor whose levels are compared, and the reference level.
 CONTROL: Final = "control"
 BASELINE: Final = "cubic"
 _WORST_FIRST: Final = ("fails", "undecided", "holds")
