@@ -43,6 +43,13 @@ class Trace(StrEnum):
     EVENTS = "events"
 
 
+class Dialect(StrEnum):
+    """Dialects of qlog."""
+
+    CURRENT = "current"
+    OLD = "0.3"
+
+
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE.toml", help="Scenario; `longpipe init` writes one.")],
     seed: Annotated[int, typer.Option(help="Seed of every random stream.")] = 1,
@@ -62,6 +69,15 @@ def run(
         list[str] | None,
         typer.Option(metavar="PLACE=FILE", help="Write packets as pcapng: host:source1=a.pcapng, 'link:a->b=b.pcapng'"),
     ] = None,
+    qlog: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write what each flow's sender saw as qlog, a file per flow.")
+    ] = None,
+    qlog_dialect: Annotated[
+        Dialect, typer.Option(help="Dialect of qlog: the current draft, or 0.3, which qvis reads.")
+    ] = Dialect.CURRENT,
+    perfetto: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write windows, RTTs, queues and events as a Perfetto trace.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show all flows and ports.")] = False,
     memory: MemoryOption = None,
     store: StoreOption = None,
@@ -78,14 +94,11 @@ def run(
     from longpipe.cli.warnings import warn, warn_of_replaced
 
     scenario = scenario_with(Path(file), changes or [])
-    scenario = scenario.with_(**{f"traces.{kind.value}": True for kind in trace or []})
+    wanted = [kind.value for kind in trace or []] + _traces(qlog, perfetto)
+    scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
     if trace and csv is None:
         raise ScenarioError("--trace: needs --csv DIR to write to")
-    if json not in (None, "-"):
-        check_file("--json", Path(str(json)))
-    if csv is not None:
-        check_directory("--csv", csv)
-
+    _check_outputs(json, csv, qlog, perfetto)
     captures = _captures(capture or [])
     warn(scenario)
     with ExitStack() as stack, RunBar(scenario.name) as bar:
@@ -103,15 +116,46 @@ def run(
     warn_of_replaced(result)
     if csv is not None:
         result.to_csv(csv)
+    _write_traces(result, qlog, qlog_dialect, perfetto)
     if json == "-":
         sys.stdout.write(result.to_json())
     else:
         if json is not None:
             write_text(Path(json), result.to_json())
         show(result, terminal(), everything=everything)
-        tell_written(terminal(), JSON=json, Tables=csv)
+        tell_written(terminal(), JSON=json, Tables=csv, qlog=qlog, Perfetto=perfetto)
     if failure is not None:
         raise failure
+
+
+def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfetto: Path | None) -> None:
+    """Raises ScenarioError for an output that cannot be written, before the run."""
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
+    for option, directory in (("--csv", csv), ("--qlog", qlog)):
+        if directory is not None:
+            check_directory(option, directory)
+    if perfetto is not None:
+        check_file("--perfetto", perfetto)
+
+
+def _traces(qlog: Path | None, perfetto: Path | None) -> list[str]:
+    """Returns the traces that qlog and Perfetto need."""
+    from longpipe import perfetto as written_as_perfetto
+    from longpipe import qlog as written_as_qlog
+
+    return [*(written_as_qlog.TRACES if qlog else ()), *(written_as_perfetto.TRACES if perfetto else ())]
+
+
+def _write_traces(result: Result, qlog: Path | None, dialect: Dialect, perfetto: Path | None) -> None:
+    """Writes qlog and a Perfetto trace, where asked for."""
+    from longpipe import perfetto as written_as_perfetto
+    from longpipe import qlog as written_as_qlog
+
+    if qlog is not None:
+        written_as_qlog.write(result, qlog, dialect.value)
+    if perfetto is not None:
+        written_as_perfetto.write(result, perfetto)
 
 
 def _simulated(

@@ -1,0 +1,276 @@
+"""qlog of a run: a file per flow, from its traces, as the sender saw it.
+
+TCP has no qlog schema, so its events have the shape of QUIC's: a segment is a 1RTT packet with one STREAM frame, whose
+packet number counts transmissions (a retransmission has a number of its own), and an ACK is a packet with an ACK frame
+of the numbers that it newly covers. Two dialects: "current" (draft-ietf-quic-qlog-main-schema-13 and
+-quic-events-12), and "0.3", which qvis reads.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from longpipe.analysis.paths import whole
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from longpipe.result import Result
+
+Dialect = Literal["current", "0.3"]
+Event = tuple[float, int, str, dict[str, Any]]
+Row = dict[str, Any]
+
+# Traces that a file needs.
+TRACES: Final = ("cwnd", "rtt", "sequence", "events")
+SUFFIX: Final = ".sqlog"
+# Names of events in the dialect 0.3; the current one has all in the namespace quic.
+_OLD: Final[Mapping[str, str]] = {
+    "packet_sent": "transport:packet_sent",
+    "packet_received": "transport:packet_received",
+    "packet_lost": "recovery:packet_lost",
+    "recovery_parameters_set": "recovery:parameters_set",
+    "recovery_metrics_updated": "recovery:metrics_updated",
+    "congestion_state_updated": "recovery:congestion_state_updated",
+    "timer_updated": "recovery:loss_timer_updated",
+}
+# Triggers of packet_lost and of packet_sent, by the cause that the trace `events` has.
+_LOST_BY: Final[Mapping[str, str]] = {"timeout": "pto_expired", "rack": "time_threshold"}
+_SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-loss-probe": "pto_probe"}
+# Order of events of one instant: an ACK, what the sender concludes, what it sends, its state afterwards.
+_ACK, _CONCLUSION, _SENT, _STATE = range(4)
+
+
+def write(result: Result, directory: Path, dialect: Dialect = "current") -> list[Path]:
+    """Writes a file per flow, named after it. Raises ScenarioError if a trace is missing, or nothing can be written."""
+    if missing := [name for name in TRACES if name not in result.traces]:
+        raise ScenarioError(f"qlog: the run has no trace {missing[0]}; needs {', '.join(TRACES)}")
+    check_directory("--qlog", directory)
+    frames = {name: _by_flow(result.traces[name]) for name in TRACES}
+    written = []
+    for flow in whole(result.scenario.resolved):
+        rows = {name: frames[name].get(flow["name"], []) for name in TRACES}
+        written.append(directory / f"{flow['name']}{SUFFIX}")
+        write_text(written[-1], "".join(_records(result, flow, rows, dialect)))
+    return written
+
+
+def _by_flow(trace: pd.DataFrame) -> dict[str, list[Row]]:
+    """Returns the rows of each flow, in order."""
+    parts = trace.groupby("flow", observed=True, sort=False)
+    return {str(name): rows_of(rows) for name, rows in parts}
+
+
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Returns the rows of a frame by column."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def _records(result: Result, flow: Mapping[str, Any], rows: Mapping[str, list[Row]], dialect: Dialect) -> Iterator[str]:
+    """Yields the header and the events, framed as JSON text sequences (RFC 7464)."""
+    yield _framed(_header(result, flow["name"], dialect))
+    events = sorted(
+        (*_parameters(flow, rows), *_Packets(rows).events(), *_states(rows), *_metrics(rows)),
+        key=lambda event: event[:2],
+    )
+    for time_s, _, name, data in events:
+        full = _OLD.get(name, name) if dialect == "0.3" else name if ":" in name else f"quic:{name}"
+        # Drops of the network are no event of 0.3.
+        if dialect == "0.3" and full.startswith("simulation:"):
+            continue
+        yield _framed({"time": 1e3 * time_s, "name": full, "data": data})
+
+
+def _framed(record: Mapping[str, Any]) -> str:
+    return f"\x1e{json.dumps(record, separators=(',', ':'), allow_nan=False)}\n"
+
+
+def _header(result: Result, name: str, dialect: Dialect) -> dict[str, Any]:
+    title = f"{result.scenario.name}, {name}, seed {result.seed}"
+    told = "TCP in the shape of QUIC: packet numbers count transmissions, stream offsets count data bytes"
+    if dialect == "0.3":
+        common: dict[str, Any] = {"time_format": "relative", "reference_time": 0}
+        trace = {"title": name, "vantage_point": {"type": "client"}, "common_fields": common}
+        return {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": title, "description": told, "trace": trace}
+    reference = {"clock_type": "monotonic", "epoch": "unknown"}
+    return {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "title": title,
+        "description": told,
+        "trace": {
+            "title": name,
+            "vantage_point": {"type": "client"},
+            "common_fields": {"time_format": "relative_to_epoch", "reference_time": reference},
+            "event_schemas": ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"],
+        },
+    }
+
+
+def _parameters(flow: Mapping[str, Any], rows: Mapping[str, list[Row]]) -> Iterator[Event]:
+    """The parameters, known at the first state of the sender."""
+    if rows["cwnd"]:
+        first = rows["cwnd"][0]
+        data = {
+            "timer_granularity": 1,
+            "max_datagram_size": flow["tcp"]["mss_bytes"],
+            "initial_congestion_window": round(first["cwnd_bytes"]),
+        }
+        yield first["time_s"], -1, "recovery_parameters_set", data
+
+
+def _metrics(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
+    """Windows, RTTs and the minimum RTT at each change."""
+    for row in rows["cwnd"]:
+        data: dict[str, float] = {"congestion_window": round(row["cwnd_bytes"])}
+        if math.isfinite(row["ssthresh_bytes"]):
+            data["ssthresh"] = round(row["ssthresh_bytes"])
+        yield row["time_s"], _STATE, "recovery_metrics_updated", data
+    least_s = math.inf
+    for row in rows["rtt"]:
+        if math.isfinite(row["rtt_s"]):
+            least_s = min(least_s, row["rtt_s"])
+            times = {"latest_rtt": row["rtt_s"], "smoothed_rtt": row["srtt_s"], "min_rtt": least_s}
+            data = {name: 1e3 * value for name, value in times.items()}
+            yield row["time_s"], _STATE, "recovery_metrics_updated", data
+
+
+def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
+    """Changes of the sender's state, expired timers, and drops of the network, which the sender does not see."""
+    old = "open"
+    for row in rows["events"]:
+        kind, cause = str(row["kind"]), str(row["event_cause"])
+        if kind == "state":
+            yield row["time_s"], _STATE, "congestion_state_updated", {"old": old, "new": cause}
+            old = cause
+        elif kind == "timeout":
+            data = {"timer_type": "pto", "event_type": "expired"}
+            yield row["time_s"], _CONCLUSION, "timer_updated", data
+        elif kind == "dropped":
+            said = f"{row['drop_cause']} at byte {row['sequence_bytes']}"
+            yield row["time_s"], _SENT, "simulation:marker", {"type": "dropped", "message": said}
+
+
+class _Packets:
+    """Segments in flight, and what was sent, acknowledged and declared lost, by number of transmission."""
+
+    def __init__(self, rows: Mapping[str, list[Row]]) -> None:
+        self._rows = rows
+        # Segments in order of their data: first byte, byte after the last, number of the latest transmission, whether
+        # an ACK covers it.
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._numbers: list[int] = []
+        self._covered: list[bool] = []
+        self._first = 0
+        self._next_number = 0
+        self._highest = -1
+        self._acks = 0
+        # Why each retransmission was sent, in order.
+        self._causes = iter([str(row["event_cause"]) for row in rows["events"] if str(row["kind"]) == "retransmit"])
+
+    def events(self) -> Iterator[Event]:
+        """Yields packets in order of time; a loss is declared before the retransmission of its instant."""
+        declared = [row for row in self._rows["events"] if str(row["kind"]) == "declared-lost"]
+        declared.reverse()
+        rows, i = self._rows["sequence"], 0
+        while i < len(rows):
+            row = rows[i]
+            while declared and (declared[-1]["time_s"], row["event"]) <= (row["time_s"], -row["event"]):
+                yield self._lost(declared.pop())
+            if row["event"] == 0:
+                yield self._sent(row)
+                i += 1
+                continue
+            blocks = [row]
+            while i + len(blocks) < len(rows) and rows[i + len(blocks)]["event"] == 2:
+                blocks.append(rows[i + len(blocks)])
+            i += len(blocks)
+            yield self._acknowledged(blocks)
+        for row in reversed(declared):
+            yield self._lost(row)
+
+    def _sent(self, row: Row) -> Event:
+        begin, length = int(row["sequence_bytes"]), int(row["length_bytes"])
+        number, self._next_number = self._next_number, self._next_number + 1
+        data: dict[str, Any] = {
+            "header": {"packet_type": "1RTT", "packet_number": number},
+            "frames": [{"frame_type": "stream", "stream_id": 0, "offset": begin, "raw": {"length": length}}],
+            "raw": {"length": length},
+        }
+        if row["retransmission"]:
+            cause = next(self._causes, "none")
+            data["trigger"] = _SENT_BY.get(cause, "retransmit_reordered")
+        self._place(begin, begin + length, number)
+        return row["time_s"], _SENT, "packet_sent", data
+
+    def _place(self, begin: int, end: int, number: int) -> None:
+        """Notes a transmission of data; one of data that was sent before is that of the segments within it."""
+        if not self._ends or begin >= self._ends[-1]:
+            self._begins.append(begin)
+            self._ends.append(end)
+            self._numbers.append(number)
+            self._covered.append(False)
+            return
+        for i in self._within(begin, end):
+            self._numbers[i] = number
+
+    def _within(self, begin: int, end: int) -> Iterator[int]:
+        """Yields the segments in flight that begin in a range of data."""
+        i = max(self._first, bisect_left(self._begins, begin))
+        while i < len(self._begins) and self._begins[i] < end:
+            yield i
+            i += 1
+
+    def _acknowledged(self, rows: list[Row]) -> Event:
+        covered = []
+        for row in rows:
+            begin, length = int(row["sequence_bytes"]), int(row["length_bytes"])
+            if row["event"] == 1:
+                covered += self._cover_up_to(begin)
+            else:
+                covered += [i for i in self._within(begin, begin + length) if not self._covered[i]]
+            for i in covered:
+                self._covered[i] = True
+        numbers = sorted({self._numbers[i] for i in covered})
+        self._highest = max([self._highest, *numbers])
+        header = {"packet_type": "1RTT", "packet_number": self._acks}
+        self._acks += 1
+        data: dict[str, Any] = {"header": header}
+        # A duplicate ACK repeats the highest number.
+        if ranges := _ranges(numbers) or ([[self._highest]] if self._highest >= 0 else []):
+            data["frames"] = [{"frame_type": "ack", "acked_ranges": ranges}]
+        return rows[0]["time_s"], _ACK, "packet_received", data
+
+    def _cover_up_to(self, end: int) -> list[int]:
+        found = []
+        while self._first < len(self._ends) and self._ends[self._first] <= end:
+            if not self._covered[self._first]:
+                found.append(self._first)
+            self._first += 1
+        return found
+
+    def _lost(self, row: Row) -> Event:
+        begin = int(row["sequence_bytes"])
+        numbers = [self._numbers[i] for i in self._within(begin, begin + max(1, int(row["length_bytes"])))]
+        header: dict[str, Any] = {"packet_type": "1RTT"} | ({"packet_number": numbers[0]} if numbers else {})
+        trigger = _LOST_BY.get(str(row["event_cause"]), "reordering_threshold")
+        return row["time_s"], _CONCLUSION, "packet_lost", {"header": header, "trigger": trigger}
+
+
+def _ranges(numbers: list[int]) -> list[list[int]]:
+    """Returns ascending numbers as ranges, each with its first and its last one, or with one that is alone."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1] = [ranges[-1][0], number]
+        else:
+            ranges.append([number])
+    return ranges

@@ -1,0 +1,159 @@
+"""qlog of runs, read by a strict reader of its own: framing, names, required fields, and numbers that agree with the run."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, qlog, simulate
+
+# Data of each event: required and optional fields (draft-ietf-quic-qlog-quic-events-12).
+FIELDS: dict[str, tuple[set[str], set[str]]] = {
+    "packet_sent": ({"header"}, {"frames", "raw", "trigger"}),
+    "packet_received": ({"header"}, {"frames", "raw", "trigger"}),
+    "packet_lost": (set(), {"header", "frames", "trigger"}),
+    "recovery_parameters_set": ({"timer_granularity"}, {"max_datagram_size", "initial_congestion_window"}),
+    "recovery_metrics_updated": (
+        set(),
+        {"min_rtt", "smoothed_rtt", "latest_rtt", "congestion_window", "ssthresh"},
+    ),
+    "congestion_state_updated": ({"new"}, {"old", "trigger"}),
+    "timer_updated": ({"event_type"}, {"timer_type", "delta"}),
+}
+SENT_TRIGGERS = {"retransmit_reordered", "retransmit_timeout", "pto_probe"}
+LOST_TRIGGERS = {"reordering_threshold", "time_threshold", "pto_expired"}
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Result:
+    scenario = Scenario(
+        framing="ip",
+        duration="6 s",
+        network={
+            "kind": "dumbbell",
+            "sources": 2,
+            "trunk_rate": "10 Mbit/s",
+            "trunk_delay": "20 ms",
+            # A burst, and a tail whose loss only a timeout shows.
+            "trunk_loss": {"kind": "packets", "indices": [40, 41, 60, 700, *range(1500, 1540)]},
+        },
+        switch={"buffer": "0.5 BDP"},
+        tcp={"profile": "linux-6", "congestion": "cubic"},
+        traces=dict.fromkeys(qlog.TRACES, True),
+    )
+    return simulate(scenario)
+
+
+def read(path: Path, dialect: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Reads a file as the draft has it; each deviation is an error."""
+    raw = path.read_bytes()
+    texts = raw.split(b"\x1e")
+    assert texts[0] == b""
+    assert all(text.endswith(b"\n") and text.count(b"\n") == 1 for text in texts[1:])
+    header, *events = [json.loads(text, parse_constant=pytest.fail) for text in texts[1:]]
+    if dialect == "current":
+        assert b"urn:ietf:params:qlog:file:sequential" in raw[:256]
+        assert b"application/qlog+json-seq" in raw[:256]
+        common = header["trace"]["common_fields"]
+        assert common["reference_time"] == {"clock_type": "monotonic", "epoch": "unknown"}
+        assert common["time_format"] == "relative_to_epoch"
+        assert "urn:ietf:params:qlog:events:quic-12" in header["trace"]["event_schemas"]
+    else:
+        assert (header["qlog_version"], header["qlog_format"]) == ("0.3", "JSON-SEQ")
+        assert header["trace"]["common_fields"] == {"time_format": "relative", "reference_time": 0}
+    assert header["trace"]["vantage_point"] == {"type": "client"}
+    times = [event["time"] for event in events]
+    assert times == sorted(times)
+    old = {full: name for name, full in qlog._OLD.items()}
+    for event in events:
+        assert event.keys() == {"time", "name", "data"}
+        if event["name"] == "simulation:marker":
+            assert dialect == "current"
+            continue
+        name = old[event["name"]] if dialect == "0.3" else event["name"].removeprefix("quic:")
+        assert dialect == "0.3" or event["name"].startswith("quic:")
+        required, optional = FIELDS[name]
+        assert required <= event["data"].keys() <= required | optional, event
+        event["short"] = name
+    return header, events
+
+
+@pytest.mark.parametrize("dialect", ["current", "0.3"])
+def test_each_event_is_as_its_schema_has_it(lossy: Result, tmp_path: Path, dialect: qlog.Dialect) -> None:
+    written = qlog.write(lossy, tmp_path, dialect)
+    assert [path.name for path in written] == ["flow1.sqlog", "flow2.sqlog"]
+    for path in written:
+        _, events = read(path, dialect)
+        kinds = {event["short"] for event in events if "short" in event}
+        assert kinds >= FIELDS.keys() - {"timer_updated"}
+        for event in events:
+            short, data = event.get("short"), event["data"]
+            if short in ("packet_sent", "packet_received"):
+                assert data["header"]["packet_type"] == "1RTT"
+                assert data.get("trigger", "pto_probe") in SENT_TRIGGERS
+            if short == "packet_lost":
+                assert data["trigger"] in LOST_TRIGGERS
+            if short == "recovery_metrics_updated":
+                assert data
+                assert all(math.isfinite(value) and value > 0 for value in data.values())
+
+
+def test_packets_are_numbered_by_transmission_and_each_is_acknowledged_or_lost_once(
+    lossy: Result, tmp_path: Path
+) -> None:
+    for path, row in zip(qlog.write(lossy, tmp_path), qlog.rows_of(lossy.flows), strict=True):
+        _, events = read(path, "current")
+        sent = [event["data"] for event in events if event.get("short") == "packet_sent"]
+        assert [data["header"]["packet_number"] for data in sent] == list(range(row["sent_segments"]))
+        assert sum(data["raw"]["length"] for data in sent) == row["sent_bytes"]
+        assert sum("trigger" in data for data in sent) == row["retransmitted_segments"]
+        covered: list[int] = []
+        highest = -1
+        for event in events:
+            if event.get("short") != "packet_received":
+                continue
+            for begin, *end in event["data"]["frames"][0]["acked_ranges"]:
+                numbers = range(begin, (end or [begin])[0] + 1)
+                # A duplicate ACK repeats the highest number.
+                if list(numbers) != [highest]:
+                    covered += numbers
+                highest = max(highest, numbers[-1])
+        assert len(covered) == len(set(covered))
+        # Each byte was sent at first in order; those of acknowledged numbers are all that was delivered.
+        offsets = {data["frames"][0]["offset"]: 0 for data in sent}
+        for number in covered:
+            frame = sent[number]["frames"][0]
+            offsets[frame["offset"]] = frame["raw"]["length"]
+        assert sum(offsets.values()) <= row["delivered_bytes"]
+        assert sum(offsets.values()) == pytest.approx(row["delivered_bytes"], rel=0.05)
+
+
+def test_the_windows_are_those_of_the_trace(lossy: Result, tmp_path: Path) -> None:
+    path = qlog.write(lossy, tmp_path)[0]
+    _, events = read(path, "current")
+    windows = [event["data"]["congestion_window"] for event in events if "congestion_window" in event["data"]]
+    trace = lossy.traces["cwnd"]
+    assert windows == trace[trace.flow == "flow1"].cwnd_bytes.round().tolist()
+
+
+def test_a_run_without_traces_says_which_it_needs(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"^qlog: the run has no trace cwnd; needs cwnd, rtt, sequence, events$"):
+        qlog.write(simulate(Scenario(duration="10 ms")), tmp_path)
+
+
+def test_run_writes_both_and_needs_no_trace_to_be_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "lan.toml").write_text('framing = "ip"\nduration = "1 s"\nswitch = { buffer = "100 packets" }\n')
+    logs, trace = tmp_path / "logs", tmp_path / "run.perfetto"
+    command = [sys.executable, "-m", "longpipe", "run", str(tmp_path / "lan.toml"), "--no-store"]
+    options = ["--qlog", str(logs), "--perfetto", str(trace), "--qlog-dialect", "0.3"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list(logs.glob("*.sqlog"))) == 5
+    assert trace.stat().st_size > 1000
+    assert str(logs) in done.stdout
+    for path in logs.glob("*.sqlog"):
+        read(path, "0.3")
