@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python wasm)
 
-.PHONY: setup reproduce test wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test stacks wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -48,12 +48,23 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.compiled
 	$(if $(filter %.packages,$?),$(DEVELOP))
 	@touch $@
 
+# Real QUIC stacks as ends of flows (docs/stacks.md), a package of its own: some two minutes of processor time.
+STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.py')
+
+stacks: $(VENV)/.stacks
+	@:
+
+$(VENV)/.stacks: $(VENV)/.tools $(STACKS)
+	@echo "real stacks: quinn and noq"
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
+	@touch $@
+
 reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)
 	@$(BIN)/longpipe report $(PAPERS)
 
 test:
-	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built
+	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
 	cargo test $(TESTED) --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
 	# there are processors, as tests wait for a fifth of their time.
@@ -175,6 +186,7 @@ lint: lint-rust lint-python
 
 lint-rust:
 	cargo fmt --all --check
+	cargo fmt --manifest-path crates/stacks/Cargo.toml --check
 	cargo clippy --workspace --all-targets --profile ci -- -D warnings
 
 lint-python: $(VENV)/.packages

@@ -27,6 +27,7 @@ def listed(word: str) -> list[str]:
         ("aqm", "switch.policy"),
         ("handover", "network.path.outages.every"),
         ("udp", "traffic.rate"),
+        ("quic", "traffic.stack"),
         ("spurious", "tcp.recovery.undo"),
     ],
 )
@@ -39,7 +40,7 @@ def test_a_word_lists_the_fields_that_it_means(word: str, field: str) -> None:
     [
         ("token", "a rate limiter that longpipe does not have"),
         ("policer", "a rate limiter that longpipe does not have"),
-        ("quic", "a protocol that longpipe does not have"),
+        ("http3", "a protocol that longpipe does not have"),
         ("warm-up", "no field: runs are measured from 0 s"),
         ("seed", "no field but an option"),
     ],

@@ -26,7 +26,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("token", "token-bucket", "tbf", "policer", "policing", "shaper", "shaping"),
         ("a rate limiter", "a link's rate with a small buffer, network.trunk_rate and switch.buffer"),
     ),
-    **dict.fromkeys(("quic", "http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
+    **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),
         ("a table of adaptive coding", "network.path = {symbol_rate, esn0}, with modes of your own as modcods"),
@@ -40,6 +40,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("quic", "quinn", "noq"), "stack"),
     **dict.fromkeys(("udp", "datagrams"), "cbr"),
     **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),

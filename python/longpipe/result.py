@@ -41,6 +41,7 @@ PARTS: Final = (
     "response_times",
     "waiting",
     "modules",
+    "stacks",
 )
 
 # States of BBR and of recoveries, in the order of the core's numbers.
@@ -137,6 +138,16 @@ class Result:
         return _frame(self.part("datagrams"))
 
     @cached_property
+    def stacks(self) -> pd.DataFrame:
+        """A row per flow with a real stack: its state at the end of the run; nan for what the stack does not show.
+
+        `closed` says why a connection ended before all data had arrived, at `closed_s`; "" if it did not. The counters
+        of `flows` are the stack's: a retransmission is a packet that it declared lost, `fast_retransmits` the
+        reductions of its window.
+        """
+        return _frame(self.part("stacks"))
+
+    @cached_property
     def relays(self) -> pd.DataFrame:
         """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer behind it.
 
@@ -197,7 +208,19 @@ class Result:
         They concern windows that cannot fill path or buffer, paths that end before the run, and many lost ACKs.
         """
         found = self.flow_limits
-        return (*cautions(self.scenario), *self.replaced, *notes(found))
+        return (*cautions(self.scenario), *self.replaced, *self.deaths, *notes(found))
+
+    @property
+    def deaths(self) -> tuple[str, ...]:
+        """Connections of real stacks that ended before all data had arrived, a line for each."""
+        found: Mapping[str, Sequence[Any]] = self.part("stacks")
+        names = ("flow", "stack", "version", "closed_s", "closed")
+        rows = zip(*(found.get(name, ()) for name in names), strict=True)
+        return tuple(
+            f"{flow}: {stack} {version} lost its connection at {at_s:.3f} s: {why}"
+            for flow, stack, version, at_s, why in rows
+            if why
+        )
 
     @property
     def replaced(self) -> tuple[str, ...]:
@@ -217,7 +240,7 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self.throughputs_bps), *others])
-        if name in ("datagrams", "relays", "reductions", "modules"):
+        if name in ("datagrams", "relays", "reductions", "modules", "stacks"):
             # Runs stored by early versions have none.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -336,6 +359,8 @@ class Result:
         frames = {"flows": self.flows, "ports": self.ports, "classes": self.classes, "vbr": self.vbr, **self.traces}
         if len(self.datagrams):
             frames |= {"datagrams": self.datagrams}
+        if len(self.stacks):
+            frames |= {"stacks": self.stacks}
         if len(self.relays):
             frames |= {"relays": self.relays}
         if len(self.reductions):

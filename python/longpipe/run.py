@@ -12,6 +12,7 @@ from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.module import modules_of
+from longpipe.stacks import load
 
 
 def simulate(
@@ -42,24 +43,16 @@ def simulate(
     if (result := _isolated(scenario, seed, progress, captures, memory)) is not None:
         return result
     register_classes(scenario)
+    load(scenario.resolved)
     places = core_places(scenario.resolved, captures) if captures else []
     try:
         with Bar(scenario.name) as bar:
             tell = progress or (bar.update if in_notebook() else None)
             columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
-    except _core.ScenarioError as error:
-        raise ScenarioError(str(error)) from None
     except _core.ControlError as error:
         raise control_error(error) from None
-    except _core.DefectError as error:
-        run = f"scenario {scenario.digest()} and seed {seed}"
-        raise RunError(f"{error}; a defect of longpipe, please report it with {run}") from None
-    except _core.MemoryLimitError as error:
-        needed, limit = map(shown, error.args)
-        raise RunError(
-            f"memory: {limit} are not enough, the run would take {needed} next; "
-            "needs smaller windows or buffers, fewer flows, traces or workers, a shorter duration, or a larger --memory"
-        ) from None
+    except (_core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError) as error:
+        raise _in_one_line(error, scenario, seed) from None
     except OSError as error:
         raise unwritable(captures, error) from None
     result = Result.from_columns(scenario, seed, columns)
@@ -88,6 +81,22 @@ def control_error(error: _core.ControlError) -> RunError:
     from longpipe.controls.classes import failure
 
     return RunError(failure(*error.args))
+
+
+def _in_one_line(error: Exception, scenario: Scenario, seed: int) -> RunError | ScenarioError:
+    """Converts an error of the core."""
+    run = f"scenario {scenario.digest()} and seed {seed}"
+    if isinstance(error, _core.DefectError):
+        return RunError(f"{error}; a defect of longpipe, please report it with {run}")
+    if isinstance(error, _core.StackDefectError):
+        return RunError(f"{error}; a defect of the stack, with {run}")
+    if isinstance(error, _core.MemoryLimitError):
+        needed, limit = map(shown, error.args)
+        return RunError(
+            f"memory: {limit} are not enough, the run would take {needed} next; "
+            "needs smaller windows or buffers, fewer flows, traces or workers, a shorter duration, or a larger --memory"
+        )
+    return ScenarioError(str(error))
 
 
 def _isolated(

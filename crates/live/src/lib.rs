@@ -23,7 +23,7 @@ pub mod record;
 mod rest;
 pub mod routes;
 mod segments;
-mod store;
+pub mod store;
 
 pub use live::{Live, Said};
 pub use path::{Arrival, Path};

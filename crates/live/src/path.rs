@@ -2,7 +2,7 @@
 
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
-use longpipe_network::{Circuit, DropCause, Fate, ForeignPacket, Outcome, Scenario, ScenarioError, Simulation};
+use longpipe_network::{Circuit, DropCause, Fate, ForeignPacket, Outcome, Probe, Scenario, ScenarioError, Simulation};
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,10 +48,10 @@ impl Counts {
     }
 }
 
-/// A scenario some of whose flows are foreign, at an instant.
+/// A scenario some of whose flows are foreign, at an instant. `P` observes the run.
 #[derive(Clone, Debug)]
-pub struct Path {
-    simulation: Simulation<()>,
+pub struct Path<P: Probe = ()> {
+    simulation: Simulation<P>,
     now: Time,
     end: Time,
     counts: Counts,
@@ -65,8 +65,18 @@ impl Path {
     /// # Errors
     /// The first thing that is wrong with the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Path, ScenarioError> {
+        Path::observed(scenario, seed, ())
+    }
+}
+
+impl<P: Probe> Path<P> {
+    /// Returns the path at time zero, observed by `probe`.
+    ///
+    /// # Errors
+    /// The first problem of the scenario.
+    pub fn observed(scenario: &Scenario, seed: u64, probe: P) -> Result<Path<P>, ScenarioError> {
         Ok(Path {
-            simulation: Simulation::new(scenario, seed, ())?,
+            simulation: Simulation::new(scenario, seed, probe)?,
             now: Time::ZERO,
             end: Time(scenario.duration_ps),
             counts: Counts::default(),
@@ -94,6 +104,18 @@ impl Path {
     pub fn advance_to(&mut self, time: Time) -> &[Outcome] {
         self.now = time.max(self.now).min(self.end);
         self.simulation.advance_to(self.now);
+        self.decided()
+    }
+
+    /// Advances to the next instant at which something is decided, at most to `time`; returns what is decided there.
+    /// Afterwards [`now`](Path::now) is that instant.
+    pub fn advance_until_decided(&mut self, time: Time) -> &[Outcome] {
+        self.now = self.simulation.advance_until_outcome(time.max(self.now).min(self.end));
+        self.decided()
+    }
+
+    /// Returns the outcomes since the last call, and counts them.
+    fn decided(&mut self) -> &[Outcome] {
         self.taken.clear();
         self.taken.append(self.simulation.outcomes());
         for outcome in &self.taken {
@@ -130,6 +152,16 @@ impl Path {
     /// A hash of everything that was decided: which packet, when, and what.
     pub fn decisions(&self) -> u64 {
         self.decisions
+    }
+
+    /// Returns the simulation, with the probe.
+    pub fn simulation(&mut self) -> &mut Simulation<P> {
+        &mut self.simulation
+    }
+
+    /// Returns the simulation, whose probe can be taken from it.
+    pub fn into_simulation(self) -> Simulation<P> {
+        self.simulation
     }
 
     /// Ends the run now; what ports and flows have counted.

@@ -41,6 +41,11 @@ impl Store {
         taken
     }
 
+    /// Returns the number of the first packet that may still be stored; all before it were taken.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
     /// Takes back the buffer of a packet.
     pub fn give_back(&mut self, kept: Kept) {
         if self.spare.len() < SPARE {

@@ -77,6 +77,20 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.hosts.clock.now = time;
     }
 
+    /// Processes events up to `time`, but none after the first instant with an outcome of an external packet; sets the
+    /// clock to the time that was reached and returns it.
+    pub fn advance_until_outcome(&mut self, time: Time) -> Time {
+        self.hosts.clock.until = time;
+        while self.hosts.outcomes.is_empty() && self.step() {}
+        let reached = if self.hosts.outcomes.is_empty() {
+            time
+        } else {
+            self.hosts.clock.now
+        };
+        self.advance_to(reached);
+        reached
+    }
+
     /// Returns the time of the next event.
     pub fn next_due(&mut self) -> Time {
         let pending = self.hosts.clock.queue.next_time();

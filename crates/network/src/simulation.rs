@@ -115,6 +115,12 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.advance_to(time));
     }
 
+    /// Processes events up to `time`, but none after the first instant with an outcome of an external packet. Returns
+    /// the time that was reached, to which the clock is set.
+    pub fn advance_until_outcome(&mut self, time: Time) -> Time {
+        of!(&mut self.0, run => run.advance_until_outcome(time))
+    }
+
     /// Returns the time of the next event.
     pub fn next_due(&mut self) -> Time {
         of!(&mut self.0, run => run.next_due())
@@ -160,6 +166,16 @@ impl<P: Probe> Simulation<P> {
     /// Returns the causes of the window reductions of each flow's sender.
     pub fn reductions(&self) -> Vec<Reductions> {
         of!(&self.0, run => run.reductions())
+    }
+
+    /// Returns the start time of each flow's application.
+    pub fn starts(&self) -> Vec<Time> {
+        of!(&self.0, run => run.hosts.flows.iter().map(|flow| flow.start).collect())
+    }
+
+    /// Returns the probe, to which ends outside the run report too.
+    pub fn probe_mut(&mut self) -> &mut P {
+        of!(&mut self.0, run => &mut run.hosts.probe)
     }
 
     /// Returns the probe with the records so far.

@@ -13,6 +13,8 @@ mod own_control;
 mod packet_ports;
 mod records;
 mod reductions;
+#[cfg_attr(not(target_os = "linux"), path = "no_stacks.rs")]
+mod stacks;
 mod traces;
 mod web;
 
@@ -28,6 +30,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use stacks::Ends;
 use std::path::PathBuf;
 use strum::VariantNames;
 
@@ -43,6 +46,13 @@ pyo3::create_exception!(
     DefectError,
     PyRuntimeError,
     "A defect of longpipe, in one line: no fault of the scenario's."
+);
+
+pyo3::create_exception!(
+    _core,
+    StackDefectError,
+    PyRuntimeError,
+    "A defect of a real stack, in one line: which flow, which stack, and what it said."
 );
 
 pyo3::create_exception!(
@@ -97,18 +107,18 @@ fn columns(
     let recorder = Recorder::new(traces, scenario.flows.len(), scenario.links.len());
     let result = PyDict::new(py);
     let columns = PyDict::new(py);
-    let (report, reductions) = if traces.any() || !captures.is_empty() {
+    let (report, reductions, ends) = if traces.any() || !captures.is_empty() {
         let files = capture::open(&scenario, captures)?;
-        let (report, simulation) = complete(py, &scenario, seed, (recorder, files), &controls, progress)?;
+        let (report, simulation, ends) = complete(py, &scenario, seed, (recorder, files), &controls, progress)?;
         let reductions = simulation.reductions();
         let (mut recorder, files) = simulation.into_probe();
         recorder.finish(Time(scenario.duration_ps));
         traces::columns(py, &columns, &scenario, recorder)?;
         result.set_item("captures", capture::columns(py, files)?)?;
-        (report, reductions)
+        (report, reductions, ends)
     } else {
-        let (report, simulation) = complete(py, &scenario, seed, (), &controls, progress)?;
-        (report, simulation.reductions())
+        let (report, simulation, ends) = complete(py, &scenario, seed, (), &controls, progress)?;
+        (report, simulation.reductions(), ends)
     };
     result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
     result.set_item("relays", flows::relays(py, &scenario, &report)?)?;
@@ -125,6 +135,7 @@ fn columns(
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
+    result.set_item("stacks", stacks::columns(py, &scenario, &ends)?)?;
     result.set_item("state_hash", format!("{:016x}", report.state_hash))?;
     result.set_item("events", report.events)?;
     Ok(result.unbind())
@@ -137,7 +148,10 @@ fn complete<P: longpipe_network::Probe + Send>(
     probe: P,
     controls: &Controls,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(Report, Simulation<P>)> {
+) -> PyResult<(Report, Simulation<P>, Ends)> {
+    if stacks::any(scenario) {
+        return stacks::complete(py, scenario, seed, probe, controls, progress);
+    }
     let mut simulation =
         Simulation::new(scenario, seed, probe).map_err(|error| ScenarioError::new_err(error.to_string()))?;
     while py.detach(|| simulation.advance(CHUNK)) {
@@ -151,7 +165,7 @@ fn complete<P: longpipe_network::Probe + Send>(
     let report = simulation
         .report()
         .map_err(|error| DefectError::new_err(error.to_string()))?;
-    Ok((report, simulation))
+    Ok((report, simulation, Ends::default()))
 }
 
 fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
@@ -291,6 +305,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add("MemoryLimitError", module.py().get_type::<MemoryLimitError>())?;
     module.add("DefectError", module.py().get_type::<DefectError>())?;
+    module.add("StackDefectError", module.py().get_type::<StackDefectError>())?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
@@ -310,6 +325,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<environments::Environments>()?;
     #[cfg(target_os = "linux")]
     {
+        module.add_function(wrap_pyfunction!(stacks::register_stacks, module)?)?;
         module.add_class::<live::LiveWatch>()?;
         module.add_function(wrap_pyfunction!(live::live_alone, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_run, module)?)?;

@@ -11,8 +11,8 @@ const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba, r
 const CHOOSING = ["drr", "sfq", "fq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
 const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel", ...CHOOSING]);
 const OVER_TCP = new Set(["greedy", "transfer", "web"]);
-// Resolved by Python alone: presets, and files.
-const ELSEWHERE = new Set(["voice", "arrivals"]);
+// Resolved by Python alone: presets, files, and real stacks.
+const ELSEWHERE = new Set(["voice", "arrivals", "stack"]);
 const OF_PACKETS = `tail-drop, selective-drop, fba, ${[...ACTIVE].join(", ")}`;
 
 /** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */

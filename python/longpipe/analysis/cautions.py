@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longpipe.scenario.network import Dumbbell, Link
 
 # Kinds of parts with random numbers.
-DRAWN_TRAFFIC: Final = ("web", "poisson", "video")
+DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue")
 DRAWN_PHASES: Final = ("common", "per-flow")

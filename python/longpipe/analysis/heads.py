@@ -24,14 +24,23 @@ def heads(scenario: Scenario) -> list[str]:
     """Returns framing, rates and delays; TCP; buffers and queue discipline; the first flows and links that differ."""
     tcp = scenario.tcp
     resolved = scenario.resolved
-    timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
-    window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return [
         f"{'IP packets' if scenario.framing == 'ip' else 'ATM cells'}, {_way(resolved)}",
-        f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}; "
-        f"{scenario.switch.policy.kind} at {scenario.switch.buffer}",
+        f"{_senders(tcp, resolved)}; {scenario.switch.policy.kind} at {scenario.switch.buffer}",
         *_exceptions(scenario),
     ]
+
+
+def _senders(tcp: Tcp, resolved: Resolved) -> str:
+    """Returns the kinds of TCP, if any flow uses it, and of real stacks."""
+    traffics = [flow["traffic"] for flow in resolved["flows"]]
+    real = [one for one in traffics if one["kind"] == "stack"]
+    stacks = {f"{one['stack']} {one['version']} with {dict(one['settings'])['congestion']}": None for one in real}
+    if len(real) == len(traffics):
+        return " and ".join(stacks)
+    timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
+    window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
+    return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])
 
 
 def _exceptions(scenario: Scenario) -> list[str]:

@@ -101,6 +101,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     served, lost, reductions = _served(columns), _lost(columns), _reductions(columns)
     known = list(paths(resolved))
     users = Counter(path.bottleneck for path in known)
+    # Real stacks tell how often their windows fell, and not why.
+    real = set(columns.get("stacks", {}).get("flow", ()))
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
     found = []
     for i, path in enumerate(known):
@@ -137,7 +139,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
                     # Runs stored by early versions have no column of marks.
                     marks=counted.get("mark_reductions", 0),
                     losses=ports.losses(ways),
-                    by_counts=reductions is None,
+                    by_counts=reductions is None or path.flow in real,
                     reduced_by=_reduced_by((reductions or {}).get(path.flow, ()), share_bytes),
                     served=served.get(path.flow, 0.0),
                     round_trips=active_s / round_trip_s,

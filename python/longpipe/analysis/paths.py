@@ -44,8 +44,8 @@ class Path:
     datagrams: bool
 
 
-# Kinds of TCP traffic; all others are datagrams.
-OVER_TCP: Final = ("greedy", "transfer", "web")
+# Kinds of traffic with flow and congestion control: over TCP, and over a real stack. All others are datagrams.
+OVER_TCP: Final = ("greedy", "transfer", "web", "stack")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:

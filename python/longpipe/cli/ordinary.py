@@ -23,7 +23,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("rain", "weather", "acm", "snr"), ("network.path.esn0", "network.path.symbol_rate")),
     **dict.fromkeys(("hosts", "connections", "clients", "senders"), ("network.sources", "network.group*")),
     **dict.fromkeys(("background", "background-traffic", "cross-traffic"), ("network.group.traffic", "network.vbr")),
-    **dict.fromkeys(("application", "workload"), ("traffic",)),
+    **dict.fromkeys(("application",), ("traffic",)),
 }  # fmt: skip
 # Words for what is set elsewhere or does not exist, each with what to do instead.
 ELSEWHERE: Final[dict[str, str]] = {

@@ -60,6 +60,7 @@ from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
 from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, Sfq, StrictPriority, WeightedPriority
+from longpipe.scenario.stack import Stack
 from longpipe.scenario.switch import (
     Epd,
     Fba,
@@ -167,6 +168,7 @@ __all__ = [
     "Scheduler",
     "SelectiveDrop",
     "Sfq",
+    "Stack",
     "StaggeredStart",
     "StepMarking",
     "StrictPriority",

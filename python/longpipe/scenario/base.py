@@ -250,6 +250,8 @@ Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
+# UDP payloads of 1200 to 65507 bytes and 28 bytes of headers (RFC 9000 section 14).
+PathMtu = Annotated[str, _quantity(SIZE, "1228 B", "65535 B")]
 SplitBuffer = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # 65535 bytes of AAL5 payload hold this, 8 bytes of LLC/SNAP, and up to 100 of TCP/IP headers.
 SegmentSize = Annotated[str, _quantity(SIZE, "1 B", "65000 B")]
@@ -258,6 +260,7 @@ Quantum = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 TurnQuantum = Annotated[str, _quantity(SIZE, "64 B", "1 GB")]
 # RFC 7323 limits a scaled window to 1 GiB.
 LARGEST_WINDOW: Final = "1 GiB"
+FlowWindow = Annotated[str, _quantity(SIZE, "1200 B", LARGEST_WINDOW)]
 Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]
 WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]

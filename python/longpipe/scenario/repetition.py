@@ -14,6 +14,7 @@ from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
+from longpipe.scenario.stack import Stack
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TICKS, TIME
@@ -91,7 +92,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
     with_timer = {
         id(tcp): (i, tcp.timer)
         for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
-        if not isinstance(flow.traffic or scenario.traffic, KINDS)
+        if not isinstance(flow.traffic or scenario.traffic, (*KINDS, Stack))
     }
     for i, timer in with_timer.values():
         tick_ps = TIME.parse(timer.tick) if isinstance(timer, Coarse) else 1

@@ -23,6 +23,7 @@ from longpipe.scenario.repetition import check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
+from longpipe.scenario.stack import Stack, core_stack, stack_tcp
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
@@ -46,7 +47,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     graph, moving, over = _moved(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
-    tcps = _merged(scenario.tcp, topology.graph.flows)
+    tcps = _merged(scenario, topology.graph.flows)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
@@ -65,6 +66,9 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         "flows": list(_flows(scenario, topology, tcps, parts)),
         "vbr": list(_vbr(scenario, topology)),
     }
+    if any(flow.get("foreign") for flow in resolved["flows"]):
+        # Packets of other programs need an event each.
+        resolved["engine"] = "reference"
     return spread(resolved, over) if over.paths else resolved
 
 
@@ -128,11 +132,16 @@ def _largest(tcps: Sequence[Tcp]) -> Packet:
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
 
-def _merged(tcp: Tcp, flows: Sequence[Flow]) -> list[Tcp]:
-    """Returns the TCP of each flow; flows with the same own parameters share one object."""
+def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
+    """Returns the TCP of each flow; flows with the same own parameters share one object. Real stacks do not use it."""
+    tcp = scenario.tcp
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
-    return [merged[id(flow.tcp)] for flow in flows]
+    traffics = (flow.traffic or scenario.traffic for flow in flows)
+    return [
+        stack_tcp(traffic) if isinstance(traffic, Stack) else merged[id(flow.tcp)]
+        for flow, traffic in zip(flows, traffics, strict=True)
+    ]
 
 
 def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
@@ -246,6 +255,8 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Spl
         # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
         if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
             resolved["scalable"] = True
+        if isinstance(flow.traffic or scenario.traffic, Stack):
+            resolved["foreign"] = True
         yield resolved
 
 
@@ -259,6 +270,8 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
             if traffic.file not in files:
                 files[traffic.file] = core_datagrams(traffic)
             made[key] = files[traffic.file]
+        elif isinstance(traffic, Stack):
+            made[key] = core_stack(traffic)
         else:
             made[key] = core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
     return made

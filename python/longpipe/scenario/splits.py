@@ -8,6 +8,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
+from longpipe.scenario.stack import Stack
 from longpipe.scenario.switch import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
@@ -18,8 +19,8 @@ from longpipe.units import SIZE, UNLIMITED
 # Link between a switch and its proxy, which are one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies do not split: datagrams, and web connections with requests in the other direction.
-UNSPLIT: Final = (*KINDS, Web)
+# Traffic that proxies do not split: datagrams, web connections with requests in the other direction, and real stacks.
+UNSPLIT: Final = (*KINDS, Web, Stack)
 # A connection needs room for a segment while another one is not acknowledged yet.
 _LEAST_SEGMENTS: Final = 2
 

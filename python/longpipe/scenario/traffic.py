@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from longpipe.scenario.base import LATER, FileSize, Instant, Model, SampleInterval, kind_or_table
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
+from longpipe.scenario.stack import Stack
 from longpipe.scenario.web import Web
 
 
@@ -51,7 +52,7 @@ class RandomStart(Model):
 
 
 Traffic = Annotated[
-    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals,
+    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

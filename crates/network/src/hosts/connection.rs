@@ -172,7 +172,8 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)
             | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_) => (0, None),
+            | TrafficConfig::Arrivals(_)
+            | TrafficConfig::Stack(_) => (0, None),
         };
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));

@@ -136,6 +136,9 @@ impl<P: Probe> Hosts<P> {
     /// Starts a flow's application, or issues a client's next request.
     pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.foresee_nothing(Circuit::of_data(flow));
+        if self.flows[flow.index()].foreign.is_some() {
+            return;
+        }
         if self.flows[flow.index()].requests.is_some() {
             return asking::on_clock(self, medium, flow);
         }

@@ -206,6 +206,9 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
     }
+    if matches!(flow.traffic, TrafficConfig::Stack(_)) && !flow.foreign {
+        return refuse(field("foreign"), false, "needs true for the traffic of a stack");
+    }
     if flow.foreign && scenario.engine != Engine::Reference {
         return refuse(field("foreign"), "in a fast engine", "needs engine reference");
     }

@@ -178,12 +178,13 @@ impl super::TrafficConfig {
         self.largest_datagram_bytes().is_some()
     }
 
-    /// Returns the length of the longest datagram as an IP packet [byte]; None for TCP traffic.
+    /// Returns the length of the longest datagram as an IP packet [byte]; None for other traffic.
     pub fn largest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
-            super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {
-                return None
-            }
+            super::TrafficConfig::Greedy {}
+            | super::TrafficConfig::Transfer { .. }
+            | super::TrafficConfig::Web(_)
+            | super::TrafficConfig::Stack(_) => return None,
             super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
             super::TrafficConfig::OnOff(on_off) => on_off.payload_bytes,
             super::TrafficConfig::Poisson(poisson) => poisson.payload_bytes,
@@ -193,7 +194,7 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// Returns the length of the shortest possible datagram as an IP packet [byte]; None for TCP traffic.
+    /// Returns the length of the shortest possible datagram as an IP packet [byte]; None for other traffic.
     pub fn shortest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
             // The last datagram of a frame may hold one byte.
@@ -207,9 +208,10 @@ impl super::TrafficConfig {
     /// Returns the problem of the datagrams' parameters, if any.
     pub(super) fn datagram_problem(&self) -> Option<Problem> {
         match self {
-            super::TrafficConfig::Greedy {} | super::TrafficConfig::Transfer { .. } | super::TrafficConfig::Web(_) => {
-                None
-            }
+            super::TrafficConfig::Greedy {}
+            | super::TrafficConfig::Transfer { .. }
+            | super::TrafficConfig::Web(_)
+            | super::TrafficConfig::Stack(_) => None,
             super::TrafficConfig::Cbr(cbr) => cbr.problem(),
             super::TrafficConfig::OnOff(on_off) => on_off.problem(),
             super::TrafficConfig::Poisson(poisson) => poisson.problem(),

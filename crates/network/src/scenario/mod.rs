@@ -17,6 +17,7 @@ mod repetition;
 pub mod rerouting;
 mod routes;
 mod schedulers;
+mod stack;
 pub mod topology;
 mod traces;
 pub mod web;
@@ -36,6 +37,7 @@ pub use schedulers::{
     WeightedPriorityConfig,
 };
 use serde::{Deserialize, Serialize};
+pub use stack::StackConfig;
 use strum::VariantNames;
 pub use traces::TraceConfig;
 use web::WebConfig;
@@ -337,6 +339,8 @@ pub enum TrafficConfig {
     Video(VideoConfig),
     /// Datagrams from a list.
     Arrivals(ArrivalsConfig),
+    /// What the application of a real protocol stack sends; its flow is foreign.
+    Stack(StackConfig),
 }
 
 /// Start time of an application.

@@ -115,7 +115,8 @@ impl FlowConfig {
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)
             | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_) => false,
+            | TrafficConfig::Arrivals(_)
+            | TrafficConfig::Stack(_) => false,
         };
         let sending = EndPromise {
             silent_between_timers,
@@ -150,7 +151,8 @@ impl FlowConfig {
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)
             | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_) => 1,
+            | TrafficConfig::Arrivals(_)
+            | TrafficConfig::Stack(_) => 1,
         };
         payload + u64::from(header_bytes(None))
     }

@@ -40,7 +40,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
-    for part, table_of in (("vbr", _vbr), ("datagrams", _datagrams), ("relays", _relays)):
+    for part, table_of in (("vbr", _vbr), ("datagrams", _datagrams), ("relays", _relays), ("stacks", _stacks)):
         if rows := records(result.part(part)):
             tables.append(table_of(rows, most_flows))
     if classes := records(result.part("response_times")):
@@ -55,7 +55,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    _tell_limits(limited, console)
+    _tell_limits(limited, result.deaths, console)
     for capture in result.captures:
         # Convert to the format of the file's suffix.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -63,9 +63,10 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print(said, markup=False, soft_wrap=True)
 
 
-def _tell_limits(limited: Sequence[FlowLimit], console: Console) -> None:
+def _tell_limits(limited: Sequence[FlowLimit], deaths: Sequence[str], console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
+    lines += [("died", line) for line in deaths]
     for head, line in lines:
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
@@ -172,6 +173,16 @@ def _relays(parts: list[Row], most: float) -> Table:
         resent = _share(row["retransmitted_segments"], row["sent_segments"])
         table.add_row(row["connection"], str(row["sent_segments"]), resent, *held, str(row["window_probes"]))
     return _captioned(table, min(most, len(parts)), len(parts), "parts, those that carried most")
+
+
+def _stacks(flows: list[Row], most: float) -> Table:
+    table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
+    for row in flows[: _whole(most)]:
+        times = ("-" if row[name] is None else f"{1e3 * row[name]:.2f}" for name in ("handshake_s", "srtt_s"))
+        window, payload = row.get("cwnd_bytes"), row.get("mtu_bytes")
+        sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
+        table.add_row(row["flow"], row["stack"], *times, *sizes)
+    return _captioned(table, min(most, len(flows)), len(flows), "flows with real stacks")
 
 
 def _web(classes: list[Row]) -> Table:

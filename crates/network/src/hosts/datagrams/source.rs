@@ -67,7 +67,10 @@ impl Source {
     pub fn new(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
         let even = |rate_bps, payload| Even { rate_bps, payload };
         let pattern = match traffic {
-            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) => return None,
+            TrafficConfig::Greedy {}
+            | TrafficConfig::Transfer { .. }
+            | TrafficConfig::Web(_)
+            | TrafficConfig::Stack(_) => return None,
             TrafficConfig::Cbr(cbr) => Pattern::Even {
                 even: even(cbr.rate_bps, cbr.payload_bytes),
                 count: 0,

@@ -75,11 +75,13 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     timeouts + requests
 }
 
-/// Returns the maximum rate of an application's datagrams [1/s]; None for TCP traffic.
+/// Returns the maximum rate of an application's datagrams [1/s]; None for other traffic.
 fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     let packets = |rate_bps: u64, payload: u32| rate_bps as f64 / (8.0 * f64::from(payload + 28));
     match traffic {
-        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) => None,
+        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) | TrafficConfig::Stack(_) => {
+            None
+        }
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
         // A burst has at least one packet.

@@ -1,0 +1,252 @@
+//! Makes the table of an object from Rust: `longpipe_end::export!(Stacks)`.
+//!
+//! A panic of a stack is caught and becomes the line of its error.
+#![allow(unsafe_code)]
+
+use crate::table::{self, LINE, UNKNOWN};
+use crate::{Ecn, End, Outbox, Role, Setup, NEVER};
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{c_char, c_void, CStr, CString};
+use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
+use std::sync::Once;
+
+/// The stacks of an object.
+pub trait Stacks {
+    /// Creates an end of a stack.
+    ///
+    /// # Errors
+    /// One line that names the setting, its value and what is accepted.
+    fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
+}
+
+/// Exports the table of an object whose stacks are those of a type, described by a C string.
+#[macro_export]
+macro_rules! export {
+    ($stacks:ty, $described:expr) => {
+        /// The table of this object.
+        #[no_mangle]
+        #[allow(unsafe_code)]
+        pub static longpipe_ends: $crate::table::Table = $crate::export::table::<$stacks>($described);
+    };
+}
+
+/// Returns the table of a type's stacks.
+pub const fn table<S: Stacks>(described: &'static CStr) -> table::Table {
+    table::Table {
+        version: table::VERSION,
+        size: size_of::<table::Table>() as u32,
+        stacks: described.as_ptr(),
+        create: create::<S>,
+        destroy,
+        due,
+        wake,
+        receive,
+        state,
+        report,
+    }
+}
+
+/// An end behind its pointer, which is thin.
+struct Held(Box<dyn End>);
+
+thread_local! {
+    /// Place and message of the latest panic.
+    static LATEST: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs the code of a stack; a panic becomes an error.
+fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    // The object has its own copy of the standard library, and so its own hook: nothing else loses one.
+    HOOK.call_once(|| {
+        set_hook(Box::new(|panic| {
+            let place = panic
+                .location()
+                .map(|at| format!(" at {}:{}", file_name(at.file()), at.line()));
+            let line = format!("panicked{}: {}", place.unwrap_or_default(), message(panic.payload()));
+            LATEST.replace(line);
+        }));
+    });
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(LATEST.take()))
+}
+
+/// The path of a source file without the folder of cargo's registry.
+fn file_name(path: &str) -> &str {
+    let within = path.split_once("/registry/src/").map(|(_, rest)| rest);
+    within
+        .and_then(|rest| rest.split_once('/'))
+        .map_or(path, |(_, rest)| rest)
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
+}
+
+/// Writes a line of at most `LINE` bytes with its zero byte.
+fn write_line(line: &str, to: *mut c_char) {
+    let mut end = line.len().min(LINE - 1);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let clean: Vec<u8> = line.as_bytes()[..end]
+        .iter()
+        .map(|byte| if matches!(byte, 0 | b'\n') { b' ' } else { *byte })
+        .collect();
+    // SAFETY: the interface has `LINE` bytes there, and `clean` is shorter.
+    unsafe {
+        std::ptr::copy_nonoverlapping(clean.as_ptr(), to.cast(), clean.len());
+        to.add(clean.len()).write(0);
+    }
+}
+
+/// Returns 0, or writes a line and returns 1.
+fn told(result: Result<(), String>, problem: *mut c_char) -> u32 {
+    match result {
+        Ok(()) => 0,
+        Err(line) => {
+            write_line(&line, problem);
+            1
+        }
+    }
+}
+
+unsafe extern "C" fn create<S: Stacks>(
+    stack: *const c_char,
+    setup: *const table::Setup,
+    end: *mut *mut c_void,
+    problem: *mut c_char,
+) -> u32 {
+    // SAFETY: the interface has all pointers valid during the call, and texts ended by a zero byte.
+    let text = |at: *const c_char| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned();
+    // SAFETY: as above.
+    let of = unsafe { &*setup };
+    let settings: Vec<(String, String)> = (0..of.count as usize)
+        .map(|index| {
+            // SAFETY: `settings` has `count` entries.
+            let setting = unsafe { &*of.settings.add(index) };
+            (text(setting.name), text(setting.value))
+        })
+        .collect();
+    let setup = Setup {
+        role: if of.sends == 0 { Role::Receiver } else { Role::Sender },
+        seed: of.seed,
+        start_ps: of.start_ps,
+        most_bytes: of.most_bytes,
+        settings: &settings,
+    };
+    let created = caught(|| S::create(&text(stack), &setup));
+    told(
+        // SAFETY: `end` is valid during the call.
+        created.map(|made| unsafe { end.write(Box::into_raw(Box::new(Held(made))).cast()) }),
+        problem,
+    )
+}
+
+unsafe extern "C" fn destroy(end: *mut c_void) {
+    // SAFETY: the end is one that `create` made and is not used any more.
+    let held = unsafe { Box::from_raw(end.cast::<Held>()) };
+    // A panic while an end is destroyed has no consequences.
+    let _ = caught(move || {
+        drop(held);
+        Ok(())
+    });
+}
+
+/// The end behind a pointer.
+///
+/// # Safety
+/// The pointer is one that `create` made, and no other reference to the end exists during the call.
+unsafe fn held<'a>(end: *mut c_void) -> &'a mut dyn End {
+    // SAFETY: by the function's own contract.
+    unsafe { &mut *(*end.cast::<Held>()).0 }
+}
+
+unsafe extern "C" fn due(end: *mut c_void) -> u64 {
+    // SAFETY: the interface has ends used by one call at a time.
+    let end = unsafe { held(end) };
+    // One that panics here does so again when it is woken, where a line can be told.
+    caught(|| Ok(end.due())).unwrap_or(0)
+}
+
+/// Hands datagrams to the host.
+struct Host(table::Outbox);
+
+impl Outbox for Host {
+    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+        // SAFETY: the interface has `send` valid during the call, with `host`.
+        unsafe { (self.0.send)(self.0.host, payload.as_ptr(), payload.len() as u32, ecn as u32) }
+    }
+}
+
+unsafe extern "C" fn wake(end: *mut c_void, now: u64, outbox: *const table::Outbox, problem: *mut c_char) -> u32 {
+    // SAFETY: the interface has ends used by one call at a time, and the outbox valid during the call.
+    let (end, mut host) = unsafe { (held(end), Host(*outbox)) };
+    told(caught(|| end.wake(now, &mut host)), problem)
+}
+
+unsafe extern "C" fn receive(
+    end: *mut c_void,
+    now: u64,
+    payload: *const u8,
+    bytes: u32,
+    ecn: u32,
+    problem: *mut c_char,
+) -> u32 {
+    // SAFETY: the interface has ends used by one call at a time, and the payload valid during the call.
+    let (end, payload) = unsafe { (held(end), std::slice::from_raw_parts(payload, bytes as usize)) };
+    told(caught(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
+}
+
+unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
+    // SAFETY: the interface has ends used by one call at a time.
+    let end = unsafe { held(end) };
+    let found = caught(|| Ok(end.state())).unwrap_or_default();
+    let known = |value: Option<u64>| value.unwrap_or(UNKNOWN);
+    let found = table::State {
+        cwnd: known(found.cwnd),
+        ssthresh: known(found.ssthresh),
+        srtt_ps: known(found.srtt_ps),
+        min_rtt_ps: known(found.min_rtt_ps),
+        pacing_bps: known(found.pacing_bps),
+        sent_packets: found.sent_packets,
+        lost_packets: found.lost_packets,
+    };
+    // SAFETY: `state` is valid during the call.
+    unsafe { state.write(found) };
+}
+
+unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: table::Tell, host: *mut c_void) {
+    // SAFETY: the interface has ends used by one call at a time.
+    let end = unsafe { held(end) };
+    let found = caught(|| Ok(end.report())).unwrap_or_default();
+    let mut closed = [0; LINE];
+    if let Some((_, line)) = &found.closed {
+        write_line(line, closed.as_mut_ptr());
+    }
+    let counters = table::Report {
+        delivered_bytes: found.delivered_bytes,
+        completed_ps: found.completed_ps.unwrap_or(NEVER),
+        sent_packets: found.sent_packets,
+        sent_bytes: found.sent_bytes,
+        lost_packets: found.lost_packets,
+        lost_bytes: found.lost_bytes,
+        congestion_events: found.congestion_events,
+        handshake_ps: found.handshake_ps.unwrap_or(NEVER),
+        closed_ps: found.closed.as_ref().map_or(NEVER, |(at, _)| *at),
+        closed,
+    };
+    // SAFETY: `report` is valid during the call.
+    unsafe { report.write(counters) };
+    for (name, value) in &found.values {
+        if let Ok(name) = CString::new(name.as_str()) {
+            // SAFETY: the interface has `tell` valid during the call, with `host`.
+            unsafe { tell(host, name.as_ptr(), *value) };
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The interface between a run and a real protocol stack that ends one of its flows.
+//!
+//! A run drives each end in virtual time: it delivers packets ([`End::receive`]), then lets the end act ([`End::wake`]), and
+//! asks when the end wants to act next ([`End::due`]). An end reads no clock and no randomness of the machine.
+//!
+//! Stacks live in shared objects behind the table of C functions in [`table`]; [`export`] makes one from [`End`].
+
+pub mod export;
+pub mod table;
+
+/// No such time [ps].
+pub const NEVER: u64 = u64::MAX;
+
+/// The two ECN bits of an IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct = 0,
+    /// ECN-capable, ECT(1).
+    Ect1 = 1,
+    /// ECN-capable, ECT(0).
+    Ect0 = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+impl Ecn {
+    /// Returns the codepoint of two bits; others are ignored.
+    pub fn from_bits(bits: u32) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+}
+
+/// Which end of a flow this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one whose data the flow carries.
+    Sender,
+    /// The other one.
+    Receiver,
+}
+
+/// What an end is created from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The end of the flow.
+    pub role: Role,
+    /// Seed of all randomness of the end.
+    pub seed: u64,
+    /// Start time of the flow's application [ps].
+    pub start_ps: u64,
+    /// Largest UDP payload that the path takes [byte].
+    pub most_bytes: u32,
+    /// Names and values, as the scenario has them.
+    pub settings: &'a [(String, String)],
+}
+
+impl<'a> Setup<'a> {
+    /// Returns a setting.
+    pub fn setting(&self, name: &str) -> Option<&'a str> {
+        let found = self.settings.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns a setting that is a number, or `default` if it is absent.
+    ///
+    /// # Errors
+    /// A line that names the setting.
+    pub fn number(&self, name: &str, default: u64) -> Result<u64, String> {
+        let Some(text) = self.setting(name) else {
+            return Ok(default);
+        };
+        text.parse().map_err(|_| format!("{name}: {text:?}; needs a number"))
+    }
+}
+
+/// Takes the datagrams that an end sends now.
+pub trait Outbox {
+    /// Sends a UDP datagram.
+    fn send(&mut self, payload: &[u8], ecn: Ecn);
+}
+
+/// A protocol stack at one end of a flow, with the application above it. Times are picoseconds of the run.
+pub trait End: Send {
+    /// Returns the time at which `wake` is to be called if nothing is received before, or [`NEVER`].
+    fn due(&mut self) -> u64;
+
+    /// Acts at `now`: expired timers, what was received, and the application. Called once per instant with anything to do.
+    ///
+    /// # Errors
+    /// One line about a defect of the stack, which ends the run. A connection that dies is no error: see [`Report`].
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String>;
+
+    /// Takes a UDP datagram that arrives at `now`; `wake` follows at the same time.
+    ///
+    /// # Errors
+    /// As for `wake`.
+    fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String>;
+
+    /// Returns the state of the connection's sender, for traces.
+    fn state(&mut self) -> State;
+
+    /// Returns what the end has counted.
+    fn report(&mut self) -> Report;
+}
+
+/// State of a sender. `None` is what the stack does not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct State {
+    /// Congestion window [byte].
+    pub cwnd: Option<u64>,
+    /// Slow-start threshold [byte].
+    pub ssthresh: Option<u64>,
+    /// Smoothed RTT [ps].
+    pub srtt_ps: Option<u64>,
+    /// Minimum RTT [ps].
+    pub min_rtt_ps: Option<u64>,
+    /// Pacing rate [bit/s].
+    pub pacing_bps: Option<u64>,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+}
+
+/// Counters of an end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Data that the application has received, without gaps [byte].
+    pub delivered_bytes: u64,
+    /// Time at which the application had all it waited for [ps].
+    pub completed_ps: Option<u64>,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Length of the UDP payload sent [byte].
+    pub sent_bytes: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Their length [byte].
+    pub lost_bytes: u64,
+    /// Reductions of the congestion window.
+    pub congestion_events: u64,
+    /// Time at which the handshake was complete [ps].
+    pub handshake_ps: Option<u64>,
+    /// When and why the connection ended before the application was done; the reason is one line.
+    pub closed: Option<(u64, String)>,
+    /// Further values, by name with its unit.
+    pub values: Vec<(String, f64)>,
+}

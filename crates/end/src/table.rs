@@ -1,0 +1,145 @@
+//! The table of C functions through which a run calls a stack: `longpipe_end.h`, version 1.
+//!
+//! The object exports it as `longpipe_ends`. All calls for one end come from one thread, one after another.
+
+use std::ffi::{c_char, c_void};
+
+/// Version of the interface.
+pub const VERSION: u32 = 1;
+/// The name under which an object exports its table, with a zero byte.
+pub const SYMBOL: &[u8] = b"longpipe_ends\0";
+/// A number that is not known.
+pub const UNKNOWN: u64 = u64::MAX;
+/// Room for a line about what went wrong, with its zero byte [byte].
+pub const LINE: usize = 512;
+
+/// A name and a value, each ended by a zero byte.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Setting {
+    /// Name.
+    pub name: *const c_char,
+    /// Value.
+    pub value: *const c_char,
+}
+
+/// What an end is created from; valid during the call only.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Setup {
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Start time of the application [ps].
+    pub start_ps: u64,
+    /// Settings.
+    pub settings: *const Setting,
+    /// Number of settings.
+    pub count: u32,
+    /// 1 at the end whose data the flow carries, 0 at the other one.
+    pub sends: u32,
+    /// Largest UDP payload that the path takes [byte].
+    pub most_bytes: u32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+/// Where an end hands over what it sends; valid during the call only.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Outbox {
+    /// First argument of `send`.
+    pub host: *mut c_void,
+    /// Takes a copy of a datagram: payload, its length, and the two ECN bits.
+    pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
+}
+
+/// State of a sender; `UNKNOWN` is what the stack does not show.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct State {
+    /// Congestion window [byte].
+    pub cwnd: u64,
+    /// Slow-start threshold [byte].
+    pub ssthresh: u64,
+    /// Smoothed RTT [ps].
+    pub srtt_ps: u64,
+    /// Minimum RTT [ps].
+    pub min_rtt_ps: u64,
+    /// Pacing rate [bit/s].
+    pub pacing_bps: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+}
+
+/// Counters of an end.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Report {
+    /// Data received without gaps [byte].
+    pub delivered_bytes: u64,
+    /// Time at which the application had all it waited for [ps], or `UNKNOWN`.
+    pub completed_ps: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Length of the UDP payload sent [byte].
+    pub sent_bytes: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Their length [byte].
+    pub lost_bytes: u64,
+    /// Reductions of the congestion window.
+    pub congestion_events: u64,
+    /// Time at which the handshake was complete [ps], or `UNKNOWN`.
+    pub handshake_ps: u64,
+    /// Time at which the connection ended too early [ps], or `UNKNOWN`.
+    pub closed_ps: u64,
+    /// Why it did, a line ended by a zero byte.
+    pub closed: [c_char; LINE],
+}
+
+/// Takes a further value of a report: first argument, its name, the value.
+pub type Tell = unsafe extern "C" fn(host: *mut c_void, name: *const c_char, value: f64);
+
+/// The table. Functions return 0, or 1 after writing a line that ends with a zero byte to `problem`, `LINE` bytes long.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Table {
+    /// `VERSION`.
+    pub version: u32,
+    /// Length of this structure [byte].
+    pub size: u32,
+    /// What the object has, as "quinn 0.11.19, noq 1.4.0", ended by a zero byte.
+    pub stacks: *const c_char,
+    /// Creates an end of a stack, and writes its state to `end`.
+    pub create: unsafe extern "C" fn(
+        stack: *const c_char,
+        setup: *const Setup,
+        end: *mut *mut c_void,
+        problem: *mut c_char,
+    ) -> u32,
+    /// Destroys an end.
+    pub destroy: unsafe extern "C" fn(end: *mut c_void),
+    /// Returns the time at which `wake` is to be called [ps], or `UNKNOWN`.
+    pub due: unsafe extern "C" fn(end: *mut c_void) -> u64,
+    /// Acts at `now` [ps].
+    pub wake: unsafe extern "C" fn(end: *mut c_void, now: u64, outbox: *const Outbox, problem: *mut c_char) -> u32,
+    /// Takes a datagram at `now` [ps]: payload, its length, and the two ECN bits.
+    pub receive: unsafe extern "C" fn(
+        end: *mut c_void,
+        now: u64,
+        payload: *const u8,
+        bytes: u32,
+        ecn: u32,
+        problem: *mut c_char,
+    ) -> u32,
+    /// Writes the state of the sender.
+    pub state: unsafe extern "C" fn(end: *mut c_void, state: *mut State),
+    /// Writes the counters, and tells further values.
+    pub report: unsafe extern "C" fn(end: *mut c_void, report: *mut Report, tell: Tell, host: *mut c_void),
+}
+
+// SAFETY: a table is constant; its pointers lead to functions and to a constant text.
+#[allow(unsafe_code)]
+unsafe impl Sync for Table {}

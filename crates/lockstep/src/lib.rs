@@ -1,0 +1,15 @@
+//! Real protocol stacks at the ends of a run's flows, in its virtual time.
+//!
+//! ```text
+//! End ─▶ Lockstep (payloads, clock) ─▶ Path (lengths, ECN; decides) ─▶ Lockstep, at the same instant ─▶ End
+//! ```
+//!
+//! The core sees the length and the ECN bits of a packet; its payload stays here, by the packet's number. At each instant all
+//! packets are delivered first, in the order in which the path decided; then every end with a packet or an expired timer acts,
+//! in the order of ends. What an end sends enters the path at that instant.
+
+pub mod lockstep;
+pub mod object;
+pub mod registry;
+
+pub use lockstep::{FlowEnds, Lockstep, StackError};

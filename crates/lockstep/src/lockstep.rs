@@ -1,0 +1,306 @@
+//! The driver: a path in virtual time, and the ends of its foreign flows.
+
+use longpipe_end::{Ecn, End, Outbox, Report as EndReport, Role, Setup, NEVER};
+use longpipe_events::{mix, Stream, Time};
+use longpipe_live::path::{Arrival, Path};
+use longpipe_live::store::Store;
+use longpipe_network::report::{InvariantError, Report};
+use longpipe_network::scenario::{StackConfig, TrafficConfig};
+use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation};
+use std::collections::VecDeque;
+
+/// Headers of IPv4 and UDP before each payload [byte].
+pub const HEADER_BYTES: u32 = 28;
+
+/// Steps at one instant after which the clock of a run counts as stopped by an end.
+const MOST_ACTS: u32 = 100_000;
+
+/// Why a run with stacks cannot begin or go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StackError {
+    /// The scenario: a line that names the field.
+    Scenario(String),
+    /// A defect of a stack: the flow, the stack, and what it said.
+    Defect(String),
+    /// What the core counted does not add up.
+    Counters(String),
+}
+
+impl From<ScenarioError> for StackError {
+    fn from(error: ScenarioError) -> StackError {
+        StackError::Scenario(error.to_string())
+    }
+}
+
+impl From<InvariantError> for StackError {
+    fn from(error: InvariantError) -> StackError {
+        StackError::Counters(error.to_string())
+    }
+}
+
+/// Results of the ends of a flow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowEnds {
+    /// Flow index.
+    pub flow: usize,
+    /// Report of the sender.
+    pub sender: EndReport,
+    /// Report of the receiver.
+    pub receiver: EndReport,
+}
+
+/// Creates an end of a stack.
+pub type Create<'a> = dyn FnMut(&StackConfig, &Setup<'_>) -> Result<Box<dyn End>, String> + 'a;
+
+/// One end of a flow.
+struct Side {
+    end: Box<dyn End>,
+    flow: usize,
+    role: Role,
+    /// Whether a packet arrived at this instant.
+    has_mail: bool,
+}
+
+impl Side {
+    /// Circuit on which the end's packets leave.
+    fn circuit(&self) -> u32 {
+        2 * self.flow as u32 + u32::from(self.role == Role::Receiver)
+    }
+}
+
+/// A run some of whose flows have real stacks at their ends.
+pub struct Lockstep<P: Probe = ()> {
+    path: Path<P>,
+    /// Sender and receiver of each flow with a stack, in order.
+    sides: Vec<Side>,
+    /// When each of them is due [ps].
+    due: Vec<u64>,
+    /// Names of the sides' flows and stacks, for messages.
+    names: Vec<String>,
+    payloads: Store,
+    /// ECN bits of the packets in `payloads`, from packet number `first` on.
+    codepoints: VecDeque<Ecn>,
+    first: u64,
+    sent: Sent,
+    outcomes: Vec<Outcome>,
+    /// Whether states of senders are reported to the probe.
+    watched: bool,
+    /// The present instant, and how often ends have acted at it.
+    at: Time,
+    acts: u32,
+    over: bool,
+}
+
+/// Datagrams that an end sends, one after another in one buffer.
+#[derive(Default)]
+struct Sent {
+    bytes: Vec<u8>,
+    /// Where each ends in `bytes`, and its ECN bits.
+    ends: Vec<(usize, Ecn)>,
+}
+
+impl Outbox for Sent {
+    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+        self.bytes.extend_from_slice(payload);
+        self.ends.push((self.bytes.len(), ecn));
+    }
+}
+
+impl<P: Probe> Lockstep<P> {
+    /// Returns the run at time zero. `create` makes the ends, two for each flow with the traffic of a stack.
+    ///
+    /// # Errors
+    /// The first problem of the scenario, or of a setting of a stack.
+    pub fn new(scenario: &Scenario, seed: u64, probe: P, create: &mut Create<'_>) -> Result<Lockstep<P>, StackError> {
+        let watched = !probe.is_idle();
+        let mut path = Path::observed(scenario, seed, probe)?;
+        let starts = path.simulation().starts();
+        let (mut sides, mut names) = (Vec::new(), Vec::new());
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let TrafficConfig::Stack(config) = &flow.traffic else {
+                continue;
+            };
+            for (number, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
+                let setup = Setup {
+                    role,
+                    seed: random(seed, 2 * index as u64 + number as u64),
+                    start_ps: starts[index].0,
+                    most_bytes: flow.tcp.largest_packets_bytes().0.saturating_sub(HEADER_BYTES),
+                    settings: &config.settings,
+                };
+                let refused = |line: String| StackError::Scenario(format!("traffic of flow {:?}: {line}", flow.name));
+                sides.push(Side {
+                    end: create(config, &setup).map_err(refused)?,
+                    flow: index,
+                    role,
+                    has_mail: false,
+                });
+                names.push(format!("{}: {} {}", flow.name, config.stack, config.version));
+            }
+        }
+        let due = sides.iter_mut().map(|side| side.end.due()).collect();
+        Ok(Lockstep {
+            path,
+            sides,
+            due,
+            names,
+            payloads: Store::default(),
+            codepoints: VecDeque::new(),
+            first: 0,
+            sent: Sent::default(),
+            outcomes: Vec::new(),
+            watched,
+            at: Time::ZERO,
+            acts: 0,
+            over: false,
+        })
+    }
+
+    /// Processes up to `instants` instants at which an end acts. Returns false once the run has ended.
+    ///
+    /// # Errors
+    /// A defect of a stack.
+    pub fn advance(&mut self, instants: u64) -> Result<bool, StackError> {
+        for _ in 0..instants {
+            if self.over {
+                return Ok(false);
+            }
+            self.step()?;
+        }
+        Ok(true)
+    }
+
+    /// Advances to the next instant at which an end acts, or to the end of the run.
+    fn step(&mut self) -> Result<(), StackError> {
+        let next = self.due.iter().copied().min().unwrap_or(NEVER);
+        let until = Time(next).min(self.path.end());
+        self.outcomes.clear();
+        self.outcomes.extend_from_slice(self.path.advance_until_decided(until));
+        let now = self.path.now();
+        self.deliver(now)?;
+        // Ends may still act at the last instant, but nothing after it.
+        self.over = now >= self.path.end();
+        self.acts = if now > self.at { 0 } else { self.acts + 1 };
+        self.at = now;
+        if self.acts > MOST_ACTS {
+            let index = self.due.iter().position(|due| *due <= now.0).unwrap_or_default();
+            let line = format!("{} wants to act for ever at {} s", self.names[index], now.as_seconds());
+            return Err(StackError::Defect(line));
+        }
+        for index in 0..self.sides.len() {
+            if self.due[index] <= now.0 || self.sides[index].has_mail {
+                self.wake(index, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands over the packets that have arrived, and forgets those that were lost.
+    fn deliver(&mut self, now: Time) -> Result<(), StackError> {
+        for outcome in &self.outcomes {
+            let Some(kept) = self.payloads.take(outcome.id) else {
+                unreachable!("the path decides once about each packet that entered");
+            };
+            if let Fate::Delivered { marked } = outcome.fate {
+                let sent = self.codepoints[(outcome.id - self.first) as usize];
+                let ecn = if marked { Ecn::Ce } else { sent };
+                let side = &mut self.sides[kept.to];
+                side.has_mail = true;
+                let received = side.end.receive(now.0, &kept.packet, ecn);
+                received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
+            }
+            self.payloads.give_back(kept);
+        }
+        Ok(())
+    }
+
+    /// Has an end act; what it sends enters the path.
+    fn wake(&mut self, index: usize, now: Time) -> Result<(), StackError> {
+        self.forget_decided();
+        let side = &mut self.sides[index];
+        side.has_mail = false;
+        self.sent.bytes.clear();
+        self.sent.ends.clear();
+        let woken = side.end.wake(now.0, &mut self.sent);
+        woken.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
+        let due = side.end.due();
+        self.due[index] = due;
+        let (circuit, to, mut begin) = (side.circuit(), index ^ 1, 0);
+        for &(end, ecn) in &self.sent.ends {
+            let payload = &self.sent.bytes[begin..end];
+            begin = end;
+            self.payloads.put(to, payload);
+            self.codepoints.push_back(ecn);
+            self.path.enter(Arrival {
+                at: now,
+                circuit,
+                bytes: (payload.len() as u32 + HEADER_BYTES) as u16,
+                capable: ecn != Ecn::NotEct,
+                marked: ecn == Ecn::Ce,
+            });
+        }
+        if self.watched && side.role == Role::Sender {
+            let (state, flow) = (side.end.state(), Flow::new(side.flow));
+            let value = |known: Option<u64>| known.map_or(f64::NAN, |value| value as f64);
+            let probe = self.path.simulation().probe_mut();
+            probe.window(now, flow, value(state.cwnd), value(state.ssthresh));
+        }
+        Ok(())
+    }
+
+    /// Drops the ECN bits of packets that all have been decided about.
+    fn forget_decided(&mut self) {
+        while self.first < self.payloads.first() {
+            self.codepoints.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Returns the elapsed fraction of the simulated time.
+    pub fn progress(&self) -> f64 {
+        self.path.now().0 as f64 / self.path.end().0 as f64
+    }
+
+    /// Returns the results: those of the network with the stacks' counters in the rows of their flows, and the ends'.
+    ///
+    /// # Errors
+    /// What the network counted does not add up.
+    pub fn report(&mut self) -> Result<(Report, Vec<FlowEnds>), StackError> {
+        let mut report = self.path.report()?;
+        let mut flows = Vec::with_capacity(self.sides.len() / 2);
+        for pair in self.sides.chunks_exact_mut(2) {
+            let ends = FlowEnds {
+                flow: pair[0].flow,
+                sender: pair[0].end.report(),
+                receiver: pair[1].end.report(),
+            };
+            let row = &mut report.flows[ends.flow];
+            row.delivered_bytes = ends.receiver.delivered_bytes;
+            row.highest_sequence_bytes = ends.receiver.delivered_bytes;
+            row.completion = ends.receiver.completed_ps.map(Time);
+            row.sender.sent_segments = ends.sender.sent_packets;
+            row.sender.sent_bytes = ends.sender.sent_bytes;
+            row.sender.retransmitted_segments = ends.sender.lost_packets;
+            row.sender.retransmitted_bytes = ends.sender.lost_bytes;
+            row.sender.fast_retransmits = ends.sender.congestion_events;
+            flows.push(ends);
+        }
+        report.state_hash = mix(report.state_hash ^ mix(self.path.decisions()));
+        Ok((report, flows))
+    }
+
+    /// Returns the hash of all decisions of the path: which packet, when, and what.
+    pub fn decisions(&self) -> u64 {
+        self.path.decisions()
+    }
+
+    /// Returns the simulation, with its probe.
+    pub fn into_simulation(self) -> Simulation<P> {
+        self.path.into_simulation()
+    }
+}
+
+/// The seed of an end.
+fn random(seed: u64, end: u64) -> u64 {
+    Stream::new(seed, "stack", end).below(u64::MAX)
+}

@@ -1,0 +1,224 @@
+//! A shared object with stacks (`longpipe_end.h`), and an end within it.
+#![allow(unsafe_code)]
+
+use libloading::Library;
+use longpipe_end::table::{self, Table, LINE, SYMBOL, UNKNOWN, VERSION};
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use std::ffi::{c_char, c_void, CStr, CString};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A loaded object. It stays loaded, because its threads may still use thread-local state of it after its last end.
+#[derive(Debug)]
+pub struct Object {
+    table: &'static Table,
+}
+
+impl Object {
+    /// Loads an object.
+    ///
+    /// # Errors
+    /// One line: the file has no stacks, or stacks of another version of the interface.
+    pub fn load(file: &Path) -> Result<Object, String> {
+        let shown = file.display();
+        // SAFETY: loading runs the file's constructors. The user installed or named the file in order to run its code.
+        let library = unsafe { Library::new(file) }.map_err(|error| format!("{shown}: cannot be loaded ({error})"))?;
+        // The object is never unloaded, so that references to its table remain valid.
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: the symbol is only looked up here; version and size are checked before any other field is read.
+        let found = unsafe { library.get::<*const Table>(SYMBOL) }.map(|symbol| *symbol);
+        let table = found.map_err(|_| format!("{shown}: has no longpipe_ends; needs an object with stacks"))?;
+        // SAFETY: the symbol exists, and every version of the interface begins with these two words.
+        let (version, size) = unsafe { ((*table).version, (*table).size) };
+        if version != VERSION || size as usize != size_of::<Table>() {
+            return Err(format!(
+                "{shown}: has version {version} of the interface; needs {VERSION}: build it again"
+            ));
+        }
+        // SAFETY: version and size are those of `Table`, and the object stays loaded.
+        Ok(Object {
+            table: unsafe { &*table },
+        })
+    }
+
+    /// What the object has, as "quinn 0.11.19, noq 1.4.0".
+    pub fn stacks(&self) -> String {
+        // SAFETY: the interface has a text there that ends with a zero byte.
+        unsafe { CStr::from_ptr(self.table.stacks) }
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// Creates an end.
+    ///
+    /// # Errors
+    /// One line about the setting that the stack does not accept.
+    pub fn create(self: &Arc<Object>, stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+        let text = |text: &str| CString::new(text).map_err(|_| format!("{text:?}: has a zero byte"));
+        let stack = text(stack)?;
+        let mut texts = Vec::with_capacity(setup.settings.len());
+        for (name, value) in setup.settings {
+            texts.push((text(name)?, text(value)?));
+        }
+        let settings: Vec<table::Setting> = texts
+            .iter()
+            .map(|(name, value)| table::Setting {
+                name: name.as_ptr(),
+                value: value.as_ptr(),
+            })
+            .collect();
+        let setup = table::Setup {
+            seed: setup.seed,
+            start_ps: setup.start_ps,
+            settings: settings.as_ptr(),
+            count: settings.len() as u32,
+            sends: u32::from(setup.role == Role::Sender),
+            most_bytes: setup.most_bytes,
+            reserved: 0,
+        };
+        let (mut end, mut problem) = (std::ptr::null_mut(), [0; LINE]);
+        // SAFETY: all pointers are valid during the call.
+        let failed =
+            unsafe { (self.table.create)(stack.as_ptr(), &raw const setup, &raw mut end, problem.as_mut_ptr()) };
+        told(failed, &problem)?;
+        Ok(Box::new(Loaded {
+            object: Arc::clone(self),
+            end,
+        }))
+    }
+}
+
+/// The line that a failed call wrote.
+fn told(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(line(problem))
+}
+
+/// A text up to its zero byte, or all of it.
+fn line(text: &[c_char; LINE]) -> String {
+    let bytes: Vec<u8> = text.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// An end of a loaded object.
+struct Loaded {
+    object: Arc<Object>,
+    end: *mut c_void,
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        // SAFETY: `create` made the end, and it is not used any more.
+        unsafe { (self.object.table.destroy)(self.end) }
+    }
+}
+
+// SAFETY: an end is used by one thread at a time; the interface lets that thread change.
+unsafe impl Send for Loaded {}
+
+/// Takes a datagram from an object; `host` is an outbox.
+unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32) {
+    // SAFETY: `wake` passes its outbox, and the object a payload that is valid during the call.
+    let (outbox, payload) = unsafe {
+        (
+            &mut *host.cast::<&mut dyn Outbox>(),
+            std::slice::from_raw_parts(payload, bytes as usize),
+        )
+    };
+    outbox.send(payload, Ecn::from_bits(ecn));
+}
+
+/// Takes a value of a report; `host` is a list.
+unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
+    // SAFETY: `report` passes its list, and the object a name that ends with a zero byte.
+    let (values, name) = unsafe { (&mut *host.cast::<Vec<(String, f64)>>(), CStr::from_ptr(name)) };
+    values.push((name.to_string_lossy().into_owned(), value));
+}
+
+fn known(value: u64) -> Option<u64> {
+    (value != UNKNOWN).then_some(value)
+}
+
+impl End for Loaded {
+    fn due(&mut self) -> u64 {
+        // SAFETY: the end exists.
+        unsafe { (self.object.table.due)(self.end) }
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        let (mut outbox, mut problem) = (outbox, [0; LINE]);
+        let host: *mut &mut dyn Outbox = &raw mut outbox;
+        let to = table::Outbox {
+            host: host.cast(),
+            send,
+        };
+        // SAFETY: the end exists, and all pointers are valid during the call.
+        let failed = unsafe { (self.object.table.wake)(self.end, now, &raw const to, problem.as_mut_ptr()) };
+        told(failed, &problem)
+    }
+
+    fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        let (bytes, mut problem) = (payload.len() as u32, [0; LINE]);
+        // SAFETY: the end exists, and all pointers are valid during the call.
+        let failed = unsafe {
+            (self.object.table.receive)(self.end, now, payload.as_ptr(), bytes, ecn as u32, problem.as_mut_ptr())
+        };
+        told(failed, &problem)
+    }
+
+    fn state(&mut self) -> State {
+        let mut state = table::State {
+            cwnd: UNKNOWN,
+            ssthresh: UNKNOWN,
+            srtt_ps: UNKNOWN,
+            min_rtt_ps: UNKNOWN,
+            pacing_bps: UNKNOWN,
+            sent_packets: 0,
+            lost_packets: 0,
+        };
+        // SAFETY: the end exists, and the pointer is valid during the call.
+        unsafe { (self.object.table.state)(self.end, &raw mut state) };
+        State {
+            cwnd: known(state.cwnd),
+            ssthresh: known(state.ssthresh),
+            srtt_ps: known(state.srtt_ps),
+            min_rtt_ps: known(state.min_rtt_ps),
+            pacing_bps: known(state.pacing_bps),
+            sent_packets: state.sent_packets,
+            lost_packets: state.lost_packets,
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        let mut values: Vec<(String, f64)> = Vec::new();
+        let mut found = table::Report {
+            delivered_bytes: 0,
+            completed_ps: NEVER,
+            sent_packets: 0,
+            sent_bytes: 0,
+            lost_packets: 0,
+            lost_bytes: 0,
+            congestion_events: 0,
+            handshake_ps: NEVER,
+            closed_ps: NEVER,
+            closed: [0; LINE],
+        };
+        let host: *mut Vec<(String, f64)> = &raw mut values;
+        // SAFETY: the end exists, and all pointers are valid during the call.
+        unsafe { (self.object.table.report)(self.end, &raw mut found, tell, host.cast()) };
+        Report {
+            delivered_bytes: found.delivered_bytes,
+            completed_ps: known(found.completed_ps),
+            sent_packets: found.sent_packets,
+            sent_bytes: found.sent_bytes,
+            lost_packets: found.lost_packets,
+            lost_bytes: found.lost_bytes,
+            congestion_events: found.congestion_events,
+            handshake_ps: known(found.handshake_ps),
+            closed: known(found.closed_ps).map(|at| (at, line(&found.closed))),
+            values,
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Ends in virtual time over a path whose times follow by hand: 1 Gbit/s and 1 ms on both sides of a trunk of 8 Mbit/s and 10 ms,
+//! whose buffer holds three packets.
+
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use longpipe_lockstep::{Lockstep, StackError};
+use longpipe_network::scenario::{StackConfig, TrafficConfig};
+use longpipe_network::Scenario;
+use std::sync::{Arc, Mutex};
+
+const MS: u64 = 1_000_000_000;
+
+/// What happened at an end: its number, the time [ps], and what.
+type Log = Arc<Mutex<Vec<(usize, u64, What)>>>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Woken,
+    Received(u8, usize, Ecn),
+}
+
+/// An end that acts by a script.
+struct Scripted {
+    number: usize,
+    log: Log,
+    /// When it is due, in order.
+    due: Vec<u64>,
+    /// What it sends when woken first: first byte, length, and ECN bits.
+    sends: Vec<(u8, usize, Ecn)>,
+    /// Whether it answers each packet with one byte.
+    answers: bool,
+    waiting: usize,
+}
+
+impl End for Scripted {
+    fn due(&mut self) -> u64 {
+        self.due.first().copied().unwrap_or(NEVER)
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        self.log.lock().expect("a log").push((self.number, now, What::Woken));
+        self.due.retain(|due| *due > now);
+        for (first, length, ecn) in self.sends.drain(..) {
+            let mut payload = vec![0; length];
+            payload[0] = first;
+            outbox.send(&payload, ecn);
+        }
+        for _ in 0..std::mem::take(&mut self.waiting) {
+            outbox.send(&[9], Ecn::NotEct);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        let what = What::Received(payload[0], payload.len(), ecn);
+        self.log.lock().expect("a log").push((self.number, now, what));
+        self.waiting += usize::from(self.answers);
+        Ok(())
+    }
+
+    fn state(&mut self) -> State {
+        State::default()
+    }
+
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}
+
+fn scenario() -> Scenario {
+    serde_json::from_str(include_str!("dumbbell.json")).expect("a scenario")
+}
+
+/// Runs the scenario with ends that `script` makes from their number; returns what happened and the hash of the state.
+fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, What)>, u64) {
+    let (log, mut number) = (Log::default(), 0);
+    let mut create = |_: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
+        assert_eq!(setup.role == Role::Sender, number % 2 == 0);
+        let mut end = Scripted {
+            number,
+            log: Arc::clone(&log),
+            due: vec![],
+            sends: vec![],
+            answers: false,
+            waiting: 0,
+        };
+        script(number, &mut end);
+        number += 1;
+        Ok(Box::new(end))
+    };
+    let mut run = Lockstep::new(&scenario(), 1, (), &mut create).expect("a run");
+    while run.advance(10).expect("no defect") {}
+    let (report, ends) = run.report().expect("counters that add up");
+    assert_eq!(ends.iter().map(|ends| ends.flow).collect::<Vec<_>>(), [0, 1]);
+    let log = log.lock().expect("a log").clone();
+    (log, report.state_hash)
+}
+
+/// Time of a packet over the path: two hops of 1 Gbit/s, one of 8 Mbit/s, 12 ms of propagation [ps].
+fn over(payload: u64) -> u64 {
+    let bits = 8 * (payload + 28);
+    2 * bits * 1_000 + bits * 125_000 + 12 * MS
+}
+
+#[test]
+fn a_packet_arrives_when_bits_and_propagation_say_with_its_bytes_and_codepoint() {
+    let (log, _) = run(|number, end| {
+        if number == 0 {
+            end.due = vec![5 * MS];
+            end.sends = vec![(7, 1000, Ecn::Ect1)];
+        }
+        end.answers = number == 1;
+    });
+    let arrives = 5 * MS + over(1000);
+    let back = arrives + over(1);
+    let expected = [
+        (0, 5 * MS, What::Woken),
+        (1, arrives, What::Received(7, 1000, Ecn::Ect1)),
+        (1, arrives, What::Woken),
+        (0, back, What::Received(9, 1, Ecn::NotEct)),
+        (0, back, What::Woken),
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn packets_come_before_timers_and_ends_act_by_number() {
+    // All ends have a timer at the instant at which the packet arrives.
+    let at = 5 * MS + over(100);
+    let (log, _) = run(|number, end| {
+        end.due = vec![at];
+        if number == 2 {
+            end.due = vec![5 * MS, at];
+            end.sends = vec![(1, 100, Ecn::NotEct)];
+        }
+    });
+    let expected = [
+        (2, 5 * MS, What::Woken),
+        (3, at, What::Received(1, 100, Ecn::NotEct)),
+        (0, at, What::Woken),
+        (1, at, What::Woken),
+        (2, at, What::Woken),
+        (3, at, What::Woken),
+    ];
+    assert_eq!(log, expected);
+}
+
+#[test]
+fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
+    // The trunk's buffer has room for three packets, of which one has left before the fourth and the fifth come.
+    let (log, hash) = run(|number, end| {
+        if number == 0 {
+            end.due = vec![0];
+            end.sends = (0..6)
+                .map(|first| (first, 1000 + usize::from(first), Ecn::Ect0))
+                .collect();
+        }
+    });
+    let received: Vec<(u8, usize)> = log
+        .iter()
+        .filter_map(|(_, _, what)| match what {
+            What::Received(first, length, _) => Some((*first, *length)),
+            What::Woken => None,
+        })
+        .collect();
+    assert_eq!(received, [(0, 1000), (1, 1001), (2, 1002)]);
+    let (_, again) = run(|number, end| {
+        if number == 0 {
+            end.due = vec![0];
+            end.sends = (0..6)
+                .map(|first| (first, 1000 + usize::from(first), Ecn::Ect0))
+                .collect();
+        }
+    });
+    assert_eq!(hash, again);
+    let (_, other) = run(|number, end| {
+        if number == 0 {
+            end.due = vec![1];
+            end.sends = (0..6)
+                .map(|first| (first, 1000 + usize::from(first), Ecn::Ect0))
+                .collect();
+        }
+    });
+    assert_ne!(hash, other);
+}
+
+/// An end that is never content, or that has a defect.
+struct Broken {
+    line: Option<&'static str>,
+}
+
+impl End for Broken {
+    fn due(&mut self) -> u64 {
+        7 * MS
+    }
+
+    fn wake(&mut self, _: u64, _: &mut dyn Outbox) -> Result<(), String> {
+        self.line.map_or(Ok(()), |line| Err(line.to_owned()))
+    }
+
+    fn receive(&mut self, _: u64, _: &[u8], _: Ecn) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn state(&mut self) -> State {
+        State::default()
+    }
+
+    fn report(&mut self) -> Report {
+        Report::default()
+    }
+}
+
+fn broken(line: Option<&'static str>) -> Result<bool, StackError> {
+    let mut create = |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> { Ok(Box::new(Broken { line })) };
+    let mut run = Lockstep::new(&scenario(), 1, (), &mut create)?;
+    run.advance(u64::MAX)
+}
+
+#[test]
+fn a_defect_names_the_flow_and_the_stack() {
+    let said = broken(Some("panicked at src/mod.rs:7: no reason"));
+    let line = "flow1: quinn 0.11.19 panicked at src/mod.rs:7: no reason".to_owned();
+    assert_eq!(said, Err(StackError::Defect(line)));
+}
+
+#[test]
+fn an_end_that_is_always_due_does_not_stop_the_clock_for_ever() {
+    let line = "flow1: quinn 0.11.19 wants to act for ever at 0.007 s".to_owned();
+    assert_eq!(broken(None), Err(StackError::Defect(line)));
+}
+
+#[test]
+fn a_setting_that_a_stack_refuses_names_the_flow() {
+    let mut create = |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> {
+        Err("congestion: vegas; needs cubic".to_owned())
+    };
+    let refused = Lockstep::new(&scenario(), 1, (), &mut create).err();
+    let line = "traffic of flow \"flow1\": congestion: vegas; needs cubic".to_owned();
+    assert_eq!(refused, Some(StackError::Scenario(line)));
+}
+
+#[test]
+fn a_stack_needs_a_foreign_flow() {
+    let mut scenario = scenario();
+    scenario.flows[0].foreign = false;
+    assert!(matches!(scenario.flows[0].traffic, TrafficConfig::Stack(_)));
+    let mut create =
+        |_: &StackConfig, _: &Setup<'_>| -> Result<Box<dyn End>, String> { Ok(Box::new(Broken { line: None })) };
+    let refused = Lockstep::new(&scenario, 1, (), &mut create).err();
+    let line = "flows[0].foreign: false; needs true for the traffic of a stack".to_owned();
+    assert_eq!(refused, Some(StackError::Scenario(line)));
+}

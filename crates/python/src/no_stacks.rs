@@ -1,0 +1,35 @@
+//! Real protocol stacks where the system has none: scenarios with them are refused.
+
+use crate::modules::Controls;
+use crate::ScenarioError;
+use longpipe_network::scenario::TrafficConfig;
+use longpipe_network::{Probe, Report, Scenario, Simulation};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What the ends of flows have counted: there are none.
+#[derive(Default)]
+pub(crate) struct Ends;
+
+/// Whether a real stack ends any flow.
+pub(crate) fn any(scenario: &Scenario) -> bool {
+    let mut flows = scenario.flows.iter();
+    flows.any(|flow| matches!(flow.traffic, TrafficConfig::Stack(_)))
+}
+
+/// Refuses the run.
+pub(crate) fn complete<P: Probe>(
+    _py: Python<'_>,
+    _scenario: &Scenario,
+    _seed: u64,
+    _probe: P,
+    _controls: &Controls,
+    _progress: Option<Py<PyAny>>,
+) -> PyResult<(Report, Simulation<P>, Ends)> {
+    Err(ScenarioError::new_err("traffic.stack: on this system; needs Linux"))
+}
+
+/// No rows.
+pub(crate) fn columns<'py>(py: Python<'py>, _scenario: &Scenario, _ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
+    Ok(PyDict::new(py))
+}

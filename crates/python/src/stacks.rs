@@ -1,0 +1,125 @@
+//! Real protocol stacks at the ends of flows.
+
+use crate::modules::Controls;
+use crate::{array, DefectError, ScenarioError, StackDefectError};
+use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
+use longpipe_network::scenario::TrafficConfig;
+use longpipe_network::{Probe, Report, Scenario, Simulation};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// What the ends of flows have counted, and a hash of all decisions of the path.
+#[derive(Default)]
+pub(crate) struct Ends {
+    flows: Vec<FlowEnds>,
+    decisions: u64,
+}
+
+/// Instants between two looks at the interpreter: some 20 ms.
+const INSTANTS: u64 = 2_000;
+
+/// Loads the object with the stacks, once per process; returns what it has, as "quinn 0.11.19, noq 1.4.0".
+#[pyfunction]
+pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
+    registry::register(&file).map_err(ScenarioError::new_err)
+}
+
+/// Whether a real stack ends any flow.
+pub(crate) fn any(scenario: &Scenario) -> bool {
+    let mut flows = scenario.flows.iter();
+    flows.any(|flow| matches!(flow.traffic, TrafficConfig::Stack(_)))
+}
+
+/// Runs a scenario with stacks to its end.
+pub(crate) fn complete<P: Probe + Send>(
+    py: Python<'_>,
+    scenario: &Scenario,
+    seed: u64,
+    probe: P,
+    controls: &Controls,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Report, Simulation<P>, Ends)> {
+    let object = registry::registered().ok_or_else(|| ScenarioError::new_err("no stacks are registered"))?;
+    let mut run = Lockstep::new(scenario, seed, probe, &mut |config, setup| {
+        object.create(&config.stack, setup)
+    })
+    .map_err(raised)?;
+    while py.detach(|| run.advance(INSTANTS)).map_err(raised)? {
+        py.check_signals()?;
+        controls.failure(py)?;
+        if let Some(callback) = &progress {
+            callback.call1(py, (run.progress(),))?;
+        }
+    }
+    controls.failure(py)?;
+    let (report, flows) = run.report().map_err(raised)?;
+    let decisions = run.decisions();
+    Ok((report, run.into_simulation(), Ends { flows, decisions }))
+}
+
+fn raised(error: StackError) -> PyErr {
+    match error {
+        StackError::Scenario(line) => ScenarioError::new_err(line),
+        StackError::Defect(line) => StackDefectError::new_err(line),
+        StackError::Counters(line) => DefectError::new_err(line),
+    }
+}
+
+/// One row per flow with a stack: its state at the end, nan for what it does not show.
+pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
+    let columns = PyDict::new(py);
+    let (ends, decisions) = (&ends.flows, format!("{:016x}", ends.decisions));
+    if ends.is_empty() {
+        return Ok(columns);
+    }
+    let config = |ends: &FlowEnds| match &scenario.flows[ends.flow].traffic {
+        TrafficConfig::Stack(config) => config,
+        _ => unreachable!("ends belong to flows with stacks"),
+    };
+    let texts = |of: &dyn Fn(&FlowEnds) -> String| ends.iter().map(of).collect::<Vec<String>>();
+    columns.set_item("flow", texts(&|ends| scenario.flows[ends.flow].name.clone()))?;
+    columns.set_item("stack", texts(&|ends| config(ends).stack.clone()))?;
+    columns.set_item("version", texts(&|ends| config(ends).version.clone()))?;
+    columns.set_item("decisions", texts(&|_| decisions.clone()))?;
+    let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
+    // The client's is complete a half round trip before the server's.
+    let client = |ends: &FlowEnds| {
+        [ends.sender.handshake_ps, ends.receiver.handshake_ps]
+            .into_iter()
+            .flatten()
+            .min()
+    };
+    let handshakes = ends.iter().map(|ends| seconds(client(ends)));
+    columns.set_item("handshake_s", array(py, handshakes))?;
+    let closed = |ends: &FlowEnds| {
+        let both = [&ends.sender.closed, &ends.receiver.closed];
+        both.into_iter().flatten().min().cloned()
+    };
+    let times = ends.iter().map(|ends| seconds(closed(ends).map(|(at, _)| at)));
+    columns.set_item("closed_s", array(py, times))?;
+    columns.set_item(
+        "closed",
+        texts(&|ends| closed(ends).map_or_else(String::new, |(_, why)| why)),
+    )?;
+    let all = |ends: &FlowEnds| {
+        let own = ends.sender.values.iter();
+        // The receiver of responses measures them.
+        let others = ends
+            .receiver
+            .values
+            .iter()
+            .filter(|(name, _)| name.contains("response"));
+        own.chain(others).cloned().collect::<Vec<(String, f64)>>()
+    };
+    let names: BTreeSet<String> = ends.iter().flat_map(&all).map(|(name, _)| name).collect();
+    for name in names {
+        let value = |ends: &FlowEnds| {
+            let found = all(ends).into_iter().find(|(known, _)| *known == name);
+            found.map_or(f64::NAN, |(_, value)| value)
+        };
+        columns.set_item(&name, array(py, ends.iter().map(value)))?;
+    }
+    Ok(columns)
+}

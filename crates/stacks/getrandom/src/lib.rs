@@ -1,0 +1,132 @@
+//! Stands in for the crate `getrandom`, from which `rand` seeds the generator of each thread.
+//!
+//! Within [`seeded`], which runs its work in a new thread, all randomness follows from the seed. Elsewhere the system is
+//! asked, as by the crate itself.
+
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
+
+#[cfg(feature = "sys_rng")]
+pub use rand_core;
+
+/// No random bytes could be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error;
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the system gave no random bytes")
+    }
+}
+
+impl std::error::Error for Error {}
+
+thread_local! {
+    /// State of the thread's SplitMix64, if it is seeded.
+    static STATE: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Runs `work` in a thread whose randomness follows from `seed` alone.
+///
+/// # Panics
+/// Passes on a panic of `work`.
+pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
+    let run = || {
+        STATE.set(Some(seed));
+        work()
+    };
+    match std::thread::scope(|scope| scope.spawn(run).join()) {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// The next number of SplitMix64 (Steele, Lea and Flood 2014).
+fn next(state: u64) -> (u64, u64) {
+    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (state, mixed ^ (mixed >> 31))
+}
+
+/// Fills a buffer with random bytes.
+///
+/// # Errors
+/// The thread is not seeded, and the system has none.
+pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
+    let Some(mut state) = STATE.get() else {
+        let mut source = File::open("/dev/urandom").map_err(|_| Error)?;
+        return source.read_exact(bytes).map_err(|_| Error);
+    };
+    for chunk in bytes.chunks_mut(8) {
+        let number;
+        (state, number) = next(state);
+        chunk.copy_from_slice(&number.to_le_bytes()[..chunk.len()]);
+    }
+    STATE.set(Some(state));
+    Ok(())
+}
+
+/// Returns a random number.
+///
+/// # Errors
+/// As for [`fill`].
+pub fn u32() -> Result<u32, Error> {
+    let mut bytes = [0; 4];
+    fill(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+/// Returns a random number.
+///
+/// # Errors
+/// As for [`fill`].
+pub fn u64() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    fill(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The system's generator, in the form in which `rand` takes it.
+#[cfg(feature = "sys_rng")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SysRng;
+
+#[cfg(feature = "sys_rng")]
+impl rand_core::TryRng for SysRng {
+    type Error = Error;
+
+    fn try_next_u32(&mut self) -> Result<u32, Error> {
+        u32()
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Error> {
+        u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        fill(bytes)
+    }
+}
+
+#[cfg(feature = "sys_rng")]
+impl rand_core::TryCryptoRng for SysRng {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_splitmix64() {
+        // The first outputs for seed 0 (Vigna's splitmix64.c).
+        let found = seeded(0, || [u64(), u64()]);
+        assert_eq!(found, [Ok(0xe220_a839_7b1d_cdaf), Ok(0x6e78_9e6a_a1b9_65f4)]);
+    }
+
+    #[test]
+    fn a_thread_without_a_seed_asks_the_system() {
+        seeded(1, || ());
+        assert_ne!(u64(), u64());
+    }
+}

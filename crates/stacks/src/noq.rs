@@ -1,0 +1,112 @@
+//! noq-proto: CUBIC, NewReno and BBRv3.
+
+use noq_proto as proto;
+
+#[path = "quic/application.rs"]
+mod application;
+#[path = "quic/end.rs"]
+mod end;
+
+use crate::settings::Settings;
+use longpipe_end::{End, Setup};
+
+/// Congestion controls.
+pub const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr3"];
+
+/// Creates an end.
+///
+/// # Errors
+/// A line that names the setting that does not fit.
+pub fn create(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    Ok(Box::new(end::Quic::new(settings, setup)?))
+}
+
+mod null {
+    use super::proto;
+    use super::proto::PathId;
+
+    crate::null::null_crypto!(id: ConnectionId, path: [path: PathId,], start: [&self]);
+}
+
+/// What differs from quinn.
+mod adapter {
+    use super::proto::{congestion, *};
+    use crate::stats::Stats;
+    use bytes::{Bytes, BytesMut};
+    use std::net::SocketAddr;
+    use std::num::NonZeroUsize;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    pub fn control(transport: &mut TransportConfig, name: &str, _seed: u64) {
+        match name {
+            "bbr3" => transport.congestion_controller_factory(Arc::new(congestion::Bbr3Config::default())),
+            "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
+            _ => transport.congestion_controller_factory(Arc::new(congestion::CubicConfig::default())),
+        };
+    }
+
+    pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
+        Endpoint::new(config, server, true)
+    }
+
+    pub fn handle(
+        endpoint: &mut Endpoint,
+        at: Instant,
+        own: SocketAddr,
+        peer: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        data: BytesMut,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramEvent> {
+        endpoint.handle(at, FourTuple::new(peer, Some(own.ip())), ecn, data, buffer)
+    }
+
+    pub fn accept(
+        endpoint: &mut Endpoint,
+        incoming: Incoming,
+        at: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(ConnectionHandle, Connection), (String, Option<Transmit>)> {
+        let accepted = endpoint.accept(incoming, at, buffer, None);
+        accepted.map_err(|error| (error.cause.to_string(), error.response))
+    }
+
+    pub fn poll_transmit(connection: &mut Connection, at: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        connection.poll_transmit(at, NonZeroUsize::MIN, buffer)
+    }
+
+    /// Writes data to a stream; returns how much it took, if any.
+    pub fn write(connection: &mut Connection, id: StreamId, data: Bytes) -> Option<usize> {
+        connection.send_stream(id).write_chunks(&mut &mut [data][..]).ok()
+    }
+
+    pub fn stats(connection: &mut Connection) -> Stats {
+        // All packets take the first path, as there is no other one.
+        let (all, path) = (
+            connection.stats(),
+            connection.path_stats(PathId::ZERO).unwrap_or_default(),
+        );
+        Stats {
+            cwnd: path.cwnd,
+            rtt: path.rtt,
+            min_rtt: None,
+            sent_packets: all.sent_packets,
+            lost_packets: all.lost_packets,
+            lost_bytes: all.lost_bytes,
+            congestion_events: path.congestion_events,
+            datagrams: all.udp_tx.datagrams,
+            sent_bytes: all.udp_tx.bytes,
+            mtu: path.current_mtu,
+        }
+    }
+
+    /// Slow-start threshold [byte] and pacing rate [bit/s], where the control shows them.
+    pub fn metrics(connection: &Connection) -> (Option<u64>, Option<u64>) {
+        let Some(state) = connection.congestion_state(PathId::ZERO) else {
+            return (None, None);
+        };
+        let metrics = state.metrics();
+        (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), metrics.pacing_rate)
+    }
+}

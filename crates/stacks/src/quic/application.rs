@@ -1,0 +1,210 @@
+//! The application at one end of a connection. Compiled for each stack: `proto` is its crate.
+
+use super::adapter;
+use super::proto::{Connection, Dir, Event, StreamEvent, StreamId};
+use crate::settings::{Settings, Workload};
+use bytes::Bytes;
+use longpipe_end::Role;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What streams carry. A large chunk keeps the list of unacknowledged ones short.
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+
+/// The application.
+#[derive(Debug)]
+pub struct Application {
+    role: Role,
+    workload: Workload,
+    /// Data left to write by stream, then its end.
+    outgoing: BTreeMap<StreamId, u64>,
+    /// Streams that may take data.
+    writable: VecDeque<StreamId>,
+    /// Streams that may have data.
+    readable: VecDeque<StreamId>,
+    /// Streams of the first workload that are left to open.
+    to_open: u64,
+    opened: u64,
+    /// Streams that were read to their end.
+    ended: u64,
+    /// Streams whose data the peer has acknowledged to their end.
+    acknowledged: u64,
+    /// Times of the present request, and of all responses [ps].
+    asked_ps: u64,
+    responses_ps: Vec<u64>,
+    /// Data of the flow that was read [byte]; requests, which go back, do not count.
+    pub delivered: u64,
+    /// Time at which the flow's receiver had all [ps].
+    pub completed_ps: Option<u64>,
+}
+
+impl Application {
+    /// Returns an application that has not begun.
+    pub fn new(settings: &Settings<'_>, role: Role) -> Application {
+        let to_open = match settings.workload {
+            Workload::Streams { count, .. } if role == Role::Sender => count,
+            _ => 0,
+        };
+        Application {
+            role,
+            workload: settings.workload,
+            outgoing: BTreeMap::new(),
+            writable: VecDeque::new(),
+            readable: VecDeque::new(),
+            to_open,
+            opened: 0,
+            ended: 0,
+            acknowledged: 0,
+            asked_ps: 0,
+            responses_ps: Vec::new(),
+            delivered: 0,
+            completed_ps: None,
+        }
+    }
+
+    /// Takes an event of the connection.
+    pub fn take(&mut self, event: &Event, connection: &mut Connection, now: u64) {
+        match event {
+            Event::Connected => self.ask(connection, now),
+            Event::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(id) = connection.streams().accept(*dir) {
+                    self.readable.push_back(id);
+                }
+            }
+            Event::Stream(StreamEvent::Readable { id }) => self.readable.push_back(*id),
+            Event::Stream(StreamEvent::Writable { id }) => self.writable.push_back(*id),
+            Event::Stream(StreamEvent::Finished { .. }) => self.acknowledged += 1,
+            _ => {}
+        }
+    }
+
+    /// Opens what can be opened, writes and reads what can be written and read.
+    pub fn act(&mut self, connection: &mut Connection, now: u64) {
+        while let Some(id) = self.readable.pop_front() {
+            self.read(id, connection, now);
+        }
+        if !connection.is_handshaking() {
+            self.open(connection);
+        }
+        while let Some(id) = self.writable.pop_front() {
+            self.write(id, connection);
+        }
+    }
+
+    /// Whether the end has received what it waits for, and the peer what this end sends.
+    pub fn is_done(&self) -> bool {
+        let (Workload::Streams { count, .. } | Workload::Requests { count, .. }) = self.workload;
+        match self.role {
+            Role::Receiver => self.completed_ps.is_some(),
+            Role::Sender => self.acknowledged == count,
+        }
+    }
+
+    /// Mean and maximum of the response times [s], and their number.
+    pub fn responses(&self) -> Option<(f64, f64, usize)> {
+        let most = *self.responses_ps.iter().max()?;
+        let sum: u64 = self.responses_ps.iter().sum();
+        let count = self.responses_ps.len();
+        Some((sum as f64 / count as f64 / 1e12, most as f64 / 1e12, count))
+    }
+
+    fn open(&mut self, connection: &mut Connection) {
+        let Workload::Streams { count, bytes } = self.workload else {
+            return;
+        };
+        while self.to_open > 0 {
+            let Some(id) = connection.streams().open(Dir::Uni) else {
+                return;
+            };
+            // The first streams have a byte more where the data cannot be divided.
+            let share = match bytes {
+                u64::MAX => u64::MAX,
+                bytes => bytes / count + u64::from(self.opened < bytes % count),
+            };
+            self.outgoing.insert(id, share);
+            self.writable.push_back(id);
+            self.to_open -= 1;
+            self.opened += 1;
+        }
+    }
+
+    /// The receiver of responses asks for the next one.
+    fn ask(&mut self, connection: &mut Connection, now: u64) {
+        let Workload::Requests { request, count, .. } = self.workload else {
+            return;
+        };
+        if self.role == Role::Sender || self.responses_ps.len() as u64 >= count {
+            return;
+        }
+        if let Some(id) = connection.streams().open(Dir::Bi) {
+            self.asked_ps = now;
+            self.outgoing.insert(id, request);
+            self.writable.push_back(id);
+        }
+    }
+
+    fn write(&mut self, id: StreamId, connection: &mut Connection) {
+        let Some(left) = self.outgoing.get_mut(&id) else {
+            return;
+        };
+        while *left > 0 {
+            let most = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+            // A later event says when the stream takes more; of one that ended, none does.
+            let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..most])) else {
+                return;
+            };
+            if *left < u64::MAX {
+                *left -= written as u64;
+            }
+        }
+        // A stream that the peer has stopped needs no end.
+        let _ = connection.send_stream(id).finish();
+        self.outgoing.remove(&id);
+    }
+
+    fn read(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
+        let mut stream = connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else {
+            return;
+        };
+        let mut got = 0;
+        let over = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => got += chunk.bytes.len() as u64,
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        // The connection sends the credit that this frees when it is polled next, as it is after each `act`.
+        let _ = chunks.finalize();
+        if self.role == Role::Receiver {
+            self.delivered += got;
+        }
+        if over {
+            self.ended += 1;
+            self.on_end(id, connection, now);
+        }
+    }
+
+    /// A stream was read to its end.
+    fn on_end(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
+        match (self.workload, self.role) {
+            (Workload::Streams { count, .. }, Role::Receiver) => {
+                if self.ended == count {
+                    self.completed_ps = Some(now);
+                }
+            }
+            (Workload::Requests { count, .. }, Role::Receiver) => {
+                self.responses_ps.push(now - self.asked_ps);
+                if self.ended == count {
+                    self.completed_ps = Some(now);
+                }
+                self.ask(connection, now);
+            }
+            (Workload::Requests { response, .. }, Role::Sender) => {
+                self.outgoing.insert(id, response);
+                self.writable.push_back(id);
+            }
+            (Workload::Streams { .. }, Role::Sender) => {}
+        }
+    }
+}

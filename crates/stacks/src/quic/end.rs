@@ -1,0 +1,329 @@
+//! One end of a connection: the stack's endpoint, its connection, and the application. Compiled for each stack: `proto` is its
+//! crate, and `adapter` has what differs.
+
+use super::application::Application;
+use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
+use super::{adapter, null};
+use crate::certificate;
+use crate::settings::Settings;
+use bytes::BytesMut;
+use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const PS_PER_NS: u64 = 1_000;
+
+/// The one connection of an end.
+type Open = (ConnectionHandle, Connection);
+
+/// One end of a connection.
+pub struct Quic {
+    seed: u64,
+    start_ps: u64,
+    /// Instant of the run's time zero.
+    zero: Instant,
+    endpoint: Endpoint,
+    /// Configuration of a client that has not connected.
+    client: Option<proto::ClientConfig>,
+    open: Option<Open>,
+    application: Application,
+    /// Answers of the endpoint without a connection, with their ECN bits.
+    stateless: Vec<(Vec<u8>, Ecn)>,
+    buffer: Vec<u8>,
+    handshake_ps: Option<u64>,
+    closed: Option<(u64, String)>,
+}
+
+/// Address of an end; the path has no addresses.
+fn address(client: bool) -> SocketAddr {
+    let (last, port) = if client { (1, 40_000) } else { (2, 443) };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
+}
+
+/// Configuration of the transport: what the scenario sets, and the stack's own defaults.
+fn transport(settings: &Settings<'_>, most_bytes: u16, seed: u64) -> Result<proto::TransportConfig, String> {
+    let mut transport = proto::TransportConfig::default();
+    let mut discovery = proto::MtuDiscoveryConfig::default();
+    discovery.upper_bound(most_bytes);
+    transport.mtu_discovery_config(Some(discovery));
+    if let Some(window) = settings.window {
+        let window =
+            proto::VarInt::from_u64(window).map_err(|_| format!("window: {window} B; needs less than 2^62"))?;
+        transport
+            .stream_receive_window(window)
+            .receive_window(window)
+            .send_window(window.into_inner());
+    }
+    adapter::control(&mut transport, settings.congestion, seed);
+    Ok(transport)
+}
+
+impl Quic {
+    /// Creates an end.
+    ///
+    /// # Errors
+    /// A line that names the setting that does not fit.
+    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
+        let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
+        let transport = Arc::new(transport(settings, most_bytes, setup.seed)?);
+        let connects = settings.connects(setup.role);
+        let made = getrandom::seeded(setup.seed, || {
+            endpoint(settings.tls, connects, transport, most_bytes, setup.seed)
+        });
+        let (endpoint, client) = made.map_err(|problem| format!("TLS: {problem}"))?;
+        Ok(Quic {
+            seed: setup.seed,
+            start_ps: setup.start_ps,
+            zero: Instant::now(),
+            endpoint,
+            client,
+            open: None,
+            application: Application::new(settings, setup.role),
+            stateless: Vec::new(),
+            buffer: Vec::new(),
+            handshake_ps: None,
+            closed: None,
+        })
+    }
+
+    fn at(&self, ps: u64) -> Instant {
+        self.zero + Duration::from_nanos(ps / PS_PER_NS)
+    }
+
+    fn is_client(&self) -> bool {
+        match &self.open {
+            Some((_, connection)) => connection.side().is_client(),
+            None => self.client.is_some(),
+        }
+    }
+
+    /// Opens the connection.
+    fn connect(&mut self, now: u64) -> Result<(), String> {
+        let Some(config) = self.client.take() else {
+            return Ok(());
+        };
+        let (at, endpoint) = (self.at(now), &mut self.endpoint);
+        let opened = getrandom::seeded(self.seed ^ 1, || {
+            endpoint.connect(at, config, address(false), certificate::NAME)
+        });
+        self.open = Some(opened.map_err(|error| format!("cannot connect: {error}"))?);
+        Ok(())
+    }
+
+    /// Passes events between the endpoint, the connection and the application until there are none.
+    fn process(&mut self, now: u64) {
+        loop {
+            let Some((handle, connection)) = &mut self.open else {
+                return;
+            };
+            while let Some(event) = connection.poll_endpoint_events() {
+                if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                    connection.handle_event(event);
+                }
+            }
+            let Some(event) = connection.poll() else {
+                return;
+            };
+            self.on_event(event, now);
+        }
+    }
+
+    fn on_event(&mut self, event: Event, now: u64) {
+        match &event {
+            Event::Connected => self.handshake_ps = Some(now),
+            Event::ConnectionLost { reason } => {
+                // Connections that have nothing more to do time out.
+                if !self.application.is_done() && self.closed.is_none() {
+                    self.closed = Some((now, reason.to_string()));
+                }
+            }
+            _ => {}
+        }
+        if let Some((_, connection)) = &mut self.open {
+            self.application.take(&event, connection, now);
+        }
+    }
+
+    fn answer(&mut self, sent: proto::Transmit) {
+        self.stateless
+            .push((self.buffer[..sent.size].to_vec(), codepoint(sent.ecn)));
+    }
+}
+
+/// Creates the endpoint, and a client's configuration.
+fn endpoint(
+    tls: bool,
+    connects: bool,
+    transport: Arc<proto::TransportConfig>,
+    most_bytes: u16,
+    seed: u64,
+) -> Result<(Endpoint, Option<proto::ClientConfig>), String> {
+    let mut config = proto::EndpointConfig::default();
+    config
+        .max_udp_payload_size(most_bytes)
+        .map_err(|error| error.to_string())?;
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    config.rng_seed(Some(bytes));
+    let config = Arc::new(config);
+    if connects {
+        let mut client = if tls {
+            let mut roots = rustls::RootCertStore::empty();
+            roots
+                .add(certificate::certificate())
+                .map_err(|error| error.to_string())?;
+            proto::ClientConfig::with_root_certificates(Arc::new(roots)).map_err(|error| error.to_string())?
+        } else {
+            proto::ClientConfig::new(Arc::new(null::Null))
+        };
+        client.transport_config(transport);
+        return Ok((adapter::endpoint(config, None), Some(client)));
+    }
+    let mut server = if tls {
+        let chain = vec![certificate::certificate()];
+        proto::ServerConfig::with_single_cert(chain, certificate::key()).map_err(|error| error.to_string())?
+    } else {
+        proto::ServerConfig::with_crypto(Arc::new(null::Null))
+    };
+    server.transport_config(transport);
+    Ok((adapter::endpoint(config, Some(Arc::new(server))), None))
+}
+
+fn codepoint(ecn: Option<proto::EcnCodepoint>) -> Ecn {
+    match ecn {
+        None => Ecn::NotEct,
+        Some(proto::EcnCodepoint::Ect0) => Ecn::Ect0,
+        Some(proto::EcnCodepoint::Ect1) => Ecn::Ect1,
+        Some(proto::EcnCodepoint::Ce) => Ecn::Ce,
+    }
+}
+
+impl End for Quic {
+    fn due(&mut self) -> u64 {
+        if self.client.is_some() {
+            return self.start_ps;
+        }
+        let timeout = self.open.as_mut().and_then(|(_, connection)| connection.poll_timeout());
+        timeout.map_or(NEVER, |at| {
+            let ns = at.saturating_duration_since(self.zero).as_nanos();
+            u64::try_from(ns).map_or(NEVER, |ns| ns.saturating_mul(PS_PER_NS))
+        })
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        if now >= self.start_ps {
+            self.connect(now)?;
+        }
+        for (answer, ecn) in self.stateless.drain(..) {
+            outbox.send(&answer, ecn);
+        }
+        let at = self.at(now);
+        if let Some((_, connection)) = &mut self.open {
+            connection.handle_timeout(at);
+        }
+        self.process(now);
+        if let Some((_, connection)) = &mut self.open {
+            self.application.act(connection, now);
+            loop {
+                self.buffer.clear();
+                let Some(sent) = adapter::poll_transmit(connection, at, &mut self.buffer) else {
+                    break;
+                };
+                outbox.send(&self.buffer[..sent.size], codepoint(sent.ecn));
+            }
+        }
+        // What is sent may close or drain the connection.
+        self.process(now);
+        Ok(())
+    }
+
+    fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        let ecn = proto::EcnCodepoint::from_bits(ecn as u8);
+        let (at, client) = (self.at(now), self.is_client());
+        let (own, peer) = (address(client), address(!client));
+        self.buffer.clear();
+        let data = BytesMut::from(payload);
+        match adapter::handle(&mut self.endpoint, at, own, peer, ecn, data, &mut self.buffer) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some((known, connection)) = &mut self.open {
+                    if *known == handle {
+                        connection.handle_event(event);
+                    }
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                let (endpoint, buffer) = (&mut self.endpoint, &mut self.buffer);
+                let accepted = getrandom::seeded(self.seed ^ 1, || adapter::accept(endpoint, incoming, at, buffer));
+                match accepted {
+                    Ok(open) if self.open.is_none() => self.open = Some(open),
+                    Ok(_) => return Err("a second connection arrived".to_owned()),
+                    Err((line, response)) => {
+                        self.closed.get_or_insert((now, line));
+                        if let Some(sent) = response {
+                            self.answer(sent);
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(sent)) => self.answer(sent),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn state(&mut self) -> State {
+        let Some((_, connection)) = &mut self.open else {
+            return State::default();
+        };
+        let stats = adapter::stats(connection);
+        let (ssthresh, pacing_bps) = adapter::metrics(connection);
+        State {
+            cwnd: Some(stats.cwnd),
+            ssthresh,
+            srtt_ps: Some(picoseconds(stats.rtt)),
+            min_rtt_ps: stats.min_rtt.map(picoseconds),
+            pacing_bps,
+            sent_packets: stats.sent_packets,
+            lost_packets: stats.lost_packets,
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        let mut report = Report {
+            delivered_bytes: self.application.delivered,
+            completed_ps: self.application.completed_ps,
+            handshake_ps: self.handshake_ps,
+            closed: self.closed.clone(),
+            ..Report::default()
+        };
+        if let Some((count, mean, most)) = self.application.responses().map(|(mean, most, n)| (n, mean, most)) {
+            report.values.push(("responses".to_owned(), count as f64));
+            report.values.push(("mean_response_s".to_owned(), mean));
+            report.values.push(("max_response_s".to_owned(), most));
+        }
+        let Some((_, connection)) = &mut self.open else {
+            return report;
+        };
+        let stats = adapter::stats(connection);
+        report.sent_packets = stats.sent_packets;
+        report.sent_bytes = stats.sent_bytes;
+        report.lost_packets = stats.lost_packets;
+        report.lost_bytes = stats.lost_bytes;
+        report.congestion_events = stats.congestion_events;
+        for (name, value) in [
+            ("cwnd_bytes", stats.cwnd as f64),
+            ("srtt_s", stats.rtt.as_secs_f64()),
+            ("min_rtt_s", stats.min_rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64())),
+            ("mtu_bytes", f64::from(stats.mtu)),
+            ("datagrams", stats.datagrams as f64),
+        ] {
+            report.values.push((name.to_owned(), value));
+        }
+        report
+    }
+}
+
+fn picoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).map_or(NEVER, |ns| ns.saturating_mul(PS_PER_NS))
+}

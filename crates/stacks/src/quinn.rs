@@ -1,0 +1,109 @@
+//! quinn-proto: CUBIC, NewReno and BBRv1.
+
+use quinn_proto as proto;
+
+#[path = "quic/application.rs"]
+mod application;
+#[path = "quic/end.rs"]
+mod end;
+
+use crate::settings::Settings;
+use longpipe_end::{End, Setup};
+
+/// Congestion controls.
+pub const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
+
+/// Creates an end.
+///
+/// # Errors
+/// A line that names the setting that does not fit.
+pub fn create(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    Ok(Box::new(end::Quic::new(settings, setup)?))
+}
+
+mod null {
+    use super::proto;
+    use std::sync::Arc;
+
+    crate::null::null_crypto!(id: &ConnectionId, path: [], start: [self: Arc<Self>]);
+}
+
+/// What differs from noq.
+mod adapter {
+    use super::proto::{congestion, *};
+    use crate::stats::Stats;
+    use bytes::{Bytes, BytesMut};
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    pub fn control(transport: &mut TransportConfig, name: &str, _seed: u64) {
+        match name {
+            "bbr" => transport.congestion_controller_factory(Arc::new(congestion::BbrConfig::default())),
+            "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
+            _ => transport.congestion_controller_factory(Arc::new(congestion::CubicConfig::default())),
+        };
+    }
+
+    pub fn endpoint(config: Arc<EndpointConfig>, server: Option<Arc<ServerConfig>>) -> Endpoint {
+        Endpoint::new(config, server, true, None)
+    }
+
+    pub fn handle(
+        endpoint: &mut Endpoint,
+        at: Instant,
+        own: SocketAddr,
+        peer: SocketAddr,
+        ecn: Option<EcnCodepoint>,
+        data: BytesMut,
+        buffer: &mut Vec<u8>,
+    ) -> Option<DatagramEvent> {
+        endpoint.handle(at, peer, Some(own.ip()), ecn, data, buffer)
+    }
+
+    #[expect(clippy::result_large_err)]
+    pub fn accept(
+        endpoint: &mut Endpoint,
+        incoming: Incoming,
+        at: Instant,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(ConnectionHandle, Connection), (String, Option<Transmit>)> {
+        let accepted = endpoint.accept(incoming, at, buffer, None);
+        accepted.map_err(|error| (error.cause.to_string(), error.response))
+    }
+
+    pub fn poll_transmit(connection: &mut Connection, at: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {
+        connection.poll_transmit(at, 1, buffer)
+    }
+
+    /// Writes data to a stream; returns how much it took, if any.
+    pub fn write(connection: &mut Connection, id: StreamId, data: Bytes) -> Option<usize> {
+        connection
+            .send_stream(id)
+            .write_chunks(&mut [data])
+            .ok()
+            .map(|written| written.bytes)
+    }
+
+    pub fn stats(connection: &mut Connection) -> Stats {
+        let (stats, rtt) = (connection.stats(), connection.rtt());
+        Stats {
+            cwnd: stats.path.cwnd,
+            rtt,
+            min_rtt: Some(stats.path.min_rtt),
+            sent_packets: stats.path.sent_packets,
+            lost_packets: stats.path.lost_packets,
+            lost_bytes: stats.path.lost_bytes,
+            congestion_events: stats.path.congestion_events,
+            datagrams: stats.udp_tx.datagrams,
+            sent_bytes: stats.udp_tx.bytes,
+            mtu: stats.path.current_mtu,
+        }
+    }
+
+    /// Slow-start threshold [byte] and pacing rate [bit/s], where the control shows them.
+    pub fn metrics(connection: &Connection) -> (Option<u64>, Option<u64>) {
+        let metrics = connection.congestion_state().metrics();
+        (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), metrics.pacing_rate)
+    }
+}

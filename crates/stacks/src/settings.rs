@@ -1,0 +1,86 @@
+//! The settings of a flow, as `python/longpipe/scenario/stack.py` resolves them.
+
+use longpipe_end::{Role, Setup};
+
+/// What the application does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// The flow's sender connects and sends streams, all at once.
+    Streams {
+        /// Number of streams.
+        count: u64,
+        /// Data in all [byte]; `u64::MAX` is data without end.
+        bytes: u64,
+    },
+    /// The flow's receiver connects and asks, one request after another; the sender answers.
+    Requests {
+        /// Number of requests.
+        count: u64,
+        /// Length of a request [byte].
+        request: u64,
+        /// Length of a response [byte].
+        response: u64,
+    },
+}
+
+/// Settings of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// Congestion control, one that the stack has.
+    pub congestion: &'a str,
+    /// What the application does.
+    pub workload: Workload,
+    /// Whether packets are encrypted by TLS 1.3 keys.
+    pub tls: bool,
+    /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's own if absent.
+    pub window: Option<u64>,
+}
+
+impl<'a> Settings<'a> {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// A line that names the setting.
+    pub fn read(setup: &Setup<'a>, controls: &[&str]) -> Result<Settings<'a>, String> {
+        let congestion = setup.setting("congestion").unwrap_or("cubic");
+        if !controls.contains(&congestion) {
+            return Err(format!("congestion: {congestion}; needs {}", controls.join(", ")));
+        }
+        if setup.most_bytes < 1200 || setup.most_bytes > 65_527 {
+            let needs = "needs UDP payloads of 1200 to 65527 bytes (RFC 9000 section 14)";
+            return Err(format!(
+                "longest_packet: payloads of {} bytes; {needs}",
+                setup.most_bytes
+            ));
+        }
+        let size = setup.number("size", u64::MAX)?;
+        let workload = match setup.setting("workload").unwrap_or("bulk") {
+            "bulk" => Workload::Streams { count: 1, bytes: size },
+            "streams" => Workload::Streams {
+                count: setup.number("streams", 1)?,
+                bytes: size,
+            },
+            "requests" => Workload::Requests {
+                count: setup.number("requests", 1)?,
+                request: setup.number("request", 1)?,
+                response: size,
+            },
+            other => return Err(format!("workload: {other}; needs bulk, streams or requests")),
+        };
+        let window = setup.number("window", 0)?;
+        Ok(Settings {
+            congestion,
+            workload,
+            tls: setup.setting("crypto") != Some("null"),
+            window: (window > 0).then_some(window),
+        })
+    }
+
+    /// Whether an end of this role opens the connection.
+    pub fn connects(&self, role: Role) -> bool {
+        match self.workload {
+            Workload::Streams { .. } => role == Role::Sender,
+            Workload::Requests { .. } => role == Role::Receiver,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! What a connection counts, under the same names for each stack.
+
+use std::time::Duration;
+
+/// State and counters of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Stats {
+    /// Congestion window [byte].
+    pub cwnd: u64,
+    /// Smoothed RTT.
+    pub rtt: Duration,
+    /// Minimum RTT, where the stack shows it.
+    pub min_rtt: Option<Duration>,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets declared lost.
+    pub lost_packets: u64,
+    /// Their length [byte].
+    pub lost_bytes: u64,
+    /// Reductions of the congestion window.
+    pub congestion_events: u64,
+    /// UDP datagrams sent.
+    pub datagrams: u64,
+    /// Their payload [byte].
+    pub sent_bytes: u64,
+    /// Largest UDP payload in use [byte].
+    pub mtu: u16,
+}

@@ -1,0 +1,39 @@
+"""The object with real protocol stacks, which is a package of its own: longpipe_stacks."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from longpipe import _core
+from longpipe.errors import ScenarioError
+from longpipe.scenario.stack import stacks_of
+
+PACKAGE: Final = "longpipe_stacks"
+OBJECT: Final = "liblongpipe_stacks.so"
+_GET: Final = "`pip install 'longpipe[stacks]'`, or `make stacks` in a checkout"
+
+
+def installed() -> Path | None:
+    """Returns the object with the stacks, or None if the package is not installed."""
+    spec = find_spec(PACKAGE)
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (path := Path(folder) / OBJECT).is_file():
+            return path
+    return None
+
+
+def load(resolved: Mapping[str, Any]) -> None:
+    """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are not installed."""
+    if not (wanted := stacks_of(resolved)):
+        return
+    name, version = wanted[0]
+    if (path := installed()) is None:
+        raise ScenarioError(f"traffic.stack: {name} is not installed; needs {_GET}")
+    try:
+        has = _core.register_stacks(path)
+    except _core.ScenarioError as error:
+        raise ScenarioError(f"traffic.stack: {error}; needs {_GET}") from None
+    for name, version in wanted:
+        if f"{name} {version}" not in has.split(", "):
+            raise ScenarioError(f"traffic.stack: {name} {version}; {PACKAGE} has {has}: needs {_GET}")

@@ -1,0 +1,268 @@
+"""Real QUIC stacks at the ends of flows: the same bits each time, over any path, beside TCP, in designs and stores."""
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, simulate, stacks
+from longpipe.scenario import Stack
+from longpipe.scenario.stack import CONTROLS, VERSIONS
+from longpipe.store import Store
+
+needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
+CRATE = Path(__file__).parent.parent / "crates" / "stacks"
+
+
+def path(
+    traffic: dict[str, Any], rate: str = "20 Mbit/s", delay: str = "20 ms", duration: str = "5 s", **others: object
+) -> Scenario:
+    """A dumbbell with one flow."""
+    network: dict[str, Any] = {
+        "kind": "dumbbell",
+        "sources": 1,
+        "trunk_rate": rate,
+        "trunk_delay": delay,
+        "access_rate": "1 Gbit/s",
+    }
+    network |= own if isinstance(own := others.pop("network", {}), dict) else {}
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": duration,
+        "network": network,
+        "switch": {"buffer": "1 BDP"},
+        "traffic": {"kind": "stack", "stack": "quinn", "size": "2 MB"} | traffic,
+    }
+    return Scenario(**fields | others)
+
+
+def state(result: Result) -> dict[str, Any]:
+    """State of the only stack."""
+    (row,) = result.stacks.to_dict("records")
+    return {str(name): value for name, value in row.items()}
+
+
+def counted(result: Result) -> dict[str, Any]:
+    """Counters of the first flow."""
+    return {str(name): value for name, value in result.flows.to_dict("records")[0].items()}
+
+
+def test_versions_are_those_of_the_crate() -> None:
+    pinned = (CRATE / "Cargo.toml").read_text()
+    exported = (CRATE / "src" / "lib.rs").read_text()
+    for name, version in VERSIONS.items():
+        assert f'{name}-proto = {{ version = "={version}"' in pinned
+        assert f"{name} {version}" in exported
+        assert f"{name}-proto {version}" in str(Stack.model_fields["stack"].description)
+        controls = ", ".join(f'"{control}"' for control in CONTROLS[name])
+        assert f"= [{controls}];" in (CRATE / "src" / f"{name}.rs").read_text()
+
+
+# Hashes of all decisions of the path: which packet, when, and what became of it. They change with the version of a stack.
+FROZEN = {
+    ("quinn", "cubic"): "d8452c89e3bea9d7",
+    ("quinn", "reno"): "0fe72f474837fcff",
+    ("quinn", "bbr"): "ab6a36ce1cb076d5",
+    ("noq", "cubic"): "4573ae63a54e96c7",
+    ("noq", "reno"): "1fc6d70b15a8ae35",
+    ("noq", "bbr3"): "751a513f7acd5255",
+}
+
+
+@needs_stacks
+@pytest.mark.parametrize(("stack", "control"), FROZEN)
+def test_a_run_has_the_same_bits_each_time(stack: str, control: str) -> None:
+    # 12 s, so that both BBRs draw: for the order of their probes, and after the first ProbeRTT.
+    traffic = {"stack": stack, "congestion": control, "size": "12 MB"}
+    first, second = (simulate(path(traffic, "8 Mbit/s", duration="14 s"), seed=7) for _ in range(2))
+    assert first.state_hash == second.state_hash
+    assert state(first)["decisions"] == FROZEN[stack, control]
+    assert counted(first)["delivered_bytes"] == 12_000_000
+
+
+@needs_stacks
+def test_each_seed_has_its_own_draws() -> None:
+    traffic = {"congestion": "bbr", "size": "12 MB"}
+    hashes = {simulate(path(traffic, "8 Mbit/s", duration="14 s"), seed=seed).state_hash for seed in range(3)}
+    assert len(hashes) == 3
+
+
+@needs_stacks
+def test_a_transfer_takes_as_long_as_its_path_says() -> None:
+    # Without losses: a handshake of one round trip, then 2 MB of packets of 1452 bytes at the rate of the trunk.
+    result = simulate(path({"congestion": "bbr"}, switch={"buffer": "unlimited"}))
+    row, found = counted(result), state(result)
+    round_trip_s = 0.04 + 4 * 5e-6
+    assert found["handshake_s"] == pytest.approx(round_trip_s, rel=0.05)
+    assert found["min_rtt_s"] == pytest.approx(round_trip_s, rel=0.02)
+    assert found["mtu_bytes"] == 1452
+    assert found["closed"] == ""
+    sent = result.ports[result.ports.port == "switch1->switch2"].iloc[0]
+    assert sent.packets_out == found["datagrams"]
+    least_s = 8 * sent.bytes_out / 20e6
+    assert least_s + round_trip_s < row["completion_s"] < least_s + 10 * round_trip_s
+    assert row["delivered_bytes"] == 2_000_000
+    assert row["retransmitted_segments"] == 0
+
+
+@needs_stacks
+@pytest.mark.parametrize(
+    ("traffic", "rate"),
+    [
+        ({"stack": "quinn", "congestion": "bbr"}, "50 Mbit/s"),
+        ({"stack": "noq", "congestion": "cubic"}, "20 Mbit/s"),
+    ],
+)
+def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(traffic: dict[str, Any], rate: str) -> None:
+    geo = {"size": "40 MB", "window": "256 MiB", "crypto": "null"} | traffic
+    result = simulate(path(geo, rate, "300 ms", "30 s"))
+    found = state(result)
+    # MAX_CHUNKS in assembler.rs of both stacks.
+    assert found["closed"].endswith("too many gaps in stream buffer")
+    assert counted(result)["completion_s"] != counted(result)["completion_s"]
+    (line,) = [line for line in result.warnings if "lost its connection" in line]
+    assert line.startswith(f"flow1: {traffic['stack']} {VERSIONS[traffic['stack']]} lost its connection at ")
+    alive = simulate(path({**geo, "window": None}, rate, "300 ms", "30 s"))
+    assert state(alive)["closed"] == ""
+    assert counted(alive)["delivered_bytes"] == 40_000_000
+
+
+@needs_stacks
+@pytest.mark.parametrize("stack", VERSIONS)
+def test_null_cryptography_has_packets_of_the_same_lengths(stack: str) -> None:
+    rows = [counted(simulate(path({"stack": stack, "crypto": crypto}))) for crypto in ("tls", "null")]
+    # Only the handshake's messages differ in length.
+    assert rows[0]["sent_segments"] == pytest.approx(rows[1]["sent_segments"], abs=3)
+    assert rows[0]["completion_s"] == pytest.approx(rows[1]["completion_s"], rel=0.005)
+
+
+@needs_stacks
+def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
+    traffic = {"workload": "requests", "size": "10 kB", "requests": 20, "request": "300 B"}
+    result = simulate(path(traffic, "100 Mbit/s"))
+    row, found = counted(result), state(result)
+    assert row["delivered_bytes"] == 200_000
+    assert found["responses"] == 20
+    # 10 kB fit the initial window, so that each takes a round trip and the transmission of 8 packets.
+    assert 0.04 < found["mean_response_s"] <= found["max_response_s"] < 0.05
+    assert row["completion_s"] == pytest.approx(found["handshake_s"] + 20 * found["mean_response_s"], rel=0.01)
+
+
+@needs_stacks
+@pytest.mark.parametrize("streams", [7, 250])
+def test_many_streams_share_the_data(streams: int) -> None:
+    # More than the 100 that a peer allows at once, too.
+    result = simulate(path({"workload": "streams", "streams": streams, "size": "1000003 B"}))
+    assert counted(result)["delivered_bytes"] == 1_000_003
+    assert counted(result)["completion_s"] > 0
+
+
+@needs_stacks
+def test_marks_reach_the_stack_and_come_back_as_reductions_without_loss() -> None:
+    marking = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
+    result = simulate(path({"congestion": "cubic", "size": "8 MB"}, switch=marking))
+    port = result.ports[result.ports.port == "switch1->switch2"].iloc[0]
+    assert port.packets_marked > 0
+    assert counted(result)["retransmitted_segments"] == 0
+    assert counted(result)["fast_retransmits"] > 0
+
+
+@needs_stacks
+def test_it_runs_beside_tcp_over_cells_and_over_a_path_that_moves() -> None:
+    groups = [
+        {"name": "quic", "traffic": {"kind": "stack", "stack": "noq", "congestion": "cubic"}},
+        {"name": "tcp", "count": 2, "traffic": "greedy", "tcp": {"congestion": "cubic", "recovery": "rack"}},
+    ]
+    moving = {"rate": [["0 s", "20 Mbit/s"], ["2 s", "5 Mbit/s"]]}
+    network = {"sources": 3, "group": groups, "path": moving}
+    result = simulate(path({}, network=network, tcp={"timer": "fine"}))
+    # The largest share is that of the transfer with the larger initial window.
+    assert (result.flows.delivered_bytes > 100_000).all()
+    assert list(result.stacks.flow) == ["quic"]
+    shares = result.flows.set_index("flow").throughput_bps
+    assert shares.sum() < 11e6
+    assert result.efficiency <= 1
+    cells = simulate(path({"size": "1 MB"}, framing="aal5", switch={"buffer": "2000 cells"}))
+    assert counted(cells)["delivered_bytes"] == 1_000_000
+    port = cells.ports[cells.ports.port == "switch1->switch2"].iloc[0]
+    # A packet of 1480 bytes takes 32 cells with LLC/SNAP and the trailer of AAL5.
+    assert port.cells_in > 32 * 1_000_000 / 1452
+
+
+@needs_stacks
+def test_traces_have_its_window() -> None:
+    result = simulate(path({}, traces={"cwnd": True, "drops": True}))
+    windows = result.traces["cwnd"]
+    assert windows.cwnd_bytes.iloc[0] == 12_000
+    assert windows.cwnd_bytes.iloc[-1] == state(result)["cwnd_bytes"]
+    drops = result.traces["drops"]
+    assert (drops.flow == "flow1").all()
+    assert counted(result)["retransmitted_segments"] == pytest.approx(len(drops), abs=2)
+
+
+@needs_stacks
+def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(path({"crypto": "null"}).to_toml())
+    command = [sys.executable, "-m", "longpipe"]
+    base, store = str(tmp_path / "base.toml"), str(tmp_path / "store.db")
+    args = ["design", base, "--factor", "traffic.congestion=cubic,reno,bbr", "--store", store, "--run", "controls"]
+    # The second time they come from the store.
+    runs = [subprocess.run([*command, *args], capture_output=True, text=True, check=False) for _ in range(2)]
+    assert [(done.returncode, done.stderr) for done in runs] == [(0, "")] * 2
+    assert runs[0].stdout == runs[1].stdout
+    for control in ("cubic", "reno", "bbr"):
+        scenario = Scenario.from_toml(base).with_(**{"traffic.congestion": control})
+        with closing(Store(store)) as kept:
+            loaded = kept.load(scenario, 1)
+        assert loaded is not None
+        assert loaded.stacks.equals(simulate(scenario).stacks)
+
+
+@pytest.mark.parametrize(
+    ("traffic", "said"),
+    [
+        ({"congestion": "bbr3"}, "congestion: bbr3; quinn has cubic, reno, bbr"),
+        ({"stack": "noq", "congestion": "bbr"}, "congestion: bbr; noq has cubic, reno, bbr3"),
+        ({"stack": "msquic"}, "msquic"),
+        ({"longest_packet": "1200 B"}, "1200 B; needs 1228 B to 65535 B"),
+        ({"workload": "requests", "size": None}, "size: absent; requests need the length of a response"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(traffic: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        path(traffic)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_packet_longer_than_the_buffer_is_one_line() -> None:
+    said = r"^switch.buffer: 2000 B; needs at least one full packet \(9000 B at MSS 8960\)$"
+    with pytest.raises(ScenarioError, match=said):
+        path({"longest_packet": "9000 B"}, switch={"buffer": "2000 B"})
+
+
+def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stacks, "installed", lambda: None)
+    needs = r"needs `pip install 'longpipe\[stacks\]'`, or `make stacks` in a checkout"
+    with pytest.raises(ScenarioError, match=rf"^traffic.stack: quinn is not installed; {needs}$"):
+        simulate(path({}))
+
+
+def test_a_file_that_is_no_object_with_stacks_is_one_line(tmp_path: Path) -> None:
+    other = tmp_path / "other.so"
+    other.write_bytes(b"not an object")
+    # In a process of its own, because stacks are loaded once.
+    code = f"from longpipe import _core; _core.register_stacks({str(other)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"{other}: cannot be loaded" in done.stderr.splitlines()[-1]
+
+
+def test_without_a_stack_nothing_is_loaded() -> None:
+    code = "import sys; from longpipe import Scenario, simulate; simulate(Scenario(duration='1 ms')); "
+    code += "print(any('longpipe_stacks' in line for line in open('/proc/self/maps')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
