@@ -4,6 +4,7 @@ import json
 import re
 import struct
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from live_programs import ASK, IDLE, SERVE, counted, live, python
 from longpipe import Scenario, ScenarioError
 from longpipe.live import Settings, plan, replay
+from longpipe.live.link_log import entries
 from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
 from longpipe.validate.kernel import available, compare
@@ -51,7 +53,23 @@ def test_hosts_have_the_addresses_of_captures() -> None:
             ["--at", "source1", "true", "--at", "source1", "true"],
             "--at: 'source1' twice; needs one command for each host",
         ),
-        (["--at", "source1", "true", "--", "true"], "--at: beside -- true; needs one of the two"),
+        (
+            ["--at", "source1", "true", "--", "true"],
+            "--at: source1 'true', then 'true'; needs quotes around a command: --at source1 'true true', or no --at",
+        ),
+        (
+            ["--at", "source1", "ping", "sink1"],
+            "--at: source1 'ping', then 'sink1'; needs quotes around a command: --at source1 'ping sink1'",
+        ),
+        (["--wait-for", "sink1", "--", "true"], "--wait-for: 'sink1'; needs HOST:PORT, as in sink1:5201"),
+        (
+            ["--wait-for", "sink1:80", "--", "true"],
+            "--wait-for: 'sink1', at which no command starts before the first; needs a second --at",
+        ),
+        (
+            ["--wait-for", "sink9:80", "--at", "source1", "true", "--at", "sink1", "true"],
+            "--wait-for: 'sink9', at which no command starts before the first; did you mean 'sink1'? accepts sink1",
+        ),
         (["--at", "source1"], "--at: 'source1'; needs a host and its command, as in --at sink1 'iperf3 -s'"),
         (["--mtu", "70000", "--", "true"], "--mtu: 70000; needs 68 to 65535 bytes"),
         (["--set", "switch.buffer=400 B", "--mtu", "1500", "--", "true"], "needs at least one full packet"),
@@ -243,6 +261,11 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
         packets += kind == 6
         place += length
     assert place == len(content)
+    # Each host has an interface, on which each packet is once.
+    names = [content.index(name) for name in (b"source1", b"sink1", b"lost")]
+    assert names == sorted(names)
+    found_at = Counter(entry.interface for entry in entries(capture))
+    assert found_at == {0: found["entered"], 1: found["delivered"], 2: lost}
     assert packets == found["entered"] + found["delivered"] + lost
 
 

@@ -52,6 +52,48 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
     assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
 
 
+def test_further_shells_and_options_of_mahimahi(tmp_path: Path) -> None:
+    up, down = tmp_path / "up", tmp_path / "down"
+    up.write_text("1\n2\n250\n")
+    down.write_text("1\n400\n")
+    words = (
+        f"mm-onoff downlink 1.5 .25 mm-link {up} {down} --once --meter-uplink --uplink-log={tmp_path / 'log'} -- true"
+    )
+    found = chain(words.split())
+    links = found.scenario().resolve()["links"]
+    assert links[4]["loss"] == {"kind": "none"}
+    # On for 1.5 s and off for .25 s in the mean; off loses everything (mahimahi's StochasticSwitchingLink).
+    off = {"good_ps": 15 * 10**11, "bad_ps": 25 * 10**10, "loss_in_good": 0.0, "loss_in_bad": 1.0}
+    assert links[5]["loss"] == {"kind": "gilbert-elliott-in-time", **off}
+    assert (found.ends_s, found.meters, found.logs) == (0.25, {"uplink"}, {"uplink": tmp_path / "log"})
+    assert found.command == ["true"]
+    constant = chain(["mm-link", "12mbps", "1.5M", "--cbr", "--meter-all", "true"])
+    resolved = constant.scenario().resolve()["links"]
+    assert [link["rate_bps"] for link in resolved[4:6]] == [12_000_000, 1_500_000]
+    assert constant.meters == {"uplink", "downlink"}
+    twice = ["mm-link", "1M", "1M", "--cbr", f"--uplink-log={tmp_path / 'a'}", "mm-link", "1M", "1M", "--cbr"]
+    with pytest.raises(ScenarioError, match="two links; needs one, whose queue the log is of"):
+        chain(twice)
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None:
+    log, ask, serve = tmp_path / "up.log", python(tmp_path, "ask", ASK), python(tmp_path, "serve", SERVE)
+    done = live(
+        "mm-delay", "--outside", f"{serve} 5000", "20",
+        *f"mm-link 12M 12M --cbr --once --meter-all --uplink-log={log} --".split(),
+        *f"{ask} outside 5000 5".split(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = log.read_text().splitlines()
+    assert lines[1] == "# base timestamp: 0"
+    came, left = ([line.split() for line in lines if line.split()[1] == sign] for sign in "+-")
+    assert len(came) == len(left) == 5
+    # The link alone: a short packet at 12 Mbit/s, without the 20 ms before it.
+    assert {int(line[3]) for line in left} <= {0, 1}
+    assert [int(line[0]) for line in came] == sorted(int(line[0]) for line in came)
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -59,9 +101,13 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
         ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
         ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
         (
-            "mm-link a b --uplink-log=x",
-            "mm-link: '--uplink-log=x'; did you mean '--uplink-queue'? accepts --uplink-queue, ",
+            "mm-link a b --uplink-lag=x",
+            "mm-link: '--uplink-lag=x'; did you mean '--uplink-log'? accepts --uplink-queue, ",
         ),
+        ("mm-link a b --meter-uplink-delay", "mm-link: --meter-uplink-delay; is not there, needs --uplink-log=FILE"),
+        ("mm-link fast 12M --cbr", "mm-link: --cbr: 'fast'; needs a rate, as in 12M"),
+        ("mm-onoff uplink 1", "mm-onoff: 'uplink 1'; needs uplink or downlink, mean on-time and off-time"),
+        ("mm-onoff uplink 1 0", "mm-onoff: '1 0'; needs 0.000001 to 1000 s each"),
         ("mm-loss up 0.1", "mm-loss: 'up 0.1'; needs uplink or downlink, and a probability"),
         ("mm-loss uplink much", "mm-loss: 'much'; needs a probability from 0 to 1"),
     ],

@@ -471,6 +471,6 @@ def live_run(
     stop: int,
     watch: LiveWatch,
     record: str | None = None,
-    capture: str | None = None,
+    capture: tuple[str, list[str]] | None = None,
 ) -> dict[str, Any]: ...
 def live_replay(scenario_json: str, seed: int, file: str, offset: int) -> dict[str, Any]: ...

@@ -1,5 +1,5 @@
-//! Capture of live packets as a pcapng file: each packet when it enters and when it leaves, or when it is lost, with link
-//! and cause.
+//! Capture of live packets as a pcapng file with an interface for each host: each packet when its host sends it and when
+//! its receiver gets it. A last interface has the packets that the path lost, with link and cause.
 
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
@@ -12,39 +12,45 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Capture {
     writer: Writer,
+    /// Number of the interface of lost packets, which is the number of hosts.
+    lost: u32,
     /// Names of the links.
     links: Vec<String>,
 }
 
 impl Capture {
-    /// Creates the file at `path`, replacing an existing file; `links` are the names of the network's links.
+    /// Creates the file at `path`, replacing an existing file; `hosts` are the names of the real hosts, `links` those of
+    /// the network's links.
     ///
     /// # Errors
     /// Returns an error if the file cannot be created.
-    pub fn create(path: &Path, links: Vec<String>) -> io::Result<Capture> {
-        let interface = Interface {
-            name: "path",
-            description: "real packets as they enter and leave a simulated path",
-            comment: "real packets; times count from the start of the run",
-            link_type: LinkType::Raw,
-            snap_length: u32::from(u16::MAX),
-            speed: None,
-        };
+    pub fn create(path: &Path, hosts: &[String], links: Vec<String>) -> io::Result<Capture> {
+        let mut interfaces = hosts
+            .iter()
+            .map(|host| interface(host, "packets that this host sends and receives"))
+            .chain([interface("lost", "packets that the path lost")]);
+        let first = interfaces.next().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut writer = Writer::create(path, &first)?;
+        for other in interfaces {
+            writer.interface(&other);
+        }
         Ok(Capture {
-            writer: Writer::create(path, &interface)?,
+            writer,
+            lost: hosts.len() as u32,
             links,
         })
     }
 
-    /// Captures an entering packet; `others` is the number of other packets on the path.
-    pub fn enters(&mut self, at: Time, packet: &[u8], others: u64) {
+    /// Captures a packet that enters the path, at the host that sends it; `others` is the number of other packets on the
+    /// path.
+    pub fn enters(&mut self, at: Time, host: usize, packet: &[u8], others: u64) {
         let comment = format!("enters with {others} on the path");
-        self.put(at, packet, Direction::Inbound, Some(&comment));
+        self.put(host as u32, at, packet, Direction::Outbound, Some(&comment));
     }
 
-    /// Captures a leaving packet.
-    pub fn leaves(&mut self, at: Time, packet: &[u8]) {
-        self.put(at, packet, Direction::Outbound, None);
+    /// Captures a packet that leaves the path, at the host that receives it.
+    pub fn leaves(&mut self, at: Time, host: usize, packet: &[u8]) {
+        self.put(host as u32, at, packet, Direction::Inbound, None);
     }
 
     /// Captures the loss of a packet.
@@ -52,12 +58,13 @@ impl Capture {
         let place = link.and_then(|link| self.links.get(link.index()));
         let place = place.map_or("on the path", String::as_str);
         let comment = format!("lost at {place}, {}", CAUSE_NAMES[cause_number(cause)]);
-        self.put(at, packet, Direction::Inbound, Some(&comment));
+        self.put(self.lost, at, packet, Direction::Inbound, Some(&comment));
     }
 
-    fn put(&mut self, at: Time, packet: &[u8], direction: Direction, comment: Option<&str>) {
+    fn put(&mut self, interface: u32, at: Time, packet: &[u8], direction: Direction, comment: Option<&str>) {
         let append = |out: &mut Vec<u8>| out.extend_from_slice(packet);
-        self.writer.packet(at, packet.len() as u32, direction, comment, append);
+        self.writer
+            .packet_at(interface, at, packet.len() as u32, direction, comment, append);
     }
 
     /// Writes the rest of the buffer.
@@ -69,5 +76,16 @@ impl Capture {
             (_, Some(error)) => Err(error),
             _ => Ok(()),
         }
+    }
+}
+
+fn interface<'a>(name: &'a str, description: &'a str) -> Interface<'a> {
+    Interface {
+        name,
+        description,
+        comment: "real packets; times count from the start of the run",
+        link_type: LinkType::Raw,
+        snap_length: u32::from(u16::MAX),
+        speed: None,
     }
 }

@@ -242,7 +242,7 @@ impl Live {
                     self.leaving
                         .put(outcome.time, kept.to, &kept.packet, hosts, said, clock);
                     if let Some(capture) = &mut self.capture {
-                        capture.leaves(outcome.time, &kept.packet);
+                        capture.leaves(outcome.time, kept.to, &kept.packet);
                     }
                 }
                 Fate::Lost { link, cause } => {
@@ -287,7 +287,12 @@ impl Live {
             let packet = &packet[..usize::from(found.bytes)];
             if let Some(capture) = &mut self.capture {
                 let Counts { entered, delivered, .. } = self.path.counts();
-                capture.enters(arrival.at, packet, entered - delivered - self.path.counts().all_lost());
+                capture.enters(
+                    arrival.at,
+                    from,
+                    packet,
+                    entered - delivered - self.path.counts().all_lost(),
+                );
             }
             self.path.enter(arrival);
             self.store.put(route.to, packet);

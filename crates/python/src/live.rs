@@ -66,7 +66,7 @@ pub(crate) fn live_run<'py>(
     stop: i32,
     watch: &LiveWatch,
     record: Option<PathBuf>,
-    capture: Option<PathBuf>,
+    capture: Option<(PathBuf, Vec<String>)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let hosts = hosts.into_iter().map(|(addresses, descriptor, ethernet)| Host {
         addresses,
@@ -104,9 +104,9 @@ pub(crate) fn live_run<'py>(
     if let Some(path) = record {
         live.record(Recorder::append(&path).map_err(os_error)?);
     }
-    if let Some(path) = capture {
+    if let Some((path, names)) = capture {
         let links = (0..scenario.links.len()).map(|link| crate::port_name(&scenario, link));
-        live.capture(Capture::create(&path, links.collect()).map_err(os_error)?);
+        live.capture(Capture::create(&path, &names, links.collect()).map_err(os_error)?);
     }
     let ended = py.detach(|| live.run(stop.as_fd(), &watch.0));
     controls.failure(py)?;

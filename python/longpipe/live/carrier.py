@@ -13,6 +13,7 @@ from longpipe.errors import RunError, ScenarioError
 from longpipe.live.awake import Awake
 from longpipe.live.certificate import Certificate
 from longpipe.live.device import overrun
+from longpipe.live.flow_limits import RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
 from longpipe.live.stolen import stolen_s, taken_since
@@ -73,8 +74,10 @@ class Carrier:
         self._before_s: float | None = None
         self._taken_s: float | None = None
         self._plan, self._seed, self._settings = plan, seed, settings
-        # The record, and the capture.
-        self._files = [None if file is None else str(file) for file in files]
+        record, capture = files
+        self._record = None if record is None else str(record)
+        # A capture has an interface for each host.
+        self._capture = None if capture is None else (str(capture), [host.name for host in plan.hosts])
         self._result: dict[str, Any] | None = None
         self._error: BaseException | None = None
         # Kept to query the drops of packet sockets.
@@ -104,7 +107,9 @@ class Carrier:
         """Returns whether the thread is running."""
         return self._thread.is_alive()
 
-    def certificate(self, overrun: int, devices: tuple[str, ...], limit_s: float) -> Certificate:
+    def certificate(
+        self, overrun: int, devices: tuple[str, ...], limit_s: float, flows: tuple[RealFlow, ...] = ()
+    ) -> Certificate:
         """Returns the counters of the ended thread, with the packets that devices dropped before they were read."""
         machine: dict[str, Any] = {
             "overrun": overrun + self.overrun,
@@ -112,6 +117,7 @@ class Carrier:
             "halting": self._awake.said,
             "stolen_s": self._taken_s,
             "devices": devices,
+            "flows": flows,
         }
         return Certificate(**self._found(), **machine, limit_s=limit_s)
 
@@ -140,7 +146,8 @@ class Carrier:
                 (round(settings.spin_s * 1e9), round(settings.limit_s * 1e9), priority.is_real_time, self._outside),
                 self._stop,
                 self.watch,
-                *self._files,
+                self._record,
+                self._capture,
             )
         except BaseException as error:
             self._error = error

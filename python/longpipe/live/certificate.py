@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from longpipe.live import flow_limits
+from longpipe.live.flow_limits import RealFlow
 from longpipe.live.stolen import shown
 
 _SHARES: Final = {"0.5": "median", "0.95": "95 %", "0.99": "99 %", "0.999": "99.9 %", "1": "worst"}
@@ -43,6 +45,8 @@ class Certificate:
     # CPU time that the host of a virtual machine took; None if it is not counted.
     stolen_s: float | None
     devices: tuple[str, ...]
+    # TCP connections of real programs, with what limited each.
+    flows: tuple[RealFlow, ...]
     ports: dict[str, Any]
 
     @property
@@ -55,7 +59,9 @@ class Certificate:
         fields = asdict(self)
         # The columns of ports are arrays.
         columns = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
-        return json.dumps({**fields, "ports": columns, "holds": self.holds}, indent=1).replace("NaN", "null") + "\n"
+        flows = [{**asdict(flow), "limited_by": flow.limited_by, "shares": flow.shares} for flow in self.flows]
+        told = {**fields, "flows": flows, "ports": columns, "holds": self.holds}
+        return json.dumps(told, indent=1).replace("NaN", "null") + "\n"
 
     def lines(self) -> Iterable[str]:
         """Returns the certificate as lines of text."""
@@ -65,6 +71,7 @@ class Certificate:
         )
         if any(self.lost.values()):
             yield "lost by " + ", ".join(f"{cause} {count}" for cause, count in self.lost.items() if count)
+        yield from flow_limits.lines(self.flows)
         told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
         early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
         yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"

@@ -8,13 +8,15 @@ import socket
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from longpipe.live import calls
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
+# Counters of all devices of the namespace in which the file is opened.
+COUNTERS: Final = "/proc/self/net/dev"
 NAME: Final = "eth0"
 WIRE: Final = "wire0"
 TUN: Final = "/dev/net/tun"
@@ -172,9 +174,10 @@ def without_offloads(interface: str) -> None:
                 fcntl.ioctl(asking, _ETHTOOL, request)
 
 
-def dropped() -> int:
-    """Returns the number of packets that the device dropped because its queue was full."""
-    for line in Path("/proc/self/net/dev").read_text().splitlines():
+def dropped(counters: TextIO) -> int:
+    """Returns the number of packets that the device dropped because its queue was full, from the open COUNTERS."""
+    counters.seek(0)
+    for line in counters:
         name, _, counts = line.partition(":")
         if name.strip() == NAME:
             return int(counts.split()[11])

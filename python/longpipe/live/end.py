@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TextIO
 
-from longpipe.live import calls, device
+from longpipe.live import calls, device, sockets
 
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 # Mount point of a temporary file system in memory.
@@ -103,6 +103,12 @@ def _put_over(file: str, place: Path, text: str) -> None:
 
 def _run(command: list[str], control: socket.socket) -> int:
     """Runs the command below the first process of the PID namespace, whose end kills all others. Returns its status."""
+    # The command mounts the /proc of its own PID namespace, in which this process is not.
+    with Path(device.COUNTERS).open(encoding="ascii") as counters:
+        return _run_beside(command, control, counters)
+
+
+def _run_beside(command: list[str], control: socket.socket, counters: TextIO) -> int:
     child = os.fork()
     if child == 0:
         control.close()
@@ -112,9 +118,16 @@ def _run(command: list[str], control: socket.socket) -> int:
             calls.mount("proc", "/proc", "proc")
         os._exit(_first_process(command))
     _forward(child)
-    _, status = os.waitpid(child, 0)
+    # Blocked, so that its end while the sockets are sampled is not missed.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    with sockets.Sampler() as sampler:
+        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+            sampler.sample()
+            signal.sigtimedwait([signal.SIGCHLD], sockets.APART_S)
+    status = ended[1]
     with contextlib.suppress(OSError):
-        control.send(json.dumps({"dropped": device.dropped()}).encode())
+        said = {"dropped": device.dropped(counters), "connections": sampler.connections()}
+        control.send(json.dumps(said).encode())
     return _code(status)
 
 

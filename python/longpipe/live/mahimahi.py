@@ -1,20 +1,30 @@
-"""Scenarios from mahimahi's command lines: `mm-delay`, `mm-link` and `mm-loss`, also nested."""
+"""Scenarios from mahimahi's command lines: `mm-delay`, `mm-link`, `mm-loss` and `mm-onoff`, also nested."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError, nearest, shown
+from longpipe.files import check_file
+from longpipe.inputs import read_text
+from longpipe.live.link_log import write_log
 from longpipe.scenario import Scenario
+from longpipe.units import TIME
 
 INSIDE: Final = "inside"
 OUTSIDE: Final = "outside"
-SHELLS: Final = ("mm-delay", "mm-link", "mm-loss")
+SHELLS: Final = ("mm-delay", "mm-link", "mm-loss", "mm-onoff")
 # MSS of Linux over Ethernet.
 MSS: Final = 1460
 _FAST: Final = "10 Gbit/s"
 _WAYS: Final = ("uplink", "downlink")
-_OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args"))
+_OPTIONS: Final = tuple(f"{way}-{what}" for way in _WAYS for what in ("queue", "queue-args", "log"))
+# Options without a value: a schedule that ends the run, constant rates instead of schedules, and meters of a direction.
+_FLAGS: Final = ("once", "cbr", *(f"meter-{way}" for way in _WAYS), "meter-all")
+# Meters of mahimahi that need the queue while packets are in it.
+_DELAY_METERS: Final = tuple(f"meter-{way}-delay" for way in _WAYS)
+_RATE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kKmMgG])(?:bps|bit/s|bits?)?")
 # Queues with a limit, each with its arguments in milliseconds and the fields of longpipe's policy that they set.
 _QUEUES: Final[dict[str, dict[str, str]]] = {
     "droptail": {},
@@ -45,7 +55,23 @@ class Chain:
     """Nested shells, and the command of the innermost."""
 
     links: list[dict[str, Any]] = field(default_factory=list)
+    # When the shortest schedule of --once ends [s]; directions to meter; files of --uplink-log and --downlink-log.
+    ends_s: float | None = None
+    meters: set[str] = field(default_factory=set)
+    logs: dict[str, Path] = field(default_factory=dict)
     command: list[str] = field(default_factory=list)
+
+    def write_logs(self, capture: Path) -> None:
+        """Writes the logs of the link with a queue, from the capture of the run."""
+        number = next(i for i, link in enumerate(self.links) if "policy" in link)
+        delays_ms = [TIME.parse(link["delay"]) / 1e9 for link in self.links]
+        before_ms, own_ms, after_ms = sum(delays_ms[:number]), delays_ms[number], sum(delays_ms[number + 1 :])
+        for way, log in self.logs.items():
+            path = self.links[number].get("path" if way == "uplink" else "return_path")
+            schedule = None if path is None else Path(path["file"])
+            first, last = (before_ms, after_ms) if way == "uplink" else (after_ms, before_ms)
+            # The hosts inside and outside are the first and the second interface.
+            write_log(capture, _WAYS.index(way), first, own_ms + last, schedule, log)
 
     def scenario(self) -> Scenario:
         """Returns a scenario with two hosts, and a router at both ends of each shell's link."""
@@ -77,11 +103,15 @@ def chain(words: list[str]) -> Chain:
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:
-        make = {"mm-delay": _delay, "mm-link": _link, "mm-loss": _loss}[rest[0]]
-        link, rest = make(rest[1:])
+        if rest[0] == "mm-link":
+            link, rest = _link(rest[1:], found)
+        else:
+            link, rest = {"mm-delay": _delay, "mm-loss": _loss, "mm-onoff": _on_off}[rest[0]](rest[1:])
         found.links.append(link)
         rest = rest[1:] if rest[:1] == ["--"] else rest
     found.command = rest
+    if found.logs and sum("path" in link or "policy" in link for link in found.links) > 1:
+        raise ScenarioError("mm-link: --uplink-log, --downlink-log: two links; needs one, whose queue the log is of")
     return found
 
 
@@ -101,15 +131,40 @@ def _loss(words: list[str]) -> tuple[dict[str, Any], list[str]]:
     return {"rate": _FAST, "delay": "0 s", "loss" if words[0] == "uplink" else "return_loss": loss}, words[2:]
 
 
-def _link(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _on_off(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """Parses mm-onoff: a link that loses everything while it is off; both times are exponential."""
+    if len(words) < 3 or words[0] not in _WAYS:
+        raise ScenarioError(f"mm-onoff: {' '.join(words[:3])!r}; needs uplink or downlink, mean on-time and off-time")
+    try:
+        on_s, off_s = map(float, words[1:3])
+    except ValueError:
+        raise ScenarioError(f"mm-onoff: {' '.join(words[1:3])!r}; needs two times in seconds") from None
+    if not (1e-6 <= on_s <= 1000 and 1e-6 <= off_s <= 1000):
+        raise ScenarioError(f"mm-onoff: {' '.join(words[1:3])!r}; needs 0.000001 to 1000 s each")
+    loss = {"kind": "gilbert-elliott-in-time", "good": f"{on_s:.6f} s", "bad": f"{off_s:.6f} s"}
+    return {"rate": _FAST, "delay": "0 s", "loss" if words[0] == "uplink" else "return_loss": loss}, words[3:]
+
+
+def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
     schedules, options, rest = _taken(words)
     if len(schedules) < len(_WAYS):
         raise ScenarioError("mm-link: needs two schedules, of the uplink and of the downlink")
     link: dict[str, Any] = {"rate": _FAST, "delay": "0 s"}
     for way, schedule, key in zip(_WAYS, schedules, ("path", "return_path"), strict=True):
-        if not Path(schedule).is_file():
+        if "cbr" in options:
+            link["rate" if way == "uplink" else "return_rate"] = _constant(schedule)
+        elif not Path(schedule).is_file():
             raise ScenarioError(f"mm-link: {schedule}: can't be read; needs a schedule, a millisecond a line")
-        link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
+        else:
+            link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
+            if "once" in options:
+                ends_s = _last_ms(schedule) / 1e3
+                found.ends_s = ends_s if found.ends_s is None else min(found.ends_s, ends_s)
+        if {f"meter-{way}", "meter-all"} & options.keys():
+            found.meters.add(way)
+        if (log := options.get(f"{way}-log")) is not None:
+            check_file(f"mm-link: --{way}-log", Path(log))
+            found.logs[way] = Path(log)
         prefix = "" if way == "uplink" else "return_"
         queue = _queue(way, options)
         link |= {f"{prefix}{name}": value for name, value in queue.items()}
@@ -125,13 +180,36 @@ def _taken(words: list[str]) -> tuple[list[str], dict[str, str], list[str]]:
         word = rest.pop(0)
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
+            if name in _FLAGS and not equals:
+                options[name] = ""
+                continue
+            if name in _DELAY_METERS:
+                raise ScenarioError(f"mm-link: --{name}; is not there, needs --{name[6:-6]}-log=FILE, which has delays")
             if name not in _OPTIONS:
                 # It is unknown whether the next word is its value.
-                raise ScenarioError(f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in _OPTIONS])}")
+                raise ScenarioError(
+                    f"mm-link: {shown(word)}; {nearest(f'--{name}', [f'--{one}' for one in (*_OPTIONS, *_FLAGS)])}"
+                )
             options[name] = value if equals or not rest else rest.pop(0)
         else:
             schedules.append(word)
     return schedules, options, rest
+
+
+def _constant(text: str) -> str:
+    """Returns the rate of --cbr, as in 12M or 12mbps, in longpipe's spelling; a packet takes its own bytes."""
+    matched = _RATE.fullmatch(text)
+    if matched is None:
+        raise ScenarioError(f"mm-link: --cbr: {text!r}; needs a rate, as in 12M")
+    return f"{matched[1]} {matched[2].upper().replace('K', 'k')}bit/s"
+
+
+def _last_ms(schedule: str) -> int:
+    """Returns the last millisecond of a schedule."""
+    lines = [line for line in read_text(Path(schedule), "a schedule").split("\n") if line.strip()]
+    if not lines or not lines[-1].strip().isdecimal():
+        raise ScenarioError(f"mm-link: {schedule}: {lines[-1:]}; needs a schedule, a millisecond a line")
+    return int(lines[-1])
 
 
 def _queue(way: str, options: dict[str, str]) -> dict[str, Any]:

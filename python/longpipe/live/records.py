@@ -5,7 +5,7 @@ import json
 import os
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -162,6 +162,14 @@ class Replay:
     recorded_decisions: str | None
     ports: dict[str, Any]
     flows_delivered_bytes: list[int]
+
+    def to_json(self) -> str:
+        """Returns all results as JSON, with whether the decisions are those of the recorded run."""
+        # The columns of ports are arrays.
+        ports = {name: getattr(column, "tolist", lambda found=column: found)() for name, column in self.ports.items()}
+        return (
+            json.dumps({**asdict(self), "ports": ports, "agrees": self.agrees}, indent=1).replace("NaN", "null") + "\n"
+        )
 
     @property
     def agrees(self) -> bool:

@@ -11,14 +11,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from longpipe.errors import ScenarioError
-from longpipe.live import outside, records
+from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.live import outside, records, sockets
 from longpipe.live.carrier import USUAL, Attached, Carrier, Settings
 from longpipe.live.certificate import Certificate
+from longpipe.live.flow_limits import real_flows
 from longpipe.live.hosts import Plan
 from longpipe.live.spaces import End, open_end
 
 _LOOK_S: Final = 0.02
+# Maximum time that a program may take until it listens [s].
+LONGEST_WAIT_S: Final = 60.0
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,15 @@ def run(
     alone: bool = False,
     to_outside: bool = False,
     progress: Callable[[dict[str, Any]], None] | None = None,
+    wait_for: tuple[str, int] | None = None,
+    longest_s: float | None = None,
 ) -> LiveRun:
     """Runs commands, by host, until the first of them ends; calls `progress` about once a second.
+
+    `progress` gets the counters of the path, and in `received_bytes` the bytes that each host received.
+
+    The first command starts half a second after the others, or once a program at the host of `wait_for` listens on its
+    port. After `longest_s` it is terminated.
 
     With `to_outside` the last host is connected to the Internet, by pasta and over IPv4.
 
@@ -65,15 +75,22 @@ def run(
             for end in ends:
                 if end is not first:
                     end.start()
-            if len(commands) > 1:
+            if wait_for is not None:
+                _wait_for(next(end for end in ends if end.host.name == wait_for[0]), wait_for[1], carrier)
+            elif len(commands) > 1:
                 time.sleep(settings.head_start_s)
             first.start()
-            _wait(first, carrier, progress)
+            _wait(first, ends, carrier, progress, longest_s)
             status = first.status()
             for end in ends:
                 end.close()
+            if status is None:
+                # Terminated after `longest_s`.
+                status = first.status()
         kinds = tuple(f"{end.host.name}: {end.kind}" for end in ends)
-        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, settings.limit_s)
+        names = {address: end.host.name for end in ends for address in (end.host.address, end.host.address_6)}
+        flows = real_flows({end.host.name: end.connections for end in ends}, names)
+        certificate = carrier.certificate(sum(end.dropped for end in ends), kinds, settings.limit_s, flows)
     return LiveRun(1 if status is None else status, certificate)
 
 
@@ -110,13 +127,45 @@ def _open(
     return ends
 
 
-def _wait(first: End, carrier: Carrier, progress: Callable[[dict[str, Any]], None] | None) -> None:
-    told = time.monotonic()
+def check_wait_for(text: str, commands: Mapping[str, Sequence[str]]) -> tuple[str, int]:
+    """Returns host and port of HOST:PORT; ScenarioError unless a command other than the first runs at that host."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ScenarioError(f"--wait-for: {text!r}; needs HOST:PORT, as in sink1:5201")
+    others = list(commands)[1:]
+    if host not in others:
+        known = nearest(host, others) if others else "needs a second --at"
+        raise ScenarioError(f"--wait-for: {host!r}, at which no command starts before the first; {known}")
+    return host, int(port)
+
+
+def _wait_for(end: End, port: int, carrier: Carrier) -> None:
+    """Waits until a program at this host listens; raises RunError if it ends before, or takes too long."""
+    until_s = time.monotonic() + LONGEST_WAIT_S
+    while not sockets.listens(end.process.pid, port):
+        if (status := end.status()) is not None:
+            raise RunError(f"--wait-for: the command at {end.host.name} ended, status {status}, before port {port}")
+        if time.monotonic() > until_s or not carrier.is_alive():
+            raise RunError(f"--wait-for: nothing listens on port {port} of {end.host.name} after {LONGEST_WAIT_S:g} s")
+        time.sleep(_LOOK_S)
+
+
+def _wait(
+    first: End,
+    ends: Sequence[End],
+    carrier: Carrier,
+    progress: Callable[[dict[str, Any]], None] | None,
+    longest_s: float | None,
+) -> None:
+    began = told = time.monotonic()
     while first.status() is None and carrier.is_alive():
         time.sleep(_LOOK_S)
+        if longest_s is not None and time.monotonic() - began >= longest_s:
+            return
         if progress is not None and time.monotonic() - told >= 1:
             told = time.monotonic()
-            progress(carrier.watch.read())
+            received = {end.host.name: sockets.received_bytes(end.process.pid) for end in ends}
+            progress({**carrier.watch.read(), "received_bytes": received})
 
 
 @contextlib.contextmanager

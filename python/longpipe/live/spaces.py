@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from longpipe.errors import RunError
@@ -37,6 +37,8 @@ class End:
     descriptor: int
     ethernet: bytes | None
     dropped: int = 0
+    # TCP connections of its programs: see `live.sockets`.
+    connections: list[dict[str, Any]] = field(default_factory=list)
 
     def start(self) -> None:
         """Starts the command."""
@@ -62,7 +64,8 @@ class End:
             self.process.wait()
         with contextlib.suppress(OSError, ValueError):
             self.control.setblocking(False)
-            self.dropped = int(json.loads(self.control.recv(1 << 16))["dropped"])
+            said = json.loads(self.control.recv(1 << 18))
+            self.dropped, self.connections = int(said["dropped"]), said["connections"]
         self.control.close()
 
 

@@ -1,14 +1,33 @@
 """`longpipe live mm-link ...`: mahimahi's command lines."""
 
 import os
+import tempfile
 from collections.abc import Callable
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from longpipe.cli.safe import Console
 
 LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
+    """Returns a callback that prints the throughput of these directions, since the call before."""
+    before: dict[str, float] = {}
+
+    def tell(found: dict[str, Any]) -> None:
+        seconds = found["elapsed_s"] - before.get("elapsed_s", 0.0)
+        for way, host in (("uplink", "outside"), ("downlink", "inside")):
+            received = found["received_bytes"][host]
+            if way in ways and seconds > 0:
+                rate = 8 * (received - before.get(host, 0)) / seconds / 1e6
+                errors.print(f"live: {found['elapsed_s']:.0f} s, {way} {rate:.2f} Mbit/s", markup=False)
+            before[host] = received
+        before["elapsed_s"] = found["elapsed_s"]
+
+    return tell
 
 
 def shell(name: str, usage: str) -> Callable[..., None]:
@@ -33,8 +52,20 @@ def shell(name: str, usage: str) -> Callable[..., None]:
         commands = {INSIDE: found.command or [os.environ.get("SHELL") or "/bin/sh"]}
         if outside is not None:
             commands[OUTSIDE] = ["/bin/sh", "-c", outside]
-        done = run(path, commands, seed=seed, settings=Settings())
         errors = Console(stderr=True, highlight=False, soft_wrap=True)
+        with tempfile.TemporaryDirectory(prefix="longpipe-live-") as place:
+            capture = Path(place) / "log.pcapng" if found.logs else None
+            done = run(
+                path,
+                commands,
+                seed=seed,
+                settings=Settings(),
+                capture=capture,
+                progress=_meter(found.meters, errors) if found.meters else None,
+                longest_s=found.ends_s,
+            )
+            if capture is not None:
+                found.write_logs(capture)
         for line in done.certificate.lines():
             errors.print(f"live: {line}", markup=False)
         if done.status != 0:
@@ -50,3 +81,4 @@ def shell(name: str, usage: str) -> Callable[..., None]:
 mm_delay = shell("mm-delay", "mm-delay MILLISECONDS [COMMAND ...]")
 mm_link = shell("mm-link", "mm-link UP DOWN [--uplink-queue=droptail --uplink-queue-args=packets=N ...] [COMMAND ...]")
 mm_loss = shell("mm-loss", "mm-loss uplink|downlink PROBABILITY [COMMAND ...]")
+mm_on_off = shell("mm-onoff", "mm-onoff uplink|downlink MEAN-ON-TIME MEAN-OFF-TIME [COMMAND ...], times in seconds")

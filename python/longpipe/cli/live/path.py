@@ -75,6 +75,12 @@ def run(
             "--at", metavar="HOST COMMAND", help="Run a program at this host: --at source1 'ping -c 3 sink1'. Repeat."
         ),
     ] = None,
+    awaited: Annotated[
+        str | None,
+        typer.Option(
+            "--wait-for", metavar="HOST:PORT", help="Start the first program once a program there listens on this port."
+        ),
+    ] = None,
     alone: Annotated[bool, typer.Option("--alone", help="Leave out the scenario's own simulated flows.")] = False,
     outside: Annotated[
         bool,
@@ -126,8 +132,10 @@ def run(
     from longpipe.live import plan as planned
     from longpipe.live import run as run_live
     from longpipe.live.records import check_places
+    from longpipe.live.session import check_wait_for
 
     commands = _commands(at or [], command or [])
+    wait_for = None if awaited is None else check_wait_for(awaited, commands)
     check_places(record, capture)
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))
@@ -172,6 +180,7 @@ def run(
         alone=alone,
         to_outside=outside,
         progress=tell if progress else None,
+        wait_for=wait_for,
     )
     _show(done.certificate, errors, json, quiet=quiet)
     if done.status != 0:
@@ -210,7 +219,12 @@ def _commands(at: list[str], command: list[str]) -> dict[str, list[str]]:
     """Returns commands by host; empty if one runs at the first host."""
     commands: dict[str, list[str]] = {}
     if at and command:
-        raise ScenarioError(f"--at: beside -- {command[0]}; needs one of the two")
+        host, _, words = at[-1].partition(BETWEEN)
+        whole = " ".join([words, *command])
+        raise ScenarioError(
+            f"--at: {host} {words!r}, then {command[0]!r}; needs quotes around a command: --at {host} '{whole}', "
+            "or no --at"
+        )
     for text in at:
         host, between, words = text.partition(BETWEEN)
         if not between:

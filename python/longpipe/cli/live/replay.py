@@ -1,11 +1,13 @@
 """`longpipe live replay`: a record's packets again, in virtual time."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from longpipe.cli.safe import Console
+from longpipe.files import check_file, write_text
 
 DIFFERENT = 1
 
@@ -15,6 +17,9 @@ def replay(
     changes: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario: switch.policy=codel"),
+    ] = None,
+    json: Annotated[
+        str | None, typer.Option(metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout.")
     ] = None,
 ) -> None:
     """Have the packets of a record enter again, in virtual time.
@@ -26,8 +31,15 @@ def replay(
     from longpipe.cli.run import change
     from longpipe.live.records import replay as decide
 
+    if json not in (None, "-"):
+        check_file("--json", Path(str(json)))
     done = decide(file, **dict(change(text) for text in changes or []))
-    console = Console(highlight=False)
+    if json == "-":
+        sys.stdout.write(done.to_json())
+    elif json is not None:
+        write_text(Path(json), done.to_json())
+    # The summary must not mix with JSON on stdout.
+    console = Console(highlight=False, stderr=json == "-")
     console.print(
         f"{done.elapsed_s:.1f} s, {done.entered} packets entered, {done.delivered} delivered, "
         f"{sum(done.lost.values())} lost, {done.marked} marked, {done.on_path} on the path",

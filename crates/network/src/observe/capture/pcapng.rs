@@ -1,4 +1,4 @@
-//! Writer of pcapng files with one interface (draft-ietf-opsawg-pcapng).
+//! Writer of pcapng files with one or more interfaces (draft-ietf-opsawg-pcapng).
 
 use longpipe_events::Time;
 use std::fs::File;
@@ -103,7 +103,13 @@ impl Writer {
             );
             put(out, 0);
         });
-        writer.block(INTERFACE_DESCRIPTION, |out| {
+        writer.interface(interface);
+        Ok(writer)
+    }
+
+    /// Describes the next interface; the first one has number 0. Its comment is not written.
+    pub fn interface(&mut self, interface: &Interface) {
+        self.block(INTERFACE_DESCRIPTION, |out| {
             put(out, interface.link_type as u32);
             put(out, interface.snap_length);
             option(out, IF_NAME, interface.name.as_bytes());
@@ -114,7 +120,6 @@ impl Writer {
             option(out, IF_TIME_RESOLUTION, &[NANOSECONDS]);
             put(out, 0);
         });
-        Ok(writer)
     }
 
     /// Writes a name resolution block for IPv4 addresses.
@@ -130,9 +135,22 @@ impl Writer {
         });
     }
 
-    /// Writes a packet of `length` bytes; `append` writes its captured first bytes.
+    /// Writes a packet of `length` bytes at the first interface; `append` writes its captured first bytes.
     pub fn packet(
         &mut self,
+        at: Time,
+        length: u32,
+        direction: Direction,
+        comment: Option<&str>,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.packet_at(0, at, length, direction, comment, append);
+    }
+
+    /// Writes a packet of `length` bytes at the interface with this number; `append` writes its captured first bytes.
+    pub fn packet_at(
+        &mut self,
+        interface: u32,
         at: Time,
         length: u32,
         direction: Direction,
@@ -144,7 +162,7 @@ impl Writer {
         }
         let nanoseconds = at.0 / PS_PER_NS;
         self.block(ENHANCED_PACKET, |out| {
-            put(out, 0);
+            put(out, interface);
             put(out, (nanoseconds >> 32) as u32);
             put(out, nanoseconds as u32);
             let lengths = out.len();

@@ -1,0 +1,103 @@
+"""What limited the TCP connections of real programs, from the counters of their kernels."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from longpipe.units import RATE, SIZE
+
+Limit = Literal["application", "receiver's window", "send buffer", "path"]
+
+# Number of connections that the report shows, and data below which it shows none.
+MOST_SHOWN: Final = 5
+LEAST_BYTES: Final = 10_000
+
+
+@dataclass(frozen=True)
+class RealFlow:
+    """A TCP connection of a real program, from the side that sent data; times in seconds.
+
+    `busy_s` is the time with data to send, `window_s` the part of it in which the receiver's window was the limit and
+    `buffer_s` that in which the send buffer was (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
+    """
+
+    host: str
+    port: int
+    peer: str
+    peer_port: int
+    acked_bytes: int
+    lasted_s: float
+    busy_s: float
+    window_s: float
+    buffer_s: float
+    retransmitted: int
+    rtt_s: float
+    cwnd_bytes: int
+    peer_window_bytes: int | None
+    send_buffer_bytes: int
+
+    @property
+    def shares(self) -> dict[Limit, float]:
+        """Returns for each limit the share of the connection's duration in which it was the limit."""
+        whole_s = max(self.lasted_s, self.busy_s, 1e-9)
+        path_s = max(0.0, self.busy_s - self.window_s - self.buffer_s)
+        window_s, buffer_s = self.window_s, self.buffer_s
+        # The kernel counts only the time in which it notices a limit. A congestion window beyond a limit is none.
+        if buffer_s > 0 and self.cwnd_bytes > self.send_buffer_bytes:
+            buffer_s, path_s = buffer_s + path_s, 0.0
+        elif window_s > 0 and self.peer_window_bytes is not None and self.cwnd_bytes > self.peer_window_bytes:
+            window_s, path_s = window_s + path_s, 0.0
+        return {
+            "path": path_s / whole_s,
+            "receiver's window": window_s / whole_s,
+            "send buffer": buffer_s / whole_s,
+            "application": max(0.0, 1 - self.busy_s / whole_s),
+        }
+
+    @property
+    def limited_by(self) -> Limit:
+        """Returns the limit of most of the connection's duration."""
+        shares = self.shares
+        return max(shares, key=lambda limit: shares[limit])
+
+    @property
+    def advice(self) -> str:
+        """Returns what the limit was, and the setting that changes it."""
+        match self.limited_by:
+            case "receiver's window":
+                size = "" if self.peer_window_bytes is None else f" ({SIZE.format(self.peer_window_bytes)} at the end)"
+                return f"{size}; raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at {self.peer}"
+            case "send buffer":
+                size = SIZE.format(self.send_buffer_bytes)
+                return f" ({size} at the end); raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at {self.host}"
+            case "application":
+                return "; the program had nothing to send"
+            case "path":
+                return f"; congestion control, {self.retransmitted} segments retransmitted"
+
+    def __str__(self) -> str:
+        """Returns ends, rate, limit and advice."""
+        rate = RATE.format(round(8 * self.acked_bytes / max(self.lasted_s, self.busy_s, 1e-9) / 1e4) * 10_000)
+        share = self.shares[self.limited_by]
+        return (
+            f"{self.host}:{self.port} -> {self.peer}:{self.peer_port}: {rate}, limited by the {self.limited_by} "
+            f"{share:.0%} of {self.lasted_s:.1f} s{self.advice}"
+        )
+
+
+def real_flows(hosts: Mapping[str, Iterable[Mapping[str, Any]]], names: Mapping[str, str]) -> tuple[RealFlow, ...]:
+    """Returns the connections that hosts report, those that sent most first; `names` are the hosts' by address."""
+    found = []
+    for host, connections in hosts.items():
+        for one in connections:
+            fields = {name: one[name] for name in RealFlow.__dataclass_fields__ if name in one}
+            found.append(RealFlow(**{**fields, "host": host, "peer": names.get(one["peer"], one["peer"])}))
+    return tuple(sorted(found, key=lambda flow: -flow.acked_bytes))
+
+
+def lines(flows: Iterable[RealFlow]) -> Iterator[str]:
+    """Yields a line for each of the connections that sent most."""
+    shown = [flow for flow in flows if flow.acked_bytes >= LEAST_BYTES]
+    yield from map(str, shown[:MOST_SHOWN])
+    if len(shown) > MOST_SHOWN:
+        yield f"{len(shown) - MOST_SHOWN} more connections: --json FILE has them"

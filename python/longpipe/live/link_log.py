@@ -1,0 +1,98 @@
+"""Logs of mm-link (`--uplink-log`), made after a run from its capture.
+
+A line has the time [ms] and one of: `+ BYTES`, a packet arrives; `- BYTES DELAY`, one has crossed the link, DELAY [ms]
+after it came; `d 1 BYTES`, one was dropped; `# BYTES`, an opportunity of the schedule. mm-throughput-graph and
+mm-delay-graph read it.
+"""
+
+import math
+import struct
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from longpipe.files import write_text
+
+# Bytes of an opportunity of a schedule.
+_OPPORTUNITY: Final = 1504
+_PACKET_BLOCK, _COMMENT, _FLAGS, _DIRECTION, _OUTBOUND = 6, 1, 2, 3, 2
+
+
+class Entry(NamedTuple):
+    """A captured packet: number of the interface, direction, time [ms], length, content, and comment."""
+
+    interface: int
+    # Whether the host of the interface sent it.
+    sent: bool
+    at_ms: float
+    length: int
+    content: bytes
+    comment: str
+
+
+def entries(capture: Path) -> Iterator[Entry]:
+    """Yields the packets of a capture of a live run."""
+    with capture.open("rb") as opened:
+        while len(head := opened.read(8)) == 8:
+            kind, length = struct.unpack("<II", head)
+            block = opened.read(length - 8)
+            if kind != _PACKET_BLOCK:
+                continue
+            interface, high, low, captured, whole = struct.unpack_from("<IIIII", block)
+            options, comment, flags = 20 + (captured + 3 & ~3), "", 0
+            while options + 4 <= len(block) - 4:
+                code, size = struct.unpack_from("<HH", block, options)
+                if code == 0:
+                    break
+                value = block[options + 4 : options + 4 + size]
+                if code == _COMMENT:
+                    comment = value.decode()
+                elif code == _FLAGS:
+                    flags = int.from_bytes(value, "little")
+                options += 4 + (size + 3 & ~3)
+            at_ms, sent = ((high << 32) + low) / 1e6, flags & _DIRECTION == _OUTBOUND
+            yield Entry(interface, sent, at_ms, whole, block[20 : 20 + captured], comment)
+
+
+def write_log(capture: Path, sender: int, before_ms: float, after_ms: float, schedule: Path | None, log: Path) -> None:
+    """Writes the log of a link from a capture with the sender's interface number, the receiver being the other host.
+
+    `before_ms` and `after_ms` are the constant delays of the path before and behind the link.
+    """
+    lines: list[tuple[float, str]] = []
+    waiting: dict[bytes, deque[float]] = defaultdict(deque)
+    for one in entries(capture):
+        key = _unmarked(one.content)
+        if one.interface == sender and one.sent:
+            at_ms = one.at_ms + before_ms
+            waiting[key].append(at_ms)
+            lines.append((at_ms, f"+ {one.length}"))
+        elif one.interface != sender and not one.sent and waiting.get(key):
+            came_ms = waiting[key].popleft()
+            if one.comment.startswith("lost"):
+                lines.append((one.at_ms, f"d 1 {one.length}"))
+            else:
+                left_ms = one.at_ms - after_ms
+                lines.append((left_ms, f"- {one.length} {round(left_ms - came_ms)}"))
+    last_ms = max((at_ms for at_ms, _ in lines), default=0.0)
+    if schedule is not None:
+        lines += [(float(at_ms), f"# {_OPPORTUNITY}") for at_ms in _opportunities(schedule, last_ms)]
+    lines.sort(key=lambda line: line[0])
+    head = [f"# mahimahi mm-link [{schedule or 'constant rate'}] > {log}", "# base timestamp: 0"]
+    write_text(log, "\n".join([*head, *(f"{math.floor(at_ms)} {what}" for at_ms, what in lines)]) + "\n")
+
+
+def _unmarked(packet: bytes) -> bytes:
+    """Returns what identifies a packet: all but the fields that a mark changes, ECN and checksum of the IP header."""
+    if packet[:1] and packet[0] >> 4 == 4:
+        return packet[2:10] + packet[12:]
+    return packet[4:]
+
+
+def _opportunities(schedule: Path, last_ms: float) -> Iterator[int]:
+    instants = [int(line) for line in schedule.read_text(encoding="ascii").split()]
+    begin = 0
+    while instants and instants[-1] > 0 and begin <= last_ms:
+        yield from (begin + at for at in instants if begin + at <= last_ms)
+        begin += instants[-1]

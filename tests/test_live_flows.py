@@ -1,0 +1,119 @@
+"""What limited the connections of real programs, and waiting for a program that listens."""
+
+import json
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+
+from live_programs import live
+from longpipe.live.flow_limits import RealFlow, lines, real_flows
+from longpipe.live.sockets import parsed
+
+# Sends for two seconds with this send buffer, and pauses between writes.
+SEND = """
+import socket, sys, time
+s = socket.socket()
+if int(sys.argv[3]): s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, int(sys.argv[3]))
+s.connect((sys.argv[1], int(sys.argv[2])))
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    s.sendall(bytes(20000))
+    time.sleep(float(sys.argv[4]))
+"""
+# Listens after a second, with this receive buffer.
+RECEIVE = """
+import socket, sys, time
+time.sleep(1)
+s = socket.socket()
+if int(sys.argv[2]): s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[2]))
+s.bind(("", int(sys.argv[1])))
+s.listen()
+c, _ = s.accept()
+while c.recv(100000): pass
+"""
+
+
+def flow(times_s: dict[str, float], cwnd_bytes: int = 50_000) -> RealFlow:
+    counters = {"lasted_s": 10.0, "busy_s": 10.0, "window_s": 0.0, "buffer_s": 0.0, **times_s}
+    return RealFlow(
+        host="a", port=4000, peer="b", peer_port=80, acked_bytes=10_000_000, retransmitted=3, rtt_s=0.6, cwnd_bytes=cwnd_bytes,
+        peer_window_bytes=65_535, send_buffer_bytes=87_040, **counters,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("times_s", "limit", "advice"),
+    [
+        ({"window_s": 9.0}, "receiver's window", "raise the third value of net.ipv4.tcp_rmem, or SO_RCVBUF, at b"),
+        ({"buffer_s": 6.0}, "send buffer", "raise the third value of net.ipv4.tcp_wmem, or SO_SNDBUF, at a"),
+        ({"busy_s": 2.0}, "application", "the program had nothing to send"),
+        ({"buffer_s": 3.0}, "path", "congestion control, 3 segments retransmitted"),
+    ],
+)
+def test_a_connection_is_limited_by_what_held_it_longest(times_s: dict[str, float], limit: str, advice: str) -> None:
+    found = flow(times_s)
+    assert found.limited_by == limit
+    assert sum(found.shares.values()) == pytest.approx(1)
+    (line,) = lines([found])
+    assert line.startswith(f"a:4000 -> b:80: 8 Mbit/s, limited by the {limit} ")
+    assert line.endswith(advice)
+
+
+def test_a_congestion_window_beyond_another_limit_is_none() -> None:
+    assert flow({"buffer_s": 3.0}, cwnd_bytes=90_000).shares["send buffer"] == 1
+    assert flow({"window_s": 3.0}, cwnd_bytes=70_000).shares["receiver's window"] == 1
+
+
+def test_the_kernels_counters_are_read_where_they_are() -> None:
+    """The layout of `inet_diag_msg` and `tcp_info` is that of <linux/inet_diag.h> and <linux/tcp.h> of Linux 6.1."""
+    info = bytearray(232)
+    for offset, value in ((16, 1448), (68, 600_000), (80, 100), (100, 7), (228, 65_535)):
+        struct.pack_into("=I", info, offset, value)
+    for offset, value in ((120, 5_000_000), (168, 9_000_000), (176, 1_000_000), (184, 2_000_000)):
+        struct.pack_into("=Q", info, offset, value)
+    ends = struct.pack("!HH", 4000, 80) + bytes([10, 0, 0, 1]) + bytes(12) + bytes([10, 0, 0, 7]) + bytes(12)
+    head = (bytes([2, 1, 0, 0]) + ends).ljust(72, b"\0")
+    memory = struct.pack("=9I", *range(100, 109))
+    content = head + struct.pack("=HH", 4 + len(info), 2) + info + struct.pack("=HH", 4 + len(memory), 7) + memory
+    found = parsed(bytes(content))
+    assert found == {
+        "port": 4000, "peer": "10.0.0.7", "peer_port": 80, "acked_bytes": 5_000_000, "retransmitted": 7, "rtt_s": 0.6,
+        "cwnd_bytes": 144_800, "peer_window_bytes": 65_535, "send_buffer_bytes": 103, "busy_s": 9.0, "window_s": 1.0,
+        "buffer_s": 2.0,
+    }  # fmt: skip
+    (one,) = real_flows({"a": [{**found, "lasted_s": 10.0}]}, {"10.0.0.7": "b"})
+    assert (one.peer, one.limited_by) == ("b", "send buffer")
+    assert parsed(bytes(content[:100])) is None
+
+
+@pytest.mark.usefixtures("namespaces")
+@pytest.mark.parametrize(
+    ("buffers", "pause", "limit"),
+    [((20_000, 0), 0, "send buffer"), ((0, 4000), 0, "receiver's window"), ((0, 0), 0.7, "application")],
+)
+def test_the_certificate_says_what_limited_a_real_connection(
+    idle: str, tmp_path: Path, buffers: tuple[int, int], pause: float, limit: str
+) -> None:
+    report = tmp_path / "report.json"
+    for name, code in (("send.py", SEND), ("receive.py", RECEIVE)):
+        (tmp_path / name).write_text(code)
+    python = f"{sys.executable} {tmp_path}"
+    # The client would connect at once, although the server listens only after a second.
+    done = live(
+        idle, "--alone", "--set", "network.trunk_delay=50 ms", "--json", str(report), "--wait-for", "sink1:5000",
+        "--at", "source1", f"{python}/send.py sink1 5000 {buffers[0]} {pause}",
+        "--at", "sink1", f"{python}/receive.py 5000 {buffers[1]}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (found,) = [one for one in json.loads(report.read_text())["flows"] if one["host"] == "source1"]
+    assert (found["peer"], found["peer_port"], found["limited_by"]) == ("sink1", 5000, limit)
+    assert f"limited by the {limit}" in done.stderr
+
+
+@pytest.mark.usefixtures("namespaces")
+def test_a_server_that_ends_is_not_waited_for(idle: str) -> None:
+    done = live(idle, "--wait-for", "sink1:5000", "--at", "source1", "true", "--at", "sink1", "exit 3")
+    assert done.returncode == 1
+    assert "--wait-for: the command at sink1 ended, status 3, before port 5000" in done.stderr
