@@ -104,6 +104,13 @@ def export(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="A .csv, .parquet or .json file.")
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.zip",
+            help="Write scenarios, seeds, engine, results and environment as one file for `longpipe study rerun`.",
+        ),
+    ] = None,
     where: _Where = None,
     neutral: Annotated[
         bool,
@@ -114,7 +121,17 @@ def export(
     ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Export finished runs as a table with levels, seed, measures, scenario digest, engine and machine."""
+    """Export finished runs as a table with levels, seed, measures, digest, engine and machine, or as a bundle."""
+    if bundle is not None:
+        if name is None or output is not None or where or neutral:
+            raise ScenarioError("--bundle: with all runs of a study, as they are; needs STUDY and no other option")
+        if bundle.suffix != ".zip":
+            raise ScenarioError(f"--bundle: {bundle.name}; needs a file that ends in .zip")
+        check_file("--bundle", bundle)
+        from longpipe.cli.study import bundles
+
+        bundles.export(name, store, bundle)
+        return
     if output is None:
         raise ScenarioError("--output: missing; needs a file that ends in .csv, .parquet or .json")
     if output.suffix not in SUFFIXES:
@@ -123,3 +140,15 @@ def export(
     from longpipe.cli.study import actions
 
     actions.export(name, store, where or [], output, neutral=neutral)
+
+
+@app.command()
+def rerun(
+    file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle of `longpipe study export --bundle`.")],
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+) -> None:
+    """Repeat every run of a bundle and compare its results bit by bit; exit status 1 if one differs."""
+    from longpipe.cli.study import bundles
+
+    bundles.rerun(file, workers, memory)

@@ -1,0 +1,46 @@
+"""`longpipe study export --bundle` and `longpipe study rerun`."""
+
+from pathlib import Path
+
+import typer
+
+from longpipe.cli.console import terminal
+from longpipe.cli.progress import RunBar, Waiting
+from longpipe.cli.safe import echo
+from longpipe.cli.storing import opened
+from longpipe.store import engine_version
+from longpipe.study import Study, bundle
+
+# Maximum number of differing runs that are listed.
+MOST_SHOWN = 10
+
+
+def export(name: str, url: str | None, path: Path) -> None:
+    """Writes a study as a bundle."""
+    with opened(url, readonly=True) as store, Waiting(f"exporting {name}"):
+        number = bundle.write(Study.open(name, store), path)
+    terminal().print(
+        f"{number} runs: {path}; repeat them with: longpipe study rerun {path}", markup=False, soft_wrap=True
+    )
+
+
+def rerun(path: Path, workers: int | None, memory: str | None) -> None:
+    """Repeats the runs of a bundle, and says how many have the same bits."""
+    found = bundle.read(path)
+    if found.engine != engine_version():
+        echo(
+            f"warning: made by engine {found.engine} of longpipe {found.version}; this is engine {engine_version()}, "
+            f"whose results may differ: pip install longpipe=={found.version}",
+            err=True,
+        )
+    with RunBar(found.name) as bar:
+        done = bundle.rerun(found, workers, memory, lambda count: bar.update(count / len(found.runs)))
+        differing = [(run, here) for run, here in done if here != run.state_hash]
+    console = terminal()
+    for run, here in sorted(differing, key=lambda one: (one[0].point, one[0].replication))[:MOST_SHOWN]:
+        said = here if here.startswith("not run") else f"{here} instead of {run.state_hash}"
+        console.print(f"point {run.point}, seed {run.seed}: {said}", markup=False, soft_wrap=True)
+    same = len(found.runs) - len(differing)
+    console.print(f"{same} of {len(found.runs)} runs of {found.name} have the same bits", markup=False, soft_wrap=True)
+    if differing:
+        raise typer.Exit(1)

@@ -1,0 +1,177 @@
+"""Bundles: one file with all that a colleague needs to repeat a study to the same bits.
+
+A bundle has the design, each point as the core runs it and as TOML, every run with its seed and the hash of its
+results, the results as a table, and the software and the machine of the export. It has no reference to other files: the
+core runs a point without the traces or schedules from which it was resolved.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import multiprocessing
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from longpipe import _core
+from longpipe.errors import ScenarioError, shown
+from longpipe.files import will_read, write_bytes
+from longpipe.inputs import parse_json
+from longpipe.memory import cores, limit_bytes, share
+
+if TYPE_CHECKING:
+    from longpipe.study.study import Study
+
+FORMAT: Final = 1
+INDEX: Final = "bundle.json"
+# Maximum size of all files of a bundle [byte], which a small file may claim.
+MOST_BYTES: Final = 4 << 30
+MOST_RUNS: Final = 1_000_000
+# The same content gives the same bytes.
+_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_README: Final = """\
+A study of longpipe {version} (engine {engine}): {name}, {runs} runs.
+
+Repeat it, and compare every run bit by bit:
+
+    pip install longpipe=={version}
+    longpipe study rerun {file}
+
+results.csv       the results, a row per run
+design.json       the design: base scenario, factors, replications
+points/           each point as a TOML file, for longpipe run
+resolved/         each point as the core runs it, by its digest
+bundle.json       every run with its seed and the hash of its results; software and machine
+"""
+
+
+@dataclass(frozen=True)
+class BundledRun:
+    """A run of a bundle: its point, its seed, the digest of its scenario, and the hash of its results."""
+
+    point: int
+    replication: int
+    seed: int
+    digest: str
+    state_hash: str
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was read."""
+
+    name: str
+    engine: str
+    version: str
+    runs: tuple[BundledRun, ...]
+    # Resolved scenarios by digest, as JSON.
+    resolved: dict[str, str]
+
+
+def write(study: Study, path: Path) -> int:
+    """Writes the finished runs of a study as a bundle; returns their number. Raises ScenarioError if there are none."""
+    from longpipe.design.text import to_json
+    from longpipe.provenance import machine, software
+
+    table = study.frame()
+    if table.empty:
+        raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
+    runs, points, resolved = [], {}, {}
+    for row, result in zip(table.to_dict("records"), study.results(), strict=True):
+        digest = result.scenario.digest()
+        resolved[digest] = result.scenario.resolved_json()
+        points[int(row["point"])] = result.scenario.to_toml()
+        numbers = {name: int(row[name]) for name in ("point", "replication", "seed")}
+        runs.append({**numbers, "digest": digest, "state_hash": result.state_hash})
+    about = {"software": software(), "machine": machine()}
+    index = {"format": FORMAT, "study": study.name, "engine": study.engine, "longpipe": _core.__version__, **about}
+    said = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
+    files = {
+        "README.txt": _README.format(**said, file=path.name).encode(),
+        INDEX: orjson.dumps({**index, "runs": runs}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
+        "design.json": to_json(study.design).encode(),
+        "results.csv": table.to_csv(index=False).encode(),
+        **{f"points/{point}.toml": text.encode() for point, text in sorted(points.items())},
+        **{f"resolved/{digest}.json": text.encode() for digest, text in sorted(resolved.items())},
+    }
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
+    write_bytes(path, content.getvalue())
+    return len(runs)
+
+
+def read(path: Path) -> Bundle:
+    """Returns a bundle; raises ScenarioError for other files, and for files that were changed."""
+    needs = "needs a bundle of longpipe study export --bundle"
+    try:
+        will_read(path)
+        with zipfile.ZipFile(path) as archive:
+            if sum(one.file_size for one in archive.infolist()) > MOST_BYTES:
+                raise ScenarioError(f"{path}: more than {MOST_BYTES >> 30} GiB; {needs}")
+            index = parse_json(archive.read(INDEX), f"{path}: {INDEX}", "that of a bundle")
+            runs = _runs(path, index)
+            names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
+            resolved = {digest: archive.read(name).decode() for digest, name in names.items()}
+    except OSError as error:
+        raise ScenarioError(f"{path}: can't be read, {(error.strerror or str(error)).lower()}; {needs}") from None
+    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, RuntimeError, NotImplementedError) as error:
+        raise ScenarioError(f"{path}: {str(error).strip(chr(39))}; {needs}") from None
+    for digest, text in resolved.items():
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise ScenarioError(
+                f"{path}: resolved/{digest}.json: not what its name is of; needs a bundle as it was written"
+            )
+    return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved)
+
+
+def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - whatever JSON holds
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
+        given = index.get("format") if isinstance(index, dict) else index
+        raise ScenarioError(f"{path}: format: {shown(given)}; this longpipe reads {FORMAT}")
+    missing = [name for name in ("study", "engine", "longpipe", "runs") if name not in index]
+    rows = index.get("runs")
+    if missing or not isinstance(rows, list) or not 0 < len(rows) <= MOST_RUNS:
+        raise ScenarioError(f"{path}: {', '.join(missing) or 'runs'}: missing; needs a whole bundle")
+    kinds = {"point": int, "replication": int, "seed": int, "digest": str, "state_hash": str}
+    for row in rows:
+        if not isinstance(row, dict) or any(type(row.get(name)) is not kind for name, kind in kinds.items()):
+            raise ScenarioError(f"{path}: runs: {shown(row)}; needs {', '.join(kinds)}")
+        if not (0 <= row["seed"] < 1 << 64 and row["digest"].isalnum()):
+            raise ScenarioError(f"{path}: runs: {shown(row)}; needs a seed of 64 bits and a digest")
+    return tuple(BundledRun(**{name: row[name] for name in kinds}) for row in rows)
+
+
+def rerun(
+    bundle: Bundle,
+    workers: int | None = None,
+    memory: str | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Iterator[tuple[BundledRun, str]]:
+    """Yields each run with the hash that it has here, as they end; `progress` gets their number so far."""
+    number = workers or cores()
+    limit = share(memory, number)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(number, len(bundle.runs)), mp_context=context) as pool:
+        asked = {pool.submit(hash_of, bundle.resolved[run.digest], run.seed, limit): run for run in bundle.runs}
+        try:
+            for count, done in enumerate(as_completed(asked), 1):
+                progress(count)
+                yield asked[done], done.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def hash_of(resolved: str, seed: int, memory: str | None = None) -> str:
+    """Runs a resolved scenario and returns the hash of its results, or the reason why it can't be run."""
+    try:
+        return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])
+    except (_core.ScenarioError, _core.DefectError, _core.MemoryLimitError) as error:
+        return f"not run: {error}"

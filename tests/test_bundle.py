@@ -1,0 +1,122 @@
+"""Bundles of studies: `longpipe study export --bundle`, `longpipe study rerun`."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from longpipe import Design, Factor, Scenario, ScenarioError, Study
+from longpipe.study import bundle
+from test_cli import run
+
+BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
+DESIGN = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=2)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a store with a finished study."""
+    path = tmp_path_factory.mktemp("bundle") / "campaign.db"
+    study = Study(DESIGN, path)
+    study.run(workers=1)
+    study.close()
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(store: Path) -> Path:
+    path = store.with_name("lan.zip")
+    done = run("study", "export", "lan", "--bundle", path, "--store", store)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("4 runs: ")
+    return path
+
+
+def changed(exported: Path, path: Path, name: str, content: bytes) -> Path:
+    """Copies a bundle with other content of one file."""
+    with zipfile.ZipFile(exported) as source, zipfile.ZipFile(path, "w") as copy:
+        for one in source.namelist():
+            copy.writestr(one, content if one == name else source.read(one))
+    return path
+
+
+def test_a_bundle_reruns_to_the_same_bits(exported: Path, tmp_path: Path) -> None:
+    done = run("study", "rerun", exported, "--workers", "1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["4 of 4 runs of lan have the same bits"]
+
+
+def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: Path, store: Path) -> None:
+    with zipfile.ZipFile(exported) as archive:
+        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    index = json.loads(files["bundle.json"])
+    assert {run["seed"] for run in index["runs"]} == {1, 2}
+    assert {"longpipe", "numpy"} <= index["software"].keys()
+    assert index["machine"]["cores"] >= 1
+    # Each point runs from its TOML file alone, and is the one that the core ran.
+    first = Scenario.from_toml(files["points/1.toml"])
+    assert f"resolved/{first.digest()}.json" in files
+    assert len(files["results.csv"].splitlines()) == 5
+    assert "longpipe study rerun lan.zip" in files["README.txt"]
+    study = Study.open("lan", store)
+    before = exported.read_bytes()
+    bundle.write(study, exported.with_name("lan.zip"))
+    assert exported.read_bytes() == before
+
+
+def test_a_run_that_differs_is_named(exported: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported) as archive:
+        index = json.loads(archive.read("bundle.json"))
+    wrong = "0" * len(index["runs"][0]["state_hash"])
+    index["runs"][0]["state_hash"] = wrong
+    index["engine"] = "1"
+    other = changed(exported, tmp_path / "other.zip", "bundle.json", json.dumps(index).encode())
+    done = run("study", "rerun", other, "--workers", "1")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("point 1, seed 1: ")
+    assert lines[0].endswith(f"instead of {wrong}")
+    assert lines[-1] == "3 of 4 runs of lan have the same bits"
+    assert done.stderr.startswith("warning: made by engine 1 of longpipe ")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("bundle.json", b"[]", "format: []; this longpipe reads 1"),
+        ("bundle.json", b'{"format": 2}', "format: 2; this longpipe reads 1"),
+        ("bundle.json", b'{"format": 1}', "study, engine, longpipe, runs: missing; needs a whole bundle"),
+        ("bundle.json", b"{", "bundle.json"),
+    ],
+)
+def test_a_bundle_that_is_none_is_one_line(
+    exported: Path, tmp_path: Path, name: str, content: bytes, problem: str
+) -> None:
+    with pytest.raises(ScenarioError) as error:
+        bundle.read(changed(exported, tmp_path / "other.zip", name, content))
+    assert problem in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_a_changed_scenario_and_other_files_are_refused(exported: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(exported) as archive:
+        name = next(name for name in archive.namelist() if name.startswith("resolved/"))
+        content = archive.read(name).replace(b"vanilla", b"tahoe").replace(b'"reno"', b'"tahoe"')
+    with pytest.raises(ScenarioError, match="not what its name is of; needs a bundle as it was written"):
+        bundle.read(changed(exported, tmp_path / "other.zip", name, content))
+    (tmp_path / "text.zip").write_text("no archive")
+    for path, problem in ((tmp_path / "text.zip", "not a zip file"), (tmp_path / "none.zip", "no such file")):
+        with pytest.raises(ScenarioError, match=problem):
+            bundle.read(path)
+
+
+def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
+    cases: list[tuple[list[str], str]] = [
+        (["--bundle", f"{tmp_path}/a.zip"], "--bundle: with all runs of a study, as they are; needs STUDY"),
+        (["lan", "--bundle", f"{tmp_path}/a.tar"], "--bundle: a.tar; needs a file that ends in .zip"),
+    ]
+    for arguments, problem in cases:
+        done = run("study", "export", *arguments, "--store", store)
+        assert done.returncode == 2
+        assert problem in done.stderr
