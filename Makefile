@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python wasm)
 
-.PHONY: setup reproduce test stacks wheel lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test stacks wheel sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -74,7 +74,16 @@ test:
 # as `setup`, or all crates are compiled again.
 wheel: $(VENV)/.tools
 	rm -rf dist
+	@$(LAB_MISSING)
 	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --out dist
+
+# The sources as one archive in dist/, from which pip builds where there is no wheel; with the lab, if it was built.
+sdist: $(VENV)/.tools
+	@$(LAB_MISSING)
+	$(BIN)/maturin sdist --out dist
+
+# Says that what is made will have no lab.
+LAB_MISSING = test -f $(PAGE) || echo "warning: $(PAGE) is missing, so this has no lab; run make lab before" >&2
 
 # The lab, one HTML file that the package has from then on (docs/lab.md). Needs node 18.19 or newer, npm, and Rust's target
 # wasm32-unknown-unknown: `rustup target add wasm32-unknown-unknown`.

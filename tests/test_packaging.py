@@ -6,11 +6,13 @@ import sys
 import tarfile
 from pathlib import Path
 
+import pytest
 import yaml
 
 import longpipe
 from longpipe.cli import app
 from longpipe.examples import EXAMPLES
+from longpipe.lab import PAGE
 
 ROOT = Path(__file__).parent.parent
 
@@ -33,6 +35,8 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
     controls = "python/longpipe/controls"
     wanted |= {f"{controls}/include/longpipe_control.h", f"{controls}/linux/longpipe_linux.h"}
     wanted.add(f"{controls}/linux/longpipe_linux.c")
+    if PAGE.exists():
+        wanted.add("python/longpipe/lab/page.html")
     assert wanted <= names
 
 
@@ -47,9 +51,33 @@ def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_tha
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
     commands = "\n".join(step["run"] for step in steps if "run" in step)
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {"setup", "lint", "test", "docs"} == set(re.findall(r"^make (\S+)$", commands, re.MULTILINE)) & targets
+    assert {"setup", "lint", "test", "docs", "lab"} == set(
+        re.findall(r"^make (\S+)$", commands, re.MULTILINE)
+    ) & targets
     known = {command.name for command in app.registered_commands}
-    assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot"} <= known
+    assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot", "lab"} <= known
+    # Each wheel has the lab, which one job builds.
+    page = "python/longpipe/lab/page.html"
+    uploads = [step["with"]["path"] for step in jobs["lab"]["steps"] if "upload-artifact" in step.get("uses", "")]
+    assert (jobs["wheels"]["needs"], uploads) == ("lab", [page])
+    downloads = [step["with"] for step in jobs["wheels"]["steps"] if "download-artifact" in step.get("uses", "")]
+    assert downloads == [{"name": "lab", "path": str(Path(page).parent)}]
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_what_is_made_without_the_lab_says_so(target: str, tmp_path: Path) -> None:
+    lines = subprocess.run(
+        ["make", "--dry-run", target, f"PAGE={tmp_path}/page.html"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    (line,) = [line for line in lines if "has no lab" in line]
+    said = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stderr
+    assert said == f"warning: {tmp_path}/page.html is missing, so this has no lab; run make lab before\n"
+    (tmp_path / "page.html").touch()
+    assert subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True).stderr == ""
 
 
 def test_setup_says_what_it_is_about() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from longpipe.lab import PAGE
 from longpipe.store import engine_version
 
 ROOT = Path(__file__).parent.parent
@@ -76,6 +77,13 @@ def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_pa
 
     assert f"engine {engine_version()}\n" in run("--version")
     assert "pip install 'longpipe[dask]'" in " ".join(run("doctor").split())
+    run("init", "geo.toml", "--example", "geo")
+    assert "limited by" in run("run", "geo.toml", "--set", "duration=5 s")
+    run("plot", "geo.toml", "window", "--to", "5")
+    assert (tmp_path / "geo-window.png").stat().st_size > 0
+    assert "1" in run("reproduce", "frr-96", "--table", "1", "--seeds", "1")
+    if PAGE.exists():
+        assert run("lab", "--print").startswith("file://")
     shown = run("reproduce", "frr-96", "--seeds", "1", "--out", "frr-96")
     assert "frr-9" in shown
     assert (tmp_path / "frr-96" / "report.json").stat().st_size > 0
