@@ -1,3 +1,6 @@
+import time
+from io import StringIO
+
 import pytest
 from rich.console import Console
 
@@ -68,3 +71,15 @@ def test_a_terminal_shows_runs_rate_time_left_and_failures(
     assert "sweep" in shown
     assert "30 of 60 runs, 1.0 runs/s, 30 s left" in shown
     assert "1 failed" in shown
+
+
+@pytest.mark.parametrize(("terminal", "said"), [(True, True), (False, False)])
+def test_work_of_unknown_length_is_named_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, *, terminal: bool, said: bool
+) -> None:
+    shown = StringIO()
+    monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(progress, "Console", lambda **_: Console(file=shown, force_terminal=terminal))
+    with progress.Waiting("drawing"):
+        time.sleep(0.3)
+    assert ("drawing" in shown.getvalue()) is said

@@ -65,7 +65,11 @@ def report(
     output = output or (Path("report.html") if is_study else results / "report.html")
     check_file("--output", output)
     papers = names or _reproduced(results)
-    text = _study(papers, responses or [], store) if is_study else _papers(papers, results)
+    # Import only here, for the start-up time of other commands.
+    from longpipe.cli.progress import Waiting
+
+    with Waiting(f"reporting on {', '.join(papers)}"):
+        text = _study(papers, responses or [], store) if is_study else _papers(papers, results)
     write_text(output, text)
     echo(f"Report: {output}")
 

@@ -21,6 +21,7 @@ from longpipe.analysis.ranks import aligned_ranks
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
 from longpipe.cli.console import tell_written, terminal
+from longpipe.cli.progress import Waiting
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
@@ -59,9 +60,10 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     frame, unit = in_base_units(frame, question.response)
     frame = matching(frame, question.where).reset_index(drop=True)
     shown = readable(question.response, unit=question.unit or unit)
-    found = _anova(frame, question.response, question)
-    tables = _tables(found, question)
-    report = _report(found, question, tables)
+    with Waiting(f"analysing {file}"):
+        found = _anova(frame, question.response, question)
+        tables = _tables(found, question)
+        report = _report(found, question, tables)
     if csv is not None:
         for name, table in {**tables, "residuals": found.residuals}.items():
             write_text(csv / f"{name}.csv", table.to_csv(index=False))

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from longpipe.cli.console import show_table, terminal
-from longpipe.cli.progress import Bar
+from longpipe.cli.progress import Bar, Waiting
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import warn_of_design
 from longpipe.store import engine_version, studies
@@ -77,7 +77,7 @@ def list_all(url: str | None) -> None:
 def show(name: str, url: str | None, where: Sequence[str], most: int) -> None:
     """Shows a study and its runs."""
     console = terminal()
-    with opened(url, readonly=True) as store:
+    with opened(url, readonly=True) as store, Waiting(f"reading {name}"):
         study = Study.open(name, store)
         runs = study.columns()
     design = study.design
@@ -127,7 +127,7 @@ def export(name: str | None, url: str | None, where: Sequence[str], output: Path
     from longpipe.analysis.conditions import matching
     from longpipe.export import write_table
 
-    with opened(url, readonly=True) as store:
+    with opened(url, readonly=True) as store, Waiting(f"reading {name or store.name}"):
         left: dict[str, int] = {}
         if name is None:
             runs = studies.all_runs(store)
