@@ -54,7 +54,8 @@ STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -
 stacks: $(VENV)/.stacks
 	@:
 
-$(VENV)/.stacks: $(VENV)/.tools $(STACKS)
+# After the other packages, as two installations at once may collide.
+$(VENV)/.stacks: $(VENV)/.packages $(STACKS)
 	@echo "real stacks: quinn and noq"
 	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
 	@touch $@
