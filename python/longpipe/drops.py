@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 # Names of the core's numbers in column `cause`: 0 is a mark, not a loss.
 CAUSES: Final = (
     "marked", "overflow", "aqm", "injected_loss", "outage", "bit_error", "partial_frame", "ack_filter", "no_route",
+    "policer",
 )  # fmt: skip
 # Values of column `reason`, as releases up to 6 recorded them, by cause; other causes have their own names.
 _REASONS: Final = {"aqm": "refused", "ack_filter": "refused", "injected_loss": "forced"}

@@ -197,7 +197,7 @@ impl Counts {
 /// A cause's place in `CAUSE_NAMES`. Records keep hashes over it, so that a cause which came later shares an older one's.
 pub fn cause_number(cause: DropCause) -> usize {
     let shared = match cause {
-        DropCause::AckFilter => DropCause::Aqm,
+        DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,
         DropCause::NoRoute => DropCause::Outage,
         other => other,
     };

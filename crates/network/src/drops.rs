@@ -26,6 +26,8 @@ pub enum DropCause {
     AckFilter = 7,
     /// Its flow's current route does not lead on from the router that it reached.
     NoRoute = 8,
+    /// A policer dropped it, because it exceeded the rate.
+    Policer = 9,
 }
 
 /// A lost packet.

@@ -11,6 +11,7 @@
 pub mod atm;
 mod certainty;
 mod clock;
+mod conditioners;
 pub mod defect;
 pub mod drops;
 pub mod hosts;

@@ -29,6 +29,9 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     if scenario.flows.iter().any(|flow| flow.rerouting.is_some()) {
         integers("packets_lost_rerouting", |port| port.strays)?;
     }
+    if scenario.links.iter().any(|link| !link.conditioners.is_empty()) {
+        integers("packets_lost_policer", |port| port.lost_policer)?;
+    }
     integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;
     integers("bytes_in", |port| port.bytes_in)?;

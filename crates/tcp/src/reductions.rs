@@ -19,8 +19,8 @@ impl LossCause {
     pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
 }
 
-/// Number of causes: none, the network's eight and the mark.
-pub const CAUSES: usize = 10;
+/// Number of causes: none, the nine of the network and the mark.
+pub const CAUSES: usize = 11;
 
 /// Effects of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 # Columns by part and name, from the core.
 Columns = Mapping[str, Mapping[str, Any]]
 Limit = Literal[
-    "link", "return link", "window", "buffer", "random loss", "outage", "timeouts", "marks", "slow start", "congestion",
-    "application",
+    "link", "return link", "window", "buffer", "random loss", "outage", "policer", "timeouts", "marks", "slow start",
+    "congestion", "application",
 ]  # fmt: skip
 
 # Meaning of a table's short names.
@@ -33,6 +33,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "buffer": "a full buffer, or its policy, lost packets",
     "random loss": "a link lost packets: injected losses or bit errors",
     "outage": "an outage lost packets, or no route led on",
+    "policer": "a policer dropped packets that exceeded its rate",
     "timeouts": "timeouts that no loss of data explains",
     "marks": "a queue marked packets, and the window fell",
     "slow start": "the run is too short for its round trip",
@@ -49,6 +50,7 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
     "bit_error": "random loss",
     "outage": "outage",
     "no_route": "outage",
+    "policer": "policer",
     "ecn": "marks",
     "none": "timeouts",
 }

@@ -50,6 +50,7 @@ _TOLD: Final = {
     "partial_frame": ("incomplete frame", PALETTE[6]),
     "ack_filter": ("ACK filter", SKY),
     "no_route": ("no route", ASH),
+    "policer": ("policer", PALETTE[0]),
 }
 
 

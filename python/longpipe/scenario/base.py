@@ -247,6 +247,8 @@ WebCycle = Annotated[str, _quantity(TIME, "1 ms", "100000 s")]
 SampleInterval = Annotated[str, _quantity(TIME, "1 us", "1000 s")]
 Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
 Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
+PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
+BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]

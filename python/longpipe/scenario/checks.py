@@ -38,6 +38,7 @@ def check(framing: Framing, network: Network, switch: Switch, topology: Topology
         _framing_problems(framing, network, switch, topology),
         _path_problems(topology),
         _host_problems(framing, network, topology),
+        _conditioner_problems(framing, network, topology),
     )
     if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
         raise ScenarioError(*found)
@@ -145,6 +146,20 @@ def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[t
 def _link_field(network: Network, i: int, name: str) -> str:
     """Field of link i as it is written."""
     return f"network.{name}" if isinstance(network, Dumbbell) else f"network.links[{i}].{name}"
+
+
+def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
+    """What conditioners cannot be combined with, and what they are not by themselves."""
+    jitter = {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
+    for i, link in enumerate(topology.graph.links):
+        for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
+            field, own = _link_field(network, i, name), getattr(link, name)
+            for k, one in enumerate(own):
+                yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
+            if own and framing == "aal5":
+                yield f"{field}: set; needs framing 'ip', whose packets they act on"
+            elif own and topology.kinds[node] == "host" and node in jitter:
+                yield f"{field}: set; needs send_jitter 0 s, not {jitter[node]}, at {node}"
 
 
 def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:

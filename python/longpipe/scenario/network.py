@@ -7,6 +7,7 @@ from pydantic import AliasChoices, Field, SerializerFunctionWrapHandler, model_s
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import LATER, Buffer, Delay, Model, Name, Rate, kind_or_table
+from longpipe.scenario.conditioners import Conditioner
 from longpipe.scenario.loss import Loss, NoLoss
 from longpipe.scenario.motion import Path
 from longpipe.scenario.own import OwnTcp
@@ -98,6 +99,14 @@ class Dumbbell(Model):
     return_loss: Part[Loss] = part(
         default=NoLoss.unchecked(), description="Injected losses of the trunk, switch2 to switch1"
     )
+    conditioners: Parts[tuple[Conditioner, ...]] = part(
+        default=(),
+        description="Policers before the queue of the trunk, switch1 to switch2, as in "
+        "[{kind = 'policer', rate = '10 Mbit/s', burst = '125 KB'}]",
+    )
+    return_conditioners: Parts[tuple[Conditioner, ...]] = part(
+        default=(), description="Policers before the queue of the trunk, switch2 to switch1"
+    )
     path: Part[Path | None] = part(
         default=None,
         description="Variation of the trunk over time, switch1 to switch2; static if absent",
@@ -188,6 +197,12 @@ class Link(Model):
     )
     return_loss: Part[Loss] = part(
         default=NoLoss.unchecked(), description="Injected losses, from the second node to the first"
+    )
+    conditioners: Parts[tuple[Conditioner, ...]] = part(
+        default=(), description="Policers before the queue of the first node's port"
+    )
+    return_conditioners: Parts[tuple[Conditioner, ...]] = part(
+        default=(), description="Policers before the queue of the second node's port"
     )
     path: Part[Path | None] = part(
         default=None, description="Variation over time, from the first node to the second; static if absent"

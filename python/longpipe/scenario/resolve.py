@@ -179,6 +179,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
         forth = link.policy or switch.policy
         ports = zip((forth, link.return_policy or forth), buffers.of_link(i), strict=True)
         losses = (link.loss, link.return_loss)
+        conditioners = (link.conditioners, link.return_conditioners)
         for back, (policy, room) in enumerate(ports):
             a, b = link.between[back], link.between[1 - back]
             at = 2 * i + back
@@ -195,6 +196,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
                 "delay_ps": delays_ps[at],
                 **port,
                 "loss": shared(losses[back]),
+                **({"conditioners": [core_fields(one) for one in own]} if (own := conditioners[back]) else {}),
             }
 
 

@@ -41,6 +41,8 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
         return_delay=network.return_delay,
         return_buffer=network.return_buffer,
         return_policy=network.return_policy,
+        conditioners=network.conditioners,
+        return_conditioners=network.return_conditioners,
         path=network.path,
         return_path=network.return_path,
     )

@@ -48,7 +48,7 @@ impl Promises {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut promise = link.promise();
             promise.departs_as_admitted |= queueless;
-            if scenario.has_queue_at_host(link) {
+            if scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
                 (promise.departs_as_admitted, promise.departs_as_begun) = (false, false);
             }
             promise

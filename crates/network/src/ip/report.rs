@@ -57,6 +57,8 @@ pub struct PacketReport {
     pub lost_refused: u64,
     /// Packets lost by force.
     pub lost_forced: u64,
+    /// Packets that a policer dropped.
+    pub lost_policer: u64,
     /// Packets that were marked and entered, or left.
     pub packets_marked: u64,
     /// Packets held at the end.
@@ -153,7 +155,7 @@ impl PacketReport {
     /// Packets lost, in any way.
     pub(crate) fn packets_lost(&self) -> u64 {
         let moving = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-        self.lost_overflow + self.lost_refused + self.lost_forced + moving
+        self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + moving
     }
 
     /// The same with what bit errors have spoilt, and with packets and bytes that went astray.
@@ -193,11 +195,13 @@ impl PacketReport {
         });
         let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
         let strays = Some(self.strays).filter(|&strays| strays > 0);
+        let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
             .chain(spoilt)
             .chain(strays)
+            .chain(policed)
             .chain(marked)
             .chain(moving.into_iter().flatten())
             .for_each(|word| hash.word(word));

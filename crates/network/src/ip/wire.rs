@@ -297,8 +297,9 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
     let varies = link.motion.is_some();
     let host = scenario.nodes[link.from].kind == NodeKind::Host;
-    if varies || scenario.has_queue_at_host(link) {
-        let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| link.policy.looks_alone());
+    if varies || scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
+        let occupancy = link.policy.looks_alone() && link.conditioners.is_empty();
+        let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| occupancy);
         if let Some(delay) = only_delay.filter(|_| !scenario.has_queue_at_host(link)) {
             let port = if host {
                 Port::Interface(Box::new(Interface::new(rate, loss)))
@@ -308,12 +309,12 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
             return (Port::Delayed(Box::new(Delayed::new(port, delay))), Repeats::Never);
         }
         let transmitter = Motion::of_packets(link);
-        let port = match EgressQueue::new(scenario, link, seed, index as u64) {
-            Some(queue) => Port::VariableRate(Box::new(VariableRatePort::new(queue, transmitter, varies))),
-            None => {
-                let moving = Moving::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
-                Port::Moving(Box::new(moving))
-            }
+        let port = if occupancy {
+            let moving = Moving::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
+            Port::Moving(Box::new(moving))
+        } else {
+            let queue = EgressQueue::new(scenario, link, seed, index as u64);
+            Port::VariableRate(Box::new(VariableRatePort::new(queue, transmitter, varies)))
         };
         return (port, Repeats::Never);
     }
@@ -331,10 +332,9 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
         false => &link.policy,
     };
     if policy.serves() {
-        if let Some(queue) = EgressQueue::new(scenario, link, seed, index as u64) {
-            let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue)));
-            return (port, Repeats::WhenLet);
-        }
+        let queue = EgressQueue::new(scenario, link, seed, index as u64);
+        let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue)));
+        return (port, Repeats::WhenLet);
     }
     let port = router(link, policy, loss, (vcs, seed, index));
     let repeats = match &port {

@@ -16,6 +16,10 @@ pub trait Queued {
     fn flow(&self) -> u32 {
         0
     }
+    /// Returns the number of the link within the route, which tells several passes of a port apart.
+    fn hop(&self) -> u32 {
+        0
+    }
     /// Returns the class of the packet's flow, at ports with classes.
     fn class(&self) -> u32 {
         0

@@ -13,6 +13,8 @@ pub struct PortState {
     pub room_packets: u64,
     /// Maximum number of waiting bytes.
     pub room_bytes: u64,
+    /// Whether a packet is in transmission.
+    pub in_service: bool,
     /// Time since which the port has been empty; None if it is not.
     pub idle_since: Option<Time>,
 }

@@ -8,6 +8,7 @@ mod disc;
 pub mod dualpi2;
 pub mod fq;
 pub mod fq_codel;
+pub mod occupancy_fifo;
 pub mod round_robin;
 pub mod strict;
 pub mod weighted;
@@ -19,6 +20,8 @@ pub use disc::{PortState, QueueDisc};
 use longpipe_events::Time;
 
 disciplines! {
+    /// FIFO with a policy that decides by occupancy: tail drop, Selective Drop or FBA.
+    OccupancyFifo(occupancy_fifo::OccupancyFifo<T>);
     /// FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking.
     AqmFifo(aqm_fifo::AqmFifo<T>);
     /// CoDel.

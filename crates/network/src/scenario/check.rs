@@ -4,6 +4,7 @@ use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
 use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
+use crate::scenario::conditioners::ConditionerConfig;
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::onward;
 use crate::scenario::refusal::{refuse, ScenarioError};
@@ -67,6 +68,20 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         if let Some((value, accepted)) = loss::problem(&link.loss) {
             return refuse(field("loss"), value, accepted);
+        }
+        if let Some(problem) = link.conditioners.iter().find_map(ConditionerConfig::problem) {
+            return refuse(
+                field(&format!("conditioners.{}", problem.field)),
+                problem.value,
+                problem.accepted,
+            );
+        }
+        if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
+            return refuse(
+                field("conditioners"),
+                "set",
+                "needs none under AAL5: they act on IP packets",
+            );
         }
         if let Some(motion) = &link.motion {
             if let Some((value, accepted)) = beside_motion(link, scenario.framing) {

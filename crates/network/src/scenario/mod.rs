@@ -4,6 +4,7 @@
 
 pub mod bounds;
 pub mod check;
+pub mod conditioners;
 mod datagrams;
 pub(crate) mod ends;
 mod grouped;
@@ -22,6 +23,7 @@ pub mod topology;
 mod traces;
 pub mod web;
 
+use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_tcp::config::TcpConfig;
 use motion::MotionConfig;
@@ -149,6 +151,9 @@ pub struct LinkConfig {
     /// Variation over time, which replaces rate and delay; None means a static link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub motion: Option<Box<MotionConfig>>,
+    /// Conditioners before the queue discipline, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditioners: Vec<ConditionerConfig>,
 }
 
 /// Buffer size of a port.

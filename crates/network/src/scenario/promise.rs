@@ -87,7 +87,7 @@ impl LinkConfig {
 impl Scenario {
     /// Whether a host has more at the beginning of a link than an interface with an unlimited FIFO.
     pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
-        let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none();
+        let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none() && link.conditioners.is_empty();
         self.is_host(link.from) && !plain
     }
 }

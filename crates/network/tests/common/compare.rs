@@ -249,7 +249,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
 }
 
 /// Returns the packets that ports count as lost, with the causes that the drop trace has for each counter.
-fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 6] {
+fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
     let sum = |count: fn(&PacketReport) -> u64| report.packet_ports.iter().map(count).sum();
     let outage = |port: &PacketReport| port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
     [
@@ -264,6 +264,7 @@ fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 6] {
             &[DropCause::InjectedLoss],
             sum(|port| port.lost_forced),
         ),
+        ("policer", &[DropCause::Policer], sum(|port| port.lost_policer)),
         ("outage", &[DropCause::Outage], sum(outage)),
         ("bit error", &[DropCause::BitError], sum(|port| port.spoilt)),
         ("no route", &[DropCause::NoRoute], sum(|port| port.strays)),

@@ -197,6 +197,7 @@ impl Builder {
                 scheduler: SchedulerConfig::Fifo {},
                 loss: LossConfig::None {},
                 motion: None,
+                conditioners: vec![],
             });
         }
         self.scenario.links.len() - 2

@@ -47,6 +47,7 @@ pub fn port(now: Time, room_packets: u64) -> PortState {
         now,
         room_packets,
         room_bytes: u64::MAX,
+        in_service: false,
         idle_since: None,
     }
 }

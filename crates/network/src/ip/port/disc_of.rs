@@ -3,26 +3,27 @@
 use super::egress_queue::QueuedPacket;
 use crate::packets::Circuit;
 use crate::policies::acting::Acting;
+use crate::policies::Policy;
 use crate::queues::ack_filter::AckFilter;
 use crate::queues::aqm_fifo::AqmFifo;
 use crate::queues::codel::Codel;
 use crate::queues::dualpi2::DualPi2;
 use crate::queues::fq::Fq;
 use crate::queues::fq_codel::FqCodel;
+use crate::queues::occupancy_fifo::OccupancyFifo;
 use crate::queues::round_robin::{RoundRobin, Spread};
 use crate::queues::strict::Strict;
 use crate::queues::weighted::Weighted;
 use crate::queues::AnyDisc;
-use crate::scenario::{LinkConfig, PolicyConfig, Scenario};
+use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::Stream;
 
-/// The idle discipline of the port at the beginning of a link; `None` for the policies that decide by occupancy alone (tail drop,
-/// Selective Drop and FBA), which ports implement themselves.
-pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<AnyDisc<QueuedPacket>> {
+/// The idle discipline of the port at the beginning of a link.
+pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> AnyDisc<QueuedPacket> {
     let circuits = Circuit::of_flows(scenario.flows.len());
     let mut salts = Stream::new(seed, "policy", index);
     let mut salt = || salts.below(u64::MAX);
-    Some(match &link.policy {
+    match &link.policy {
         PolicyConfig::Codel(codel) => AnyDisc::Codel(Codel::new(codel)),
         PolicyConfig::FqCodel(fq) => AnyDisc::FqCodel(FqCodel::new(fq, circuits, salt())),
         PolicyConfig::Drr(drr) => {
@@ -51,12 +52,22 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
         PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
         PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_) => {
-            AnyDisc::AqmFifo(AqmFifo::new(Acting::new(&link.policy, link.rate_bps, seed, index)?))
+            match Acting::new(&link.policy, link.rate_bps, seed, index) {
+                Some(aqm) => AnyDisc::AqmFifo(AqmFifo::new(aqm)),
+                None => occupancy_fifo(link),
+            }
         }
         PolicyConfig::TailDrop {}
         | PolicyConfig::PartialPacketDiscard { .. }
         | PolicyConfig::Epd { .. }
         | PolicyConfig::SelectiveDrop { .. }
-        | PolicyConfig::Fba { .. } => return None,
-    })
+        | PolicyConfig::Fba { .. } => occupancy_fifo(link),
+    }
+}
+
+/// The FIFO of a policy that decides by occupancy alone.
+fn occupancy_fifo(link: &LinkConfig) -> AnyDisc<QueuedPacket> {
+    let limit = link.buffer.map_or(u64::MAX, |buffer| buffer.limit);
+    let by_bytes = link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
+    AnyDisc::OccupancyFifo(OccupancyFifo::new(Policy::new(&link.policy, limit), by_bytes))
 }

@@ -2,12 +2,13 @@
 //! transmitter and asks for the next packet when that is free.
 
 use super::disc_of::disc_of;
+use crate::conditioners::Conditioners;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
 use crate::packets::NO_OPTIONS;
-use crate::packets::{Flow, Options, Packet};
+use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::{AnyDisc, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Time};
@@ -45,6 +46,10 @@ impl Queued for QueuedPacket {
 
     fn flow(&self) -> u32 {
         self.packet.vc().0
+    }
+
+    fn hop(&self) -> u32 {
+        self.packet.step()
     }
 
     fn class(&self) -> u32 {
@@ -89,6 +94,7 @@ pub(crate) struct EgressQueue {
     disc: AnyDisc<QueuedPacket>,
     of_flows: OfFlows,
     loss: Option<Box<Loss>>,
+    conditioners: Conditioners,
     limit_packets: u64,
     limit_bytes: u64,
     /// Whether a packet keeps its room while it is in transmission.
@@ -109,8 +115,8 @@ pub(crate) struct EgressQueue {
 }
 
 impl EgressQueue {
-    /// The empty queue of the port at the beginning of a link; `None` for policies that decide by occupancy alone.
-    pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> Option<EgressQueue> {
+    /// The empty queue of the port at the beginning of a link.
+    pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> EgressQueue {
         let limit = |unit| {
             link.buffer
                 .filter(|buffer| buffer.unit == unit)
@@ -118,9 +124,9 @@ impl EgressQueue {
         };
         let flows = scenario.flows.iter();
         let host = scenario.nodes[link.from].kind == NodeKind::Host;
-        Some(EgressQueue {
+        EgressQueue {
             rate: Rate(link.rate_bps),
-            disc: disc_of(scenario, link, seed, index)?,
+            disc: disc_of(scenario, link, seed, index),
             of_flows: match link.policy {
                 PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
                     OfFlows::Classes(flows.map(|flow| flow.class).collect())
@@ -129,6 +135,7 @@ impl EgressQueue {
                 _ => OfFlows::Nothing,
             },
             loss: Loss::new(&link.loss, seed, index),
+            conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             limit_packets: limit(BufferUnit::Packets),
             limit_bytes: limit(BufferUnit::Bytes),
             counts_in_service: !link.frees_at_begin(),
@@ -143,7 +150,7 @@ impl EgressQueue {
             changed: Time::ZERO,
             drops: Drops::default(),
             marks: Vec::new(),
-        })
+        }
     }
 
     /// Packets lost here that the engine has yet to report.
@@ -164,6 +171,11 @@ impl EgressQueue {
     /// Whether a host owns the port.
     pub fn is_host(&self) -> bool {
         self.report.host
+    }
+
+    /// Whether conditioners precede the queue.
+    pub fn has_conditioners(&self) -> bool {
+        !self.conditioners.is_empty()
     }
 
     /// Packets and bytes that wait.
@@ -225,7 +237,7 @@ impl EgressQueue {
         }
     }
 
-    /// Counts an arriving packet, unless the link's loss model loses it.
+    /// Counts an arriving packet, unless the link's loss model or a conditioner drops it.
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
         self.count_time(now);
@@ -237,6 +249,20 @@ impl EgressQueue {
             self.drops.note(now, &packet, DropCause::InjectedLoss);
             return None;
         }
+        let packet = match self.conditioners.arrive(now, packet) {
+            Ok(passed) => {
+                if passed.is_marked() && !packet.is_marked() {
+                    self.count_mark(now, packet.vc().flow());
+                }
+                passed
+            }
+            Err(cause) => {
+                self.report.lost_policer += 1;
+                self.report.bytes_lost += bytes;
+                self.drops.note(now, &packet, cause);
+                return None;
+            }
+        };
         let flow = packet.vc().flow().index();
         let (class, scalable) = match &self.of_flows {
             OfFlows::Nothing => (0, false),
@@ -261,6 +287,7 @@ impl EgressQueue {
             now,
             room_packets: self.limit_packets.saturating_sub(taken.0),
             room_bytes: self.limit_bytes.saturating_sub(taken.1),
+            in_service: self.in_service.is_some(),
             idle_since: empty.then_some(self.emptied),
         };
         let flow = packet.packet.vc().flow();

@@ -130,7 +130,7 @@ impl DiscPort {
             self.state = State::Ready(begins);
             return Some(begins);
         }
-        if came == now && !self.queue.is_host() {
+        if came == now && !self.queue.is_host() && !self.queue.has_conditioners() {
             // A router's port of constant rate begins afresh: what the last departure was rounded by is dropped.
             self.free = (now.0, 0);
         }

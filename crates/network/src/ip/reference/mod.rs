@@ -121,7 +121,8 @@ impl Reference {
             let port = &mut self.ports[link.index()];
             let (idle, marked) = (port.held() == 0, port.packets_marked());
             let enters = port.arrive(now, ready, packet, options);
-            if port.packets_marked() > marked {
+            // A policer and the queue may both mark it.
+            for _ in marked..port.packets_marked() {
                 hosts.probe.marked(now, link, packet.vc().flow());
             }
             if enters && idle {
@@ -400,11 +401,8 @@ impl Reference {
 /// Queues and transmitters of the ports whose discipline decides at dequeue, by link.
 fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
-        let queue = link
-            .policy
-            .serves()
-            .then(|| EgressQueue::new(scenario, link, seed, index as u64));
-        queue.flatten().map(DiscPort::new)
+        let serves = link.policy.serves();
+        serves.then(|| DiscPort::new(EgressQueue::new(scenario, link, seed, index as u64)))
     };
     scenario.links.iter().enumerate().map(port).collect()
 }

@@ -2,6 +2,7 @@
 
 mod moves;
 
+use crate::conditioners::Conditioners;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -49,6 +50,7 @@ pub(super) struct Port {
     /// The transmitter and wire, if they vary over time.
     pub motion: Option<Moves>,
     loss: Option<Box<Loss>>,
+    conditioners: Conditioners,
     /// Of the link, whatever feeds it.
     pub errors: Option<Box<BitErrors>>,
     /// Packets and bytes that came to the end of the link, from which no route led on.
@@ -94,6 +96,7 @@ impl Port {
             delay: link.delay_ps,
             motion: Motion::new(link).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
+            conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             strays: (0, 0),
             policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
@@ -144,8 +147,18 @@ impl Port {
         let (packets, room) = self.waiting(ready);
         let out = self.motion.as_mut().is_some_and(|moves| moves.motion.refuses(ready));
         let forced = !out && self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
+        let mut policed = None;
+        if !out && !forced {
+            match self.conditioners.arrive(ready, packet) {
+                Ok(passed) => {
+                    self.report.packets_marked += u64::from(passed.is_marked() && !packet.is_marked());
+                    packet = passed;
+                }
+                Err(cause) => policed = Some(cause),
+            }
+        }
         let arrival = self.arrival(now, &packet);
-        let verdict = if out || forced {
+        let verdict = if out || forced || policed.is_some() {
             Verdict::Refuse
         } else {
             self.judge(&arrival, &packet)
@@ -154,6 +167,8 @@ impl Port {
             Some(DropCause::Outage)
         } else if forced {
             Some(DropCause::InjectedLoss)
+        } else if policed.is_some() {
+            policed
         } else if verdict == Verdict::Refuse {
             Some(DropCause::Aqm)
         } else if packets >= self.most_packets || room + bytes > self.most_bytes {
@@ -202,6 +217,7 @@ impl Port {
             }
             DropCause::InjectedLoss => self.report.lost_forced += 1,
             DropCause::Overflow => self.report.lost_overflow += 1,
+            DropCause::Policer => self.report.lost_policer += 1,
             _ => self.report.lost_refused += 1,
         }
     }
@@ -272,9 +288,11 @@ impl Port {
     }
 
     /// When packets held at `end` of the run will have left, except for those that an outage will drop: all packets of a FIFO whose
-    /// departures are certain at enqueue, and only the packet in transmission where AQM is in front of a transmitter that may vary.
+    /// departures are certain at enqueue, and only the packet in transmission behind conditioners or where AQM is in front of a transmitter
+    /// that may vary.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &Waiting)> {
-        let certain = self.acting.is_none() || (self.motion.is_none() && !self.host);
+        let behind = self.motion.is_some() || self.host;
+        let certain = self.conditioners.is_empty() && (self.acting.is_none() || !behind);
         let count = if certain {
             self.queue.len()
         } else {

@@ -58,7 +58,10 @@ pub fn set(scenario: &mut Scenario, (kind, index): Extreme) {
         }
         11 => {
             let has_queue = |link: &&LinkConfig| {
-                link.from == host && (link.buffer.is_some() || link.policy != (PolicyConfig::TailDrop {}))
+                link.from == host
+                    && (link.buffer.is_some()
+                        || link.policy != (PolicyConfig::TailDrop {})
+                        || !link.conditioners.is_empty())
             };
             if !scenario.links.iter().any(|link| has_queue(&link)) {
                 scenario.nodes[host].send_jitter_ps = 1_000 * SECOND;

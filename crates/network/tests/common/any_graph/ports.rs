@@ -4,6 +4,7 @@ use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
 use longpipe_network::atm::aal5::frame_cells;
+use longpipe_network::scenario::conditioners::{ConditionerConfig, Exceed, PolicerConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
     TrafficConfig,
@@ -24,6 +25,51 @@ pub struct PortDraft {
     share: Option<u16>,
     /// Whether to use two queues even without VBR.
     two_queues: bool,
+    policer: Option<PolicerDraft>,
+}
+
+/// A policer: shares of the link's rate [thousandth], its burst in packets, and choices.
+#[derive(Clone, Debug)]
+struct PolicerDraft {
+    rate: u16,
+    peak: Option<u16>,
+    burst_packets: u16,
+    mark: bool,
+    per_flow: bool,
+}
+
+fn any_policer() -> impl Strategy<Value = PolicerDraft> {
+    (
+        1u16..1500,
+        prop::option::of(1u16..1000),
+        1u16..20,
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(rate, peak, burst_packets, mark, per_flow)| PolicerDraft {
+            rate,
+            peak,
+            burst_packets,
+            mark,
+            per_flow,
+        })
+}
+
+impl PolicerDraft {
+    fn build(&self, link_bps: u64, packet_bytes: u32) -> ConditionerConfig {
+        let share = |thousandths: u16| u128::from(link_bps) * u128::from(thousandths) / 1000;
+        let rate_bps = share(self.rate).clamp(1_000, 900_000_000_000) as u64;
+        ConditionerConfig::Policer(PolicerConfig {
+            rate_bps,
+            burst_bytes: u64::from(self.burst_packets) * u64::from(packet_bytes),
+            peak_bps: self
+                .peak
+                .map(|peak| rate_bps + 1 + share(peak).min(90_000_000_000) as u64),
+            mtu_bytes: self.peak.map(|_| packet_bytes),
+            exceed: if self.mark { Exceed::Mark } else { Exceed::Drop },
+            per_flow: self.per_flow,
+        })
+    }
 }
 
 /// Losses of a link.
@@ -49,16 +95,27 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let policy = any_policy().prop_map(in_thousandths);
     let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
     let queue = prop::option::weighted(0.4, any_queue());
-    (buffer, any::<bool>(), policy, queue, share, prop::bool::weighted(0.1)).prop_map(
-        |(buffer, packets, policy, queue, share, two_queues)| PortDraft {
-            buffer,
-            packets,
-            policy,
-            queue,
-            share,
-            two_queues,
-        },
+    let policer = prop::option::weighted(0.1, any_policer());
+    (
+        buffer,
+        any::<bool>(),
+        policy,
+        queue,
+        share,
+        prop::bool::weighted(0.1),
+        policer,
     )
+        .prop_map(
+            |(buffer, packets, policy, queue, share, two_queues, policer)| PortDraft {
+                buffer,
+                packets,
+                policy,
+                queue,
+                share,
+                two_queues,
+                policer,
+            },
+        )
 }
 
 /// Strategy: the losses of one link.
@@ -117,6 +174,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
         motion: None,
+        conditioners: vec![],
     }
 }
 
@@ -209,6 +267,9 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
                 None => router_policy(port.policy.clone()),
             },
         };
+        if let Some(policer) = port.policer.as_ref().filter(|_| scenario.framing == Framing::Ip) {
+            link.conditioners = vec![policer.build(link.rate_bps, bytes)];
+        }
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {
             link.scheduler = port.scheduler();

@@ -30,6 +30,7 @@ fn link(steps: &[[u64; 2]], outages: Option<OutagesConfig>, delay_ps: u64) -> Li
         policy: PolicyConfig::TailDrop {},
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
+        conditioners: vec![],
         motion: Some(Box::new(motion)),
     }
 }

@@ -32,6 +32,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (Moving, Line) {
         policy: PolicyConfig::TailDrop {},
         scheduler: SchedulerConfig::Fifo {},
         loss: LossConfig::None {},
+        conditioners: vec![],
         motion: Some(Box::new(motion)),
     };
     let motion = Motion::new(&link).expect("a motion");

@@ -1,0 +1,59 @@
+//! Conditioners of a port: what happens to a packet between its arrival and the queue discipline.
+
+mod policer;
+
+use crate::drops::DropCause;
+use crate::packets::Packet;
+use crate::scenario::conditioners::ConditionerConfig;
+use longpipe_events::Time;
+use policer::Policer;
+
+/// Decision of a conditioner about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The packet continues.
+    Pass,
+    /// The packet continues and is marked if it is ECN-capable; otherwise it is dropped for this cause.
+    Mark(DropCause),
+    /// The packet is dropped.
+    Drop(DropCause),
+}
+
+/// One conditioner.
+#[derive(Clone, Debug)]
+enum Conditioner {
+    Policer(Policer),
+}
+
+/// The conditioners of one port, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conditioners(Vec<Conditioner>);
+
+impl Conditioners {
+    /// Idle conditioners for flows with this many circuits (two for each flow).
+    pub fn new(configs: &[ConditionerConfig], circuits: usize) -> Conditioners {
+        let conditioner = |config: &ConditionerConfig| match config {
+            ConditionerConfig::Policer(policer) => Conditioner::Policer(Policer::new(policer, circuits)),
+        };
+        Conditioners(configs.iter().map(conditioner).collect())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A packet arrives: returns it, marked if a conditioner marks it, or why a conditioner drops it.
+    pub fn arrive(&mut self, now: Time, packet: Packet) -> Result<Packet, DropCause> {
+        self.0.iter_mut().try_fold(packet, |packet, conditioner| {
+            let decision = match conditioner {
+                Conditioner::Policer(policer) => policer.decide(now, packet.vc(), u32::from(packet.bytes())),
+            };
+            match decision {
+                Decision::Pass => Ok(packet),
+                Decision::Mark(_) if packet.is_capable() => Ok(packet.marked()),
+                Decision::Mark(cause) | Decision::Drop(cause) => Err(cause),
+            }
+        })
+    }
+}

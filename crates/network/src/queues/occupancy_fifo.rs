@@ -1,0 +1,93 @@
+//! A FIFO with a policy that decides by occupancy alone: tail drop, Selective Drop or FBA.
+
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
+use crate::policies::{Occupancy, Policy};
+use longpipe_events::Time;
+use std::collections::BTreeMap;
+
+/// The queue, and how much of each circuit it holds.
+#[derive(Clone, Debug)]
+pub struct OccupancyFifo<T> {
+    policy: Policy,
+    /// Whether occupancy counts bytes rather than packets.
+    by_bytes: bool,
+    backlog: Backlog<T>,
+    /// X_i of each circuit of which packets wait, at each of its passes.
+    waiting: BTreeMap<(u32, u32), u64>,
+    /// Circuit and size of the packet that was dequeued last: it counts while it is in transmission.
+    dequeued: Option<((u32, u32), u64)>,
+}
+
+impl<T: Queued> OccupancyFifo<T> {
+    /// An empty queue.
+    pub fn new(policy: Policy, by_bytes: bool) -> OccupancyFifo<T> {
+        OccupancyFifo {
+            policy,
+            by_bytes,
+            backlog: Backlog::default(),
+            waiting: BTreeMap::new(),
+            dequeued: None,
+        }
+    }
+
+    fn size(&self, packet: &T) -> u64 {
+        if self.by_bytes {
+            packet.bytes()
+        } else {
+            1
+        }
+    }
+
+    fn occupancy(&self, port: &PortState, circuit: (u32, u32)) -> Occupancy {
+        let in_service = self.dequeued.filter(|_| port.in_service);
+        let (packets, bytes) = self.backlog.size();
+        let held_of = |of: (u32, u32)| {
+            let sending = in_service.filter(|&(other, _)| other == of).map_or(0, |(_, size)| size);
+            self.waiting.get(&of).copied().unwrap_or(0) + sending
+        };
+        let alone = in_service.is_some_and(|(of, _)| !self.waiting.contains_key(&of));
+        Occupancy {
+            held: if self.by_bytes { bytes } else { packets } + in_service.map_or(0, |(_, size)| size),
+            vc_held: held_of(circuit),
+            active_vcs: self.waiting.len() as u64 + u64::from(alone),
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for OccupancyFifo<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let (circuit, size) = ((packet.flow(), packet.hop()), self.size(&packet));
+        if self.policy.refuses(self.occupancy(port, circuit)) {
+            drop(packet, DropCause::Aqm);
+        } else if port.is_full(self.backlog.size(), packet.bytes()) {
+            drop(packet, DropCause::Overflow);
+        } else {
+            *self.waiting.entry(circuit).or_default() += size;
+            self.backlog.push(packet);
+        }
+        false
+    }
+
+    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let packet = self.backlog.pop()?;
+        let (circuit, size) = ((packet.flow(), packet.hop()), self.size(&packet));
+        if let Some(held) = self.waiting.get_mut(&circuit) {
+            *held -= size;
+            if *held == 0 {
+                self.waiting.remove(&circuit);
+            }
+        }
+        self.dequeued = Some((circuit, size));
+        Some(packet)
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.backlog.size()
+    }
+
+    fn purge(&mut self, _now: Time, drop: impl FnMut(T)) {
+        self.waiting.clear();
+        self.backlog.purge(drop);
+    }
+}

@@ -1,0 +1,42 @@
+"""Conditioners of an IP port: what happens to packets before its queue discipline (RFC 2475 section 2.3.3)."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize
+from longpipe.units import RATE
+
+
+class Policer(Model):
+    """A token bucket that drops or marks what exceeds a rate, and delays nothing (Linux: `tc police`)."""
+
+    kind: Literal["policer"] = "policer"
+    rate: PolicedRate = Field(description="A token rate, by IP packets [bit/s], as in '10 Mbit/s'")
+    burst: BucketSize = Field(description="A size of the bucket [bytes], as in '125 KB'")
+    peak: Annotated[PolicedRate | None, LATER] = Field(
+        default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
+    )
+    mtu: Annotated[SegmentSize | None, LATER] = Field(
+        default=None, description="Longer packets always exceed the rate [bytes]; no limit if absent"
+    )
+    exceed: Literal["drop", "mark"] = Field(
+        default="drop",
+        description="Packets that exceed the rate are dropped; mark: ECN-capable ones are marked, others dropped",
+    )
+    per_flow: bool = Field(
+        default=False, description="A bucket for each direction of each flow instead of one for all packets"
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Cross-field problems, as (field, message)."""
+        if self.peak is None:
+            return
+        if RATE.parse(self.peak) <= RATE.parse(self.rate):
+            yield "peak", f"{self.peak}; needs more than rate, {self.rate}"
+        if self.mtu is None:
+            yield "mtu", "absent; needs the longest packet with a peak rate, as in '1500 B'"
+
+
+Conditioner = Policer

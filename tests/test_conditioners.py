@@ -1,0 +1,91 @@
+"""Conditioners of IP ports: policers, against the arithmetic of token buckets."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from longpipe import Scenario, simulate
+from longpipe.errors import ScenarioError
+
+# A datagram's headers [bytes].
+HEADERS = 28
+
+
+def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
+    """Datagrams of 1000 bytes, headers included, at 20 Mbit/s over a fast trunk."""
+    fields: dict[str, Any] = {
+        "framing": "ip",
+        "duration": "10 s",
+        "switch": {"buffer": "1000 packets"},
+        "traffic": {"kind": "cbr", "rate": "19.44 Mbit/s", "payload": f"{1000 - HEADERS} B"},
+        "network": {
+            "kind": "dumbbell",
+            "sources": 1,
+            "access_rate": "1 Gbit/s",
+            "trunk_rate": "100 Mbit/s",
+            "conditioners": list(conditioners),
+        },
+    }
+    return Scenario(**fields).with_(**changes)
+
+
+def trunk(scenario: Scenario) -> pd.Series:
+    result = simulate(scenario)
+    assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
+    # Differences of unsigned counters would wrap around.
+    numbers = result.ports.set_index("port").select_dtypes("number").astype(float)
+    return numbers.loc["switch1->switch2"]
+
+
+@pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
+def test_a_policer_passes_the_burst_and_the_rate_and_no_more(rate_mbps: int, burst: int) -> None:
+    """A token bucket (Cruz 1991): within a packet of the burst and of what the rate brings until the last arrival."""
+    port = trunk(policed({"kind": "policer", "rate": f"{rate_mbps} Mbit/s", "burst": f"{burst} B"}))
+    allowed = burst + rate_mbps * 1e6 / 8 * 10
+    passed = port["bytes_in"] - 1000 * port["packets_lost_policer"]
+    assert allowed - 2000 <= passed <= allowed + 1000
+    assert port["packets_lost_overflow"] == 0
+    assert port["packets_in"] == port["packets_out"] + port["packets_lost_policer"] + port["packets_held"]
+
+
+def test_a_policer_above_the_rate_passes_all() -> None:
+    port = trunk(policed({"kind": "policer", "rate": "20.1 Mbit/s", "burst": "1000 B"}))
+    assert port["packets_lost_policer"] == 0
+
+
+def test_policers_in_a_row_are_as_narrow_as_the_narrowest() -> None:
+    wide, narrow = ({"kind": "policer", "rate": f"{rate} Mbit/s", "burst": "1500 B"} for rate in (15, 5))
+    both, one = trunk(policed(wide, narrow)), trunk(policed(narrow))
+    assert both["packets_lost_policer"] == pytest.approx(one["packets_lost_policer"], rel=0.01)
+
+
+def test_marks_take_the_place_of_drops_where_packets_can_be_marked() -> None:
+    policer = {"kind": "policer", "rate": "5 Mbit/s", "burst": "30 KB", "exceed": "mark"}
+    tcp = {"profile": "linux-6", "ecn": "classic"}
+    port = trunk(policed(policer, traffic="greedy", tcp=tcp, **{"network.trunk_rate": "20 Mbit/s"}))
+    assert port["packets_marked"] > 10
+
+
+@pytest.mark.parametrize("policy", ["tail-drop", "selective-drop", "fba", "codel", "fq-codel", "red"])
+def test_both_engines_police_before_every_kind_of_queue(policy: str) -> None:
+    policer = {"kind": "policer", "rate": "6 Mbit/s", "burst": "20 KB", "per_flow": True}
+    changes = {"network.sources": 3, "network.trunk_rate": "10 Mbit/s", "switch.policy": policy, "traffic": "greedy"}
+    port = trunk(policed(policer, **changes, **{"switch.buffer": "20 packets"}))
+    assert port["packets_out"] > 1000
+
+
+@pytest.mark.parametrize(
+    ("policer", "framing", "line"),
+    [
+        ({"peak": "5 Mbit/s", "mtu": "1500 B"}, "ip", "network.conditioners[0].peak: 5 Mbit/s; needs more than rate, 8 Mbit/s"),
+        ({"peak": "50 Mbit/s"}, "ip", "network.conditioners[0].mtu: absent; needs the longest packet with a peak rate, as in '1500 B'"),
+        ({}, "aal5", "network.conditioners: set; needs framing 'ip', whose packets they act on"),
+    ],
+)  # fmt: skip
+def test_what_a_policer_cannot_be_is_one_line(policer: dict[str, Any], framing: str, line: str) -> None:
+    own = {"kind": "policer", "rate": "8 Mbit/s", "burst": "10 KB", **policer}
+    changes = {"framing": framing, "switch.buffer": "100 cells"} if framing == "aal5" else {}
+    with pytest.raises(ScenarioError) as caught:
+        policed(own, traffic="greedy", **changes).resolve()
+    assert str(caught.value) == line
