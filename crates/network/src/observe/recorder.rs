@@ -73,7 +73,7 @@ impl Recorder {
             self.vc_queues.finish(end);
         }
         let QueueTrace { time, port, held } = &mut self.queues;
-        let order = sorted(time.len(), &|row| (time[row], port[row], 0));
+        let order = sorted(time.len(), &|row| (time[row], port[row], 0, 0));
         permute(&order, time);
         permute(&order, port);
         permute(&order, held);
@@ -84,7 +84,7 @@ impl Recorder {
             bytes,
             delay,
         } = &mut self.delays;
-        let order = sorted(time.len(), &|row| (time[row], port[row], 0));
+        let order = sorted(time.len(), &|row| (time[row], port[row], 0, 0));
         permute(&order, time);
         permute(&order, port);
         permute(&order, vc);
@@ -103,7 +103,7 @@ impl Recorder {
             sequence,
             cause,
         } = &mut self.drops;
-        let order = sorted(time.len(), &|row| (time[row], port[row], cause[row]));
+        let order = sorted(time.len(), &|row| (time[row], port[row], cause[row], 0));
         permute(&order, time);
         permute(&order, port);
         permute(&order, flow);
@@ -132,7 +132,11 @@ impl Recorder {
             ssthresh,
         } = &mut self.events;
         let order = sorted(time.len(), &|row| {
-            (time[row], flow[row], u8::from(event[row] != EventTrace::DROPPED))
+            // Losses come first; those of one instant, by cause and sequence number, whichever was reported first.
+            match event[row] {
+                EventTrace::DROPPED => (time[row], flow[row], drop_cause[row], sequence[row]),
+                _ => (time[row], flow[row], u8::MAX, 0),
+            }
         });
         let within = time.iter().filter(|&&time| time <= end.0).count();
         permute(&order, time);
@@ -188,9 +192,9 @@ impl Recorder {
     }
 }
 
-/// Returns the stable order of rows by a key, for example time, port and cause; empty if they are in order already. Not
+/// Returns the stable order of rows by a key, for example time, port, cause and nothing else (0); empty if they are in order already. Not
 /// generic, since each instance of a sort is much code.
-pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8)) -> Vec<usize> {
+pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();
     }

@@ -59,7 +59,7 @@ impl VcQueues {
     /// Takes the samples that are due at the end of the run, and sorts all rows by time and port.
     pub fn finish(&mut self, end: Time) {
         (0..self.ports.len()).for_each(|port| self.sample(Link::new(port), end));
-        let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0));
+        let order = sorted(self.time.len(), &|row| (self.time[row], self.port[row], 0, 0));
         permute(&order, &mut self.time);
         permute(&order, &mut self.port);
         permute(&order, &mut self.vc);
