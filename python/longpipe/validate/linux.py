@@ -68,6 +68,9 @@ class LinuxCase(Model):
     flows: tuple[LinuxFlow, ...] = Field(
         default=(LinuxFlow(),), min_length=1, max_length=16, description="The connections"
     )
+    police: str = Field(
+        default="", description="Policer before the queue, as tc takes it: 'rate 5mbit burst 50k'; by IP packets"
+    )
     rates: tuple[tuple[Instant, Rate], ...] = Field(
         default=(), description="Further rates of the bottleneck, each from an instant on, in multiples of 20 ms"
     )
@@ -96,6 +99,7 @@ class LinuxCase(Model):
             "discipline": self.discipline if limited else f"{self.discipline} limit {self.buffer}",
             "loss": self.loss,
             "lost_packets": list(self.lose),
+            "police": self.police,
             "capture": self.capture,
             "interval_s": INTERVAL_S,
             "duration_s": seconds(self.duration),
@@ -116,8 +120,8 @@ class LinuxRun:
 
     `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`,
     `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`, and
-    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks` and `link_losses` count packets;
-    `receiver_limited_s` is the time for which the receiver window limited each flow.
+    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks`, `link_losses` and
+    `policed` count packets; `receiver_limited_s` is the time for which the receiver window limited each flow.
 
     With a capture at the sender's device, `sent` has a row per data segment: `time_s`, `flow` (numbered by start),
     `byte` (its first one, from 0), `bytes`; `acks` has a row per ACK received: `time_s`, `flow`, `ack` (bytes),
@@ -130,6 +134,7 @@ class LinuxRun:
     queue_drops: int
     marks: int
     link_losses: int
+    policed: int
     retransmissions: tuple[int, ...]
     receiver_limited_s: tuple[float, ...]
     sent: pd.DataFrame | None = None
@@ -203,6 +208,7 @@ def _read(case: LinuxCase, share: Path) -> LinuxRun:
         queue_drops=queue["drops"],
         marks=queue.get("ecn_mark", 0) or queue.get("marked", 0),
         link_losses=told["link"]["drops"] + told.get("by_number", 0),
+        policed=told["policed"],
         retransmissions=tuple(flow["retransmits"] for flow in told["flows"]),
         receiver_limited_s=tuple(flow["receiver_limited_us"] / 1e6 for flow in told["flows"]),
         sent=sent,

@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import pandas as pd
 
 from longpipe.units import RATE
-from longpipe.validate import linux_rates
+from longpipe.validate import linux_conditioners, linux_rates
 from longpipe.validate.linux import (
     MSS,
     PACKET_BYTES,
@@ -221,6 +221,20 @@ def varying_paths(tell: Tell) -> Files:
     return {"varying-paths.csv": pd.DataFrame(rows)}
 
 
+def policers(tell: Tell) -> Files:
+    """Datagrams through policers, one by one, and TCP over policed paths."""
+    datagrams = []
+    for frame in linux_conditioners.measured(linux_conditioners.POLICED):
+        tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
+        datagrams.append(frame)
+    rows = []
+    for case in linux_conditioners.TCP:
+        found = _told(case, f"police {case.police}", tell)
+        about = {"police": case.police, "round_trip": case.round_trip, "control": case.flows[0].control}
+        rows.append({**about, "policed": found.policed})
+    return {"policed-datagrams.csv.gz": pd.concat(datagrams), "policed-paths.csv": pd.DataFrame(rows)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
@@ -255,6 +269,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "paths": paths,
     "shared-paths": shared_paths,
     "varying-paths": varying_paths,
+    "policers": policers,
 }
 
 

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.validate.linux_guest import path, tcpinfo
+from longpipe.validate.linux_guest import datagrams, path, tcpinfo
 from longpipe.validate.linux_guest.capture import Capture
 from longpipe.validate.linux_guest.losses import Losses
 
@@ -28,7 +28,7 @@ PR_SET_TIMERSLACK: Final = 29
 WRITE_S: Final = 0.02
 MOST_FLOWS: Final = 16
 CHUNK: Final = bytes(1 << 16)
-MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_bpf")
+MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_bpf", "cls_matchall", "act_police")
 
 
 class Flow:
@@ -154,6 +154,11 @@ def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") 
     """Runs a case over the path prepared for it, and writes the results into its folder."""
     told = run(case, share)
     receiver.send_signal(signal.SIGUSR1)
+    _leave(told, share)
+
+
+def _leave(told: dict[str, Any], share: Path) -> None:
+    """Leaves the result of a case in its folder."""
     told["kernel"] = os.uname().release
     # The host waits for the file's name, and must not find an incomplete file.
     (share / "written").write_text(json.dumps(told))
@@ -163,9 +168,17 @@ def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") 
 def main(modules: Path, share: Path) -> None:
     """Runs every case of the shared folder by number; namespaces and receiver remain, the path's settings change."""
     ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    receiver, number = None, 0
+    receiver, number, device = None, 0, False
     while (file := share / str(number) / "case.json").exists():
         case = json.loads(file.read_text())
+        if "datagrams" in case:
+            path.load_modules(modules, [*datagrams.MODULES])
+            if not device:
+                datagrams.build()
+                device = True
+            _leave(datagrams.run(case, share / str(number)), share / str(number))
+            number += 1
+            continue
         controls = {f"tcp_{flow['control']}" for flow in case["flows"]}
         discipline = f"sch_{case['discipline'].split()[0]}"
         path.load_modules(modules, [*MODULES, discipline, *sorted(controls)])

@@ -92,6 +92,9 @@ def _set_queues(case: dict[str, Any]) -> None:
             f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
         ],
     )
+    if case["police"]:
+        police = f"action police {case['police']} conform-exceed drop/ok"
+        _batch("r", "tc", ["qdisc add dev r0 clsact", f"filter add dev r0 ingress matchall {police}"])
 
 
 def _bucket(rate: int) -> str:
@@ -110,13 +113,22 @@ def change(case: dict[str, Any]) -> None:
     if any(one["kind"] == "clsact" for one in _shown("d", "d0")):
         _batch("d", "tc", ["qdisc del dev d0 clsact"])
     _batch("r", "tc", ["qdisc del dev r1 root"])
+    if any(one["kind"] == "clsact" for one in _shown("r", "r0")):
+        _batch("r", "tc", ["qdisc del dev r0 clsact"])
     _set_queues(case)
 
 
 def counters() -> dict[str, Any]:
     """What the queue's discipline and the lossy link have counted, as tc tells it."""
     queue = next(one for one in _shown("r", "r1") if one.get("handle") == "10:")
-    return {"queue": queue, "link": _shown("d", "d1")[0]}
+    return {"queue": queue, "link": _shown("d", "d1")[0], "policed": _policed()}
+
+
+def _policed() -> int:
+    """Packets that a policer before the queue has dropped."""
+    filters = _told("r", "filter", "show", "dev", "r0", "ingress")
+    actions = [action for one in filters for action in one.get("options", {}).get("actions", [])]
+    return sum(int(action["stats"]["drops"]) for action in actions)
 
 
 def _link(number: int, near: str, near_space: str, far: str, far_space: str) -> str:
@@ -145,8 +157,12 @@ def _addressed(space: str) -> list[str]:
 
 
 def _shown(space: str, device: str) -> list[dict[str, Any]]:
+    return _told(space, "qdisc", "show", "dev", device)
+
+
+def _told(space: str, *asked: str) -> list[dict[str, Any]]:
     done = subprocess.run(  # noqa: S603 - in the guest
-        ["tc", "-n", space, "-s", "-j", "qdisc", "show", "dev", device],  # noqa: S607
+        ["tc", "-n", space, "-s", "-j", *asked],  # noqa: S607
         check=True,
         capture_output=True,
     )

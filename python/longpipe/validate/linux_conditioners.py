@@ -1,0 +1,94 @@
+"""Policers of Linux, packet by packet: datagrams at random instants, and TCP over a policed path."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.validate import linux_kernel
+from longpipe.validate.linux import LinuxCase, LinuxFlow
+
+HEADERS_BYTES: Final = 28
+DATAGRAMS: Final = 2000
+TIMEOUT_S: Final = 600.0
+
+
+@dataclass(frozen=True)
+class DatagramCase:
+    """Datagrams through one conditioner: a mean rate [bit/s], lengths of IP packets [bytes], and tc's words for it."""
+
+    name: str
+    rate_bps: float
+    lengths: tuple[int, ...]
+    words: str
+    count: int = DATAGRAMS
+
+    @property
+    def datagrams(self) -> list[tuple[int, int]]:
+        """Returns instants [ns] of a Poisson process in whole microseconds, and lengths."""
+        random = Random(self.name)  # noqa: S311 - no secret
+        mean_s = 8 * sum(self.lengths) / len(self.lengths) / self.rate_bps
+        at_s, drawn = 0.0, []
+        for _ in range(self.count):
+            at_s += random.expovariate(1 / mean_s)
+            drawn.append((1000 * round(at_s * 1e6), random.choice(self.lengths)))
+        return drawn
+
+    @property
+    def guest(self) -> dict[str, Any]:
+        """Returns the case in the guest's format."""
+        filtered = f"filter add dev t1 ingress matchall action {self.words} conform-exceed drop/ok"
+        commands, undo = {"t": ["qdisc add dev t1 clsact", filtered]}, {"t": ["qdisc del dev t1 clsact"]}
+        return {"datagrams": self.datagrams, "commands": commands, "undo": undo, "rest_s": 2.0}
+
+
+POLICED: Final = (
+    DatagramCase("police", 12e6, (1000,), "police rate 8mbit burst 20000"),
+    DatagramCase("police-lengths", 15e6, (100, 500, 1000, 1500), "police rate 10mbit burst 6000"),
+    DatagramCase("police-peak", 9e6, (200, 1500), "police rate 8mbit burst 30000 peakrate 12mbit mtu 1514"),
+    DatagramCase("police-odd", 3e6, (333, 777), "police rate 1777kbit burst 5000"),
+)
+# TCP over a policed path of 20 Mbit/s: the policer's rate, its burst [bytes] and the flow.
+TCP: Final = tuple(
+    LinuxCase(
+        rate="20 Mbit/s",
+        round_trip=round_trip,
+        buffer=200,
+        police=f"rate {rate} burst {burst}",
+        flows=(flow,),
+        duration="30 s",
+        seed=seed,
+    )
+    for seed, (round_trip, rate, burst, flow) in enumerate(
+        (
+            ("30 ms", "10mbit", 60000, LinuxFlow(control="reno")),
+            ("60 ms", "6mbit", 100000, LinuxFlow(control="cubic")),
+            ("20 ms", "4mbit", 15000, LinuxFlow(control="cubic")),
+            ("100 ms", "8mbit", 200000, LinuxFlow(control="reno")),
+        )
+    )
+)
+
+
+def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFrame]:
+    """Runs cases in one start of the guest; yields a row per datagram: `case`, `sent_ns`, `bytes`, `arrived_ns` or -1."""
+
+    def read(number: int, share: Path) -> pd.DataFrame:
+        case = cases[number]
+        json.loads((share / "result.json").read_text())
+        sent = pd.read_csv(share / "sent.csv")["sent_ns"]
+        arrived = pd.read_csv(share / "arrivals.csv").set_index("number")["arrived_ns"]
+        return pd.DataFrame(
+            {
+                "case": case.name,
+                "sent_ns": sent,
+                "bytes": [length for _, length in case.datagrams],
+                "arrived_ns": arrived.reindex(range(len(sent)), fill_value=-1).to_numpy(),
+            }
+        )
+
+    yield from linux_kernel.boot([case.guest for case in cases], seed=seed, timeout_s=TIMEOUT_S, read=read)
