@@ -1,4 +1,4 @@
-"""Conditioners of IP ports: policers, against the arithmetic of token buckets."""
+"""Conditioners of IP ports: policers and shapers, against the arithmetic of token buckets."""
 
 from typing import Any
 
@@ -68,11 +68,44 @@ def test_marks_take_the_place_of_drops_where_packets_can_be_marked() -> None:
 
 
 @pytest.mark.parametrize("policy", ["tail-drop", "selective-drop", "fba", "codel", "fq-codel", "red"])
-def test_both_engines_police_before_every_kind_of_queue(policy: str) -> None:
+def test_both_engines_police_and_shape_around_every_kind_of_queue(policy: str) -> None:
     policer = {"kind": "policer", "rate": "6 Mbit/s", "burst": "20 KB", "per_flow": True}
     changes = {"network.sources": 3, "network.trunk_rate": "10 Mbit/s", "switch.policy": policy, "traffic": "greedy"}
-    port = trunk(policed(policer, **changes, **{"switch.buffer": "20 packets"}))
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "10 KB", "peak": "8 Mbit/s", "mtu": "1500 B"}
+    port = trunk(policed(policer, shaper, **changes, **{"switch.buffer": "20 packets"}))
     assert port["packets_out"] > 1000
+
+
+def test_a_shaper_delays_what_a_policer_drops() -> None:
+    """The greedy flow of a shaped path gets the rate without a loss; the longest wait is the buffer's at that rate."""
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "3000 B"}
+    changes = {"switch.buffer": "30 packets", "traces.delay": True}
+    port = trunk(policed(shaper, traffic="greedy", tcp={"profile": "linux-6"}, **changes))
+    assert 8 * port["bytes_out"] == pytest.approx(5e6 * 10, rel=0.03)
+    assert port["packets_lost_policer"] == 0
+    result = simulate(policed(shaper, traffic="greedy", tcp={"profile": "linux-6"}, **changes))
+    delays = result.traces["delay"].query("port == 'switch1->switch2'")["delay_s"]
+    assert delays.max() == pytest.approx(30 * 8 * 1500 / 5e6, rel=0.05)
+
+
+def test_codel_in_front_of_a_shaper_keeps_the_wait_at_its_target() -> None:
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "1600 B"}
+    changes = {"switch.buffer": "1000 packets", "switch.policy": "codel", "traces.delay": True}
+    result = simulate(policed(shaper, traffic="greedy", tcp={"profile": "linux-6"}, **changes))
+    delays = result.traces["delay"].query("port == 'switch1->switch2'")["delay_s"]
+    assert 0.003 < delays.median() < 0.02
+
+
+def test_a_shaper_drops_packets_longer_than_its_bucket() -> None:
+    port = trunk(policed({"kind": "tbf", "rate": "5 Mbit/s", "burst": "999 B"}))
+    assert port["packets_lost_overflow"] == port["packets_in"] > 0
+
+
+def test_a_port_has_one_shaper() -> None:
+    shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "2 KB"}
+    with pytest.raises(ScenarioError) as caught:
+        policed(shaper, shaper).resolve()
+    assert str(caught.value) == "network.conditioners[1]: tbf; needs at most one shaper"
 
 
 @pytest.mark.parametrize(

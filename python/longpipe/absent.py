@@ -22,10 +22,6 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),
     ),
-    **dict.fromkeys(
-        ("token", "token-bucket", "tbf", "policer", "policing", "shaper", "shaping"),
-        ("a rate limiter", "a link's rate with a small buffer, network.trunk_rate and switch.buffer"),
-    ),
     **dict.fromkeys(("http2", "http3", "http/2", "http/3"), ("a protocol", "traffic = 'web' over TCP")),
     **dict.fromkeys(
         ("dvb-s2x",),

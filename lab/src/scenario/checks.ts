@@ -42,8 +42,8 @@ const NOT_HERE = {
     return_path: "moves",
     host_policy: "queues at hosts",
     host_buffer: "queues at hosts",
-    conditioners: "polices",
-    return_conditioners: "polices",
+    conditioners: "polices or shapes",
+    return_conditioners: "polices or shapes",
 };
 
 /** ScenarioError where a link moves, a proxy splits connections or a host queues: asked of what was written, of which the page knows no more. */

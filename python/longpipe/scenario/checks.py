@@ -156,6 +156,9 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
             field, own = _link_field(network, i, name), getattr(link, name)
             for k, one in enumerate(own):
                 yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
+            shapers = [k for k, one in enumerate(own) if one.kind == "tbf"]
+            if len(shapers) > 1:
+                yield f"{field}[{shapers[1]}]: tbf; needs at most one shaper"
             if own and framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
             elif own and topology.kinds[node] == "host" and node in jitter:

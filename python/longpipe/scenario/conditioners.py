@@ -1,4 +1,4 @@
-"""Conditioners of an IP port: what happens to packets before its queue discipline (RFC 2475 section 2.3.3)."""
+"""Conditioners of an IP port (RFC 2475 section 2.3.3): policers before its queue discipline, and a shaper behind it."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -31,12 +31,34 @@ class Policer(Model):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Cross-field problems, as (field, message)."""
-        if self.peak is None:
-            return
-        if RATE.parse(self.peak) <= RATE.parse(self.rate):
-            yield "peak", f"{self.peak}; needs more than rate, {self.rate}"
-        if self.mtu is None:
-            yield "mtu", "absent; needs the longest packet with a peak rate, as in '1500 B'"
+        return _bucket_problems(self)
 
 
-Conditioner = Policer
+class Tbf(Model):
+    """A token bucket that delays what exceeds a rate, between the queue discipline and the line (Linux: `tbf`)."""
+
+    kind: Literal["tbf"] = "tbf"
+    rate: PolicedRate = Field(description="A token rate, by IP packets [bit/s], as in '10 Mbit/s'")
+    burst: BucketSize = Field(description="A size of the bucket [bytes], as in '16 KB'; longer packets are dropped")
+    peak: Annotated[PolicedRate | None, LATER] = Field(
+        default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
+    )
+    mtu: Annotated[SegmentSize | None, LATER] = Field(
+        default=None, description="Longer packets are dropped [bytes]; no limit besides the burst if absent"
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Cross-field problems, as (field, message)."""
+        return _bucket_problems(self)
+
+
+def _bucket_problems(bucket: Policer | Tbf) -> Iterator[tuple[str, str]]:
+    if bucket.peak is None:
+        return
+    if RATE.parse(bucket.peak) <= RATE.parse(bucket.rate):
+        yield "peak", f"{bucket.peak}; needs more than rate, {bucket.rate}"
+    if bucket.mtu is None:
+        yield "mtu", "absent; needs the longest packet with a peak rate, as in '1500 B'"
+
+
+Conditioner = Annotated[Policer | Tbf, Field(discriminator="kind")]

@@ -1,4 +1,4 @@
-"""Policers of Linux, packet by packet: datagrams at random instants, and TCP over a policed path."""
+"""Policers and shapers of Linux, packet by packet: datagrams at random instants, and TCP over a policed path."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,6 +12,8 @@ import pandas as pd
 from longpipe.validate import linux_kernel
 from longpipe.validate.linux import LinuxCase, LinuxFlow
 
+# Ethernet's header, which disciplines of Linux count and policers at an ingress do not [bytes].
+ETHERNET_BYTES: Final = 14
 HEADERS_BYTES: Final = 28
 DATAGRAMS: Final = 2000
 TIMEOUT_S: Final = 600.0
@@ -41,8 +43,11 @@ class DatagramCase:
     @property
     def guest(self) -> dict[str, Any]:
         """Returns the case in the guest's format."""
-        filtered = f"filter add dev t1 ingress matchall action {self.words} conform-exceed drop/ok"
-        commands, undo = {"t": ["qdisc add dev t1 clsact", filtered]}, {"t": ["qdisc del dev t1 clsact"]}
+        if self.words.startswith("police"):
+            filtered = f"filter add dev t1 ingress matchall action {self.words} conform-exceed drop/ok"
+            commands, undo = {"t": ["qdisc add dev t1 clsact", filtered]}, {"t": ["qdisc del dev t1 clsact"]}
+        else:
+            commands, undo = {"": [f"qdisc add dev t0 root {self.words}"]}, {"": ["qdisc del dev t0 root"]}
         return {"datagrams": self.datagrams, "commands": commands, "undo": undo, "rest_s": 2.0}
 
 
@@ -51,6 +56,12 @@ POLICED: Final = (
     DatagramCase("police-lengths", 15e6, (100, 500, 1000, 1500), "police rate 10mbit burst 6000"),
     DatagramCase("police-peak", 9e6, (200, 1500), "police rate 8mbit burst 30000 peakrate 12mbit mtu 1514"),
     DatagramCase("police-odd", 3e6, (333, 777), "police rate 1777kbit burst 5000"),
+)
+SHAPED: Final = (
+    DatagramCase("tbf", 9e6, (1000,), "tbf rate 8mbit burst 5000 limit 20000"),
+    DatagramCase("tbf-lengths", 12e6, (100, 500, 1000, 1486), "tbf rate 10mbit burst 3000 limit 30000"),
+    DatagramCase("tbf-peak", 9e6, (200, 1486), "tbf rate 8mbit burst 30000 limit 40000 peakrate 12mbit mtu 1514"),
+    DatagramCase("tbf-odd", 3e6, (333, 777), "tbf rate 1777kbit burst 2000 limit 10000"),
 )
 # TCP over a policed path of 20 Mbit/s: the policer's rate, its burst [bytes] and the flow.
 TCP: Final = tuple(
@@ -75,7 +86,7 @@ TCP: Final = tuple(
 
 
 def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFrame]:
-    """Runs cases in one start of the guest; yields a row per datagram: `case`, `sent_ns`, `bytes`, `arrived_ns` or -1."""
+    """Runs cases in one start of the guest; yields a row per datagram: case, sent_ns, bytes, arrived_ns or -1."""
 
     def read(number: int, share: Path) -> pd.DataFrame:
         case = cases[number]

@@ -235,6 +235,15 @@ def policers(tell: Tell) -> Files:
     return {"policed-datagrams.csv.gz": pd.concat(datagrams), "policed-paths.csv": pd.DataFrame(rows)}
 
 
+def shapers(tell: Tell) -> Files:
+    """Datagrams through token bucket filters, one by one."""
+    datagrams = []
+    for frame in linux_conditioners.measured(linux_conditioners.SHAPED):
+        tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
+        datagrams.append(frame)
+    return {"shaped-datagrams.csv.gz": pd.concat(datagrams)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
@@ -270,6 +279,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "shared-paths": shared_paths,
     "varying-paths": varying_paths,
     "policers": policers,
+    "shapers": shapers,
 }
 
 

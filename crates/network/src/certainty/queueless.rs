@@ -44,7 +44,7 @@ pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
             BufferUnit::Bytes => buffer.limit >= most,
             BufferUnit::Cells => false,
         });
-        let stand = input.motion.is_none() && link.motion.is_none();
+        let stand = input.motion.is_none() && link.motion.is_none() && input.conditioners.is_empty();
         let router = scenario.nodes[link.from].kind == NodeKind::Switch;
         let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
         let apart = lasts(most, link.rate_bps) + ROUNDED <= lasts(least, input.rate_bps);

@@ -1,6 +1,9 @@
-//! Conditioners of a port: what happens to a packet between its arrival and the queue discipline.
+//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline, and a shaper
+//! between that and the transmitter.
 
 mod policer;
+pub(crate) mod tbf;
+mod token_bucket;
 
 use crate::drops::DropCause;
 use crate::packets::Packet;
@@ -19,13 +22,13 @@ pub(crate) enum Decision {
     Drop(DropCause),
 }
 
-/// One conditioner.
+/// A conditioner before the queue discipline.
 #[derive(Clone, Debug)]
 enum Conditioner {
     Policer(Policer),
 }
 
-/// The conditioners of one port, in order.
+/// The conditioners before the queue discipline of one port, in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conditioners(Vec<Conditioner>);
 
@@ -33,14 +36,10 @@ impl Conditioners {
     /// Idle conditioners for flows with this many circuits (two for each flow).
     pub fn new(configs: &[ConditionerConfig], circuits: usize) -> Conditioners {
         let conditioner = |config: &ConditionerConfig| match config {
-            ConditionerConfig::Policer(policer) => Conditioner::Policer(Policer::new(policer, circuits)),
+            ConditionerConfig::Policer(policer) => Some(Conditioner::Policer(Policer::new(policer, circuits))),
+            ConditionerConfig::Tbf(_) => None,
         };
-        Conditioners(configs.iter().map(conditioner).collect())
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        Conditioners(configs.iter().filter_map(conditioner).collect())
     }
 
     /// A packet arrives: returns it, marked if a conditioner marks it, or why a conditioner drops it.

@@ -1,64 +1,22 @@
 //! A policer: a token bucket that drops or marks what exceeds a rate, and never delays a packet.
 //!
-//! The arithmetic is Linux's (`net/sched/act_police.c`, `psched_ratecfg_precompute` and `psched_l2t_ns` of `net/sched/sch_generic.c`):
-//! times in whole nanoseconds, a length's time by a multiplication and a shift, the burst in ticks of 64 ns as iproute2 passes it.
+//! The arithmetic is that of Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
+use super::token_bucket::{nanoseconds, Bucket, Rates};
 use super::Decision;
 use crate::drops::DropCause;
 use crate::packets::Circuit;
 use crate::scenario::conditioners::{Exceed, PolicerConfig};
 use longpipe_events::Time;
 
-const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Picoseconds of a nanosecond.
-const PS_PER_NS: u64 = 1_000;
 /// iproute2's tick [ns], and ticks per second.
 const TICK_NS: i64 = 64;
 const TICKS_PER_SECOND: f64 = 15.625e6;
 
-/// The time that lengths take at a rate (`struct psched_ratecfg`).
-#[derive(Clone, Copy, Debug)]
-struct LengthToTime {
-    mult: u32,
-    shift: u32,
-}
-
-impl LengthToTime {
-    /// At this rate [byte/s] (`psched_ratecfg_precompute__`).
-    fn new(bytes_per_second: u64) -> LengthToTime {
-        let (mut factor, mut shift) = (NS_PER_SECOND, 0);
-        loop {
-            let mult = (factor / bytes_per_second) as u32;
-            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
-                return LengthToTime { mult, shift };
-            }
-            factor <<= 1;
-            shift += 1;
-        }
-    }
-
-    /// Time of a packet [ns] (`psched_l2t_ns`).
-    fn of(self, bytes: u32) -> i64 {
-        ((u64::from(bytes) * u64::from(self.mult)) >> self.shift) as i64
-    }
-}
-
-/// State of one token bucket [ns].
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    tokens: i64,
-    peak_tokens: i64,
-    /// When a packet last conformed (`t_c`).
-    checked: i64,
-}
-
 /// The policer.
 #[derive(Clone, Debug)]
 pub(super) struct Policer {
-    rate: LengthToTime,
-    burst_ns: i64,
-    /// Peak rate, and the time of the largest packet at it.
-    peak: Option<(LengthToTime, i64)>,
+    rates: Rates,
     mtu_bytes: u32,
     exceed: Exceed,
     /// One for all, or one for each circuit.
@@ -68,26 +26,14 @@ pub(super) struct Policer {
 impl Policer {
     /// A policer with full buckets.
     pub fn new(config: &PolicerConfig, circuits: usize) -> Policer {
-        let bytes_per_second = config.rate_bps / 8;
-        let ticks = (config.burst_bytes as f64 / bytes_per_second as f64 * TICKS_PER_SECOND).ceil();
-        let burst_ns = ticks as i64 * TICK_NS;
+        let ticks = (config.burst_bytes as f64 / (config.rate_bps / 8) as f64 * TICKS_PER_SECOND).ceil();
         let mtu_bytes = config.mtu_bytes.unwrap_or(u32::MAX);
-        let peak = config.peak_bps.map(|peak| {
-            let peak = LengthToTime::new(peak / 8);
-            (peak, peak.of(mtu_bytes))
-        });
-        let bucket = Bucket {
-            tokens: burst_ns,
-            peak_tokens: peak.map_or(0, |(_, most)| most),
-            checked: 0,
-        };
+        let rates = Rates::new(config.rate_bps, ticks as i64 * TICK_NS, config.peak_bps, mtu_bytes);
         Policer {
-            rate: LengthToTime::new(bytes_per_second),
-            burst_ns,
-            peak,
+            buckets: vec![rates.full(); if config.per_flow { circuits } else { 1 }],
+            rates,
             mtu_bytes,
             exceed: config.exceed,
-            buckets: vec![bucket; if config.per_flow { circuits } else { 1 }],
         }
     }
 
@@ -97,21 +43,9 @@ impl Policer {
             [all] => all,
             each => &mut each[vc.index()],
         };
-        let now = (now.0 / PS_PER_NS) as i64;
-        if bytes <= self.mtu_bytes {
-            let elapsed = (now - bucket.checked).min(self.burst_ns);
-            let peak_tokens = self.peak.map_or(0, |(peak, most)| {
-                (elapsed + bucket.peak_tokens).min(most) - peak.of(bytes)
-            });
-            let tokens = (elapsed + bucket.tokens).min(self.burst_ns) - self.rate.of(bytes);
-            if tokens >= 0 && peak_tokens >= 0 {
-                *bucket = Bucket {
-                    tokens,
-                    peak_tokens,
-                    checked: now,
-                };
-                return Decision::Pass;
-            }
+        if bytes <= self.mtu_bytes && self.rates.deficit(bucket, nanoseconds(now), bytes) == 0 {
+            self.rates.take(bucket, nanoseconds(now), bytes);
+            return Decision::Pass;
         }
         match self.exceed {
             Exceed::Drop => Decision::Drop(DropCause::Policer),
@@ -122,15 +56,8 @@ impl Policer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::token_bucket::PS_PER_NS;
     use super::*;
-
-    #[test]
-    fn lengths_take_the_time_that_linux_computes() {
-        // 10 Mbit/s in Linux: mult 3355443200, shift 22, and 1514 bytes take 1211200 ns.
-        let rate = LengthToTime::new(1_250_000);
-        assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
-        assert_eq!(rate.of(1514), 1_211_200);
-    }
 
     fn config() -> PolicerConfig {
         PolicerConfig {

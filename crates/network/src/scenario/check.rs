@@ -76,6 +76,10 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
                 problem.accepted,
             );
         }
+        let shapers = |config: &&ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));
+        if link.conditioners.iter().filter(shapers).count() > 1 {
+            return refuse(field("conditioners"), "two shapers", "needs at most one tbf");
+        }
         if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
             return refuse(
                 field("conditioners"),

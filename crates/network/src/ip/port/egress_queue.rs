@@ -2,6 +2,7 @@
 //! transmitter and asks for the next packet when that is free.
 
 use super::disc_of::disc_of;
+use crate::conditioners::tbf::Tbf;
 use crate::conditioners::Conditioners;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
@@ -94,7 +95,10 @@ pub(crate) struct EgressQueue {
     disc: AnyDisc<QueuedPacket>,
     of_flows: OfFlows,
     loss: Option<Box<Loss>>,
+    /// Whether the link has conditioners.
+    is_conditioned: bool,
     conditioners: Conditioners,
+    shaper: Option<Box<Tbf>>,
     limit_packets: u64,
     limit_bytes: u64,
     /// Whether a packet keeps its room while it is in transmission.
@@ -135,10 +139,12 @@ impl EgressQueue {
                 _ => OfFlows::Nothing,
             },
             loss: Loss::new(&link.loss, seed, index),
+            is_conditioned: !link.conditioners.is_empty(),
             conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
+            shaper: Tbf::among(&link.conditioners).map(Box::new),
             limit_packets: limit(BufferUnit::Packets),
             limit_bytes: limit(BufferUnit::Bytes),
-            counts_in_service: !link.frees_at_begin(),
+            counts_in_service: !link.frees_at_begin() || link.has_shaper(),
             in_service: None,
             emptied: Time::ZERO,
             report: PacketReport {
@@ -175,7 +181,7 @@ impl EgressQueue {
 
     /// Whether conditioners precede the queue.
     pub fn has_conditioners(&self) -> bool {
-        !self.conditioners.is_empty()
+        self.is_conditioned
     }
 
     /// Packets and bytes that wait.
@@ -237,7 +243,7 @@ impl EgressQueue {
         }
     }
 
-    /// Counts an arriving packet, unless the link's loss model or a conditioner drops it.
+    /// Counts an arriving packet, unless the link's loss model, a conditioner or the shaper drops it.
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
         self.count_time(now);
@@ -263,6 +269,12 @@ impl EgressQueue {
                 return None;
             }
         };
+        if self.shaper.as_ref().is_some_and(|shaper| shaper.is_too_long(bytes)) {
+            self.report.lost_overflow += 1;
+            self.report.bytes_lost += bytes;
+            self.drops.note(now, &packet, DropCause::Overflow);
+            return None;
+        }
         let flow = packet.vc().flow().index();
         let (class, scalable) = match &self.of_flows {
             OfFlows::Nothing => (0, false),
@@ -334,6 +346,13 @@ impl EgressQueue {
             self.count_mark(now, next.packet.vc().flow());
         }
         Some(next)
+    }
+
+    /// Returns when the shaper, if there is one, releases a packet that the transmitter could begin at `now`.
+    pub fn release(&mut self, now: Time, packet: &QueuedPacket) -> Time {
+        self.shaper
+            .as_mut()
+            .map_or(now, |shaper| shaper.release(now, packet.packet.bytes()))
     }
 
     fn count_mark(&mut self, now: Time, flow: Flow) {

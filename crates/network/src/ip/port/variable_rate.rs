@@ -10,9 +10,11 @@
 //! 3. An outage that drops waiting packets purges the queue discipline at its begin. Controllers (CoDel, PIE) keep their
 //!    state.
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
+//! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
+//!   it.
 
 use super::constant_rate::Begun;
-use super::egress_queue::EgressQueue;
+use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::drops::DropCause;
 use crate::ip::report::{MotionReport, PacketReport};
@@ -28,6 +30,8 @@ enum State {
     Idle,
     /// The transmission of a packet starts at this time.
     Waiting(Time),
+    /// The shaper holds a packet until this time.
+    Shaped(Time, Box<QueuedPacket>),
     /// A transmission ends at this time.
     Transmitting(Time),
     /// An outage drops the packet in transmission at this time.
@@ -90,7 +94,7 @@ impl VariableRatePort {
     fn next_action(&self) -> Option<Time> {
         let of_transmitter = match self.state {
             State::Idle => None,
-            State::Waiting(at) | State::Transmitting(at) | State::Interrupted(at, _) => Some(at),
+            State::Waiting(at) | State::Shaped(at, _) | State::Transmitting(at) | State::Interrupted(at, _) => Some(at),
         };
         [of_transmitter, self.next_purge].into_iter().flatten().min()
     }
@@ -99,6 +103,7 @@ impl VariableRatePort {
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match self.state {
             State::Waiting(at) if at == now => return self.begin(line, now),
+            State::Shaped(at, _) if at == now => return self.release(line, now),
             State::Transmitting(ends) if ends == now => {
                 self.queue.finish(now);
                 self.prepare(now);
@@ -109,9 +114,12 @@ impl VariableRatePort {
                 self.prepare(now);
             }
             _ => {
+                if let State::Shaped(_, held) = &self.state {
+                    self.queue.drop_in_service(now, &held.packet);
+                }
                 self.queue.purge(now);
                 self.next_purge = next_purge(&mut self.transmitter, Some(now));
-                if let State::Waiting(_) = self.state {
+                if let State::Waiting(_) | State::Shaped(..) = self.state {
                     self.state = State::Idle;
                 }
             }
@@ -150,10 +158,32 @@ impl VariableRatePort {
         self.begin(line, now)
     }
 
-    /// Starts a transmission, for which `ready` has prepared the transmitter.
+    /// Starts a transmission unless the shaper holds the packet, for which `ready` has prepared the transmitter.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         self.state = State::Idle;
         let queued = self.queue.begin_next(now)?;
+        let released = self.queue.release(now, &queued);
+        if released > now {
+            self.state = State::Shaped(released, Box::new(queued));
+            return None;
+        }
+        self.transmit(line, now, queued)
+    }
+
+    /// The shaper has the tokens for the packet that it holds: the transmitter begins it as soon as it can.
+    fn release(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+        let State::Shaped(_, held) = std::mem::replace(&mut self.state, State::Idle) else {
+            return None;
+        };
+        let begins = self.transmitter.ready(now);
+        if begins > now {
+            self.state = State::Shaped(begins, held);
+            return None;
+        }
+        self.transmit(line, now, *held)
+    }
+
+    fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<Begun> {
         let service = self.transmitter.transmit(queued.packet.bytes());
         if let Some(at) = self.transmitter.interrupted(service) {
             self.state = State::Interrupted(at, queued.packet);
@@ -182,8 +212,8 @@ impl VariableRatePort {
 
     /// Returns the time of the next event: the start of a waiting packet's transmission, or a drop.
     pub fn next_event(&self) -> Option<Time> {
-        let interrupted = matches!(self.state, State::Interrupted(..));
-        self.next_action().filter(|_| interrupted || self.queue.backlog().0 > 0)
+        let holds = matches!(self.state, State::Shaped(..) | State::Interrupted(..));
+        self.next_action().filter(|_| holds || self.queue.backlog().0 > 0)
     }
 
     /// Counts the packets lost on the wire by `now`.
@@ -198,7 +228,8 @@ impl VariableRatePort {
     /// Returns the held packets and bytes whose transmission has not started, or that will not arrive.
     pub fn not_on_wire(&self) -> (u64, u64) {
         let (packets, bytes) = self.queue.backlog();
-        match self.state {
+        match &self.state {
+            State::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
             State::Interrupted(_, packet) => (packets + 1, bytes + u64::from(packet.bytes())),
             State::Idle | State::Waiting(_) | State::Transmitting(_) => (packets, bytes),
         }

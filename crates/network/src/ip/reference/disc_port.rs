@@ -16,6 +16,8 @@ enum State {
     Idle,
     /// It will begin a packet at this instant.
     Ready(Time),
+    /// The shaper holds a packet until this instant.
+    Shaped(Time, QueuedPacket),
     /// It transmits a packet.
     Transmitting(QueuedPacket, Service),
 }
@@ -64,7 +66,7 @@ impl DiscPort {
         self.queue.admit(now, packet, options);
         match self.state {
             State::Idle => self.prepare(moves, now, now),
-            State::Ready(_) | State::Transmitting(..) => None,
+            State::Ready(_) | State::Shaped(..) | State::Transmitting(..) => None,
         }
     }
 
@@ -77,6 +79,14 @@ impl DiscPort {
     ) -> Option<(Option<QueuedPacket>, Option<Time>)> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Ready(at) if at == now => Some((None, self.begin(moves, now))),
+            State::Shaped(at, packet) if at == now => {
+                let begins = moves.as_mut().map_or(now, |moves| moves.motion.ready(now));
+                if begins > now {
+                    self.state = State::Shaped(begins, packet);
+                    return Some((None, Some(begins)));
+                }
+                Some((None, Some(self.transmit(moves, now, packet))))
+            }
             State::Transmitting(packet, service) if service.ends == now => {
                 if let Some(moves) = &mut moves {
                     moves.left = service;
@@ -105,8 +115,11 @@ impl DiscPort {
             }
         }
         if waiting {
+            if let State::Shaped(_, held) = &self.state {
+                self.queue.drop_in_service(now, &held.packet);
+            }
             self.queue.purge(now);
-            if let State::Ready(_) = self.state {
+            if let State::Ready(_) | State::Shaped(..) = self.state {
                 self.state = State::Idle;
             }
         }
@@ -139,7 +152,16 @@ impl DiscPort {
 
     fn begin(&mut self, moves: Option<&mut Moves>, now: Time) -> Option<Time> {
         let next = self.queue.begin_next(now)?;
-        let bytes = next.packet.bytes();
+        let released = self.queue.release(now, &next);
+        if released > now {
+            self.state = State::Shaped(released, next);
+            return Some(released);
+        }
+        Some(self.transmit(moves, now, next))
+    }
+
+    fn transmit(&mut self, moves: Option<&mut Moves>, now: Time, packet: QueuedPacket) -> Time {
+        let bytes = packet.packet.bytes();
         let service = match moves {
             Some(moves) => moves.motion.transmit(bytes),
             None => Service {
@@ -147,8 +169,8 @@ impl DiscPort {
                 ends: self.send(now, bytes),
             },
         };
-        self.state = State::Transmitting(next, service);
-        Some(service.ends)
+        self.state = State::Transmitting(packet, service);
+        service.ends
     }
 
     /// A transmitter of constant rate sends a packet. Returns when it has.

@@ -51,6 +51,8 @@ pub(super) struct Port {
     pub motion: Option<Moves>,
     loss: Option<Box<Loss>>,
     conditioners: Conditioners,
+    /// Whether the link has conditioners, of any kind.
+    is_conditioned: bool,
     /// Of the link, whatever feeds it.
     pub errors: Option<Box<BitErrors>>,
     /// Packets and bytes that came to the end of the link, from which no route led on.
@@ -96,6 +98,7 @@ impl Port {
             delay: link.delay_ps,
             motion: Motion::new(link).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
+            is_conditioned: !link.conditioners.is_empty(),
             conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             strays: (0, 0),
@@ -292,7 +295,7 @@ impl Port {
     /// that may vary.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &Waiting)> {
         let behind = self.motion.is_some() || self.host;
-        let certain = self.conditioners.is_empty() && (self.acting.is_none() || !behind);
+        let certain = !self.is_conditioned && (self.acting.is_none() || !behind);
         let count = if certain {
             self.queue.len()
         } else {

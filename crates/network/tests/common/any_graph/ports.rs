@@ -4,7 +4,7 @@ use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
 use longpipe_network::atm::aal5::frame_cells;
-use longpipe_network::scenario::conditioners::{ConditionerConfig, Exceed, PolicerConfig};
+use longpipe_network::scenario::conditioners::{ConditionerConfig, Exceed, PolicerConfig, TbfConfig};
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
     TrafficConfig,
@@ -25,12 +25,13 @@ pub struct PortDraft {
     share: Option<u16>,
     /// Whether to use two queues even without VBR.
     two_queues: bool,
-    policer: Option<PolicerDraft>,
+    policer: Option<BucketDraft>,
+    shaper: Option<BucketDraft>,
 }
 
-/// A policer: shares of the link's rate [thousandth], its burst in packets, and choices.
+/// A token bucket: shares of the link's rate [thousandth], its burst in packets, and choices.
 #[derive(Clone, Debug)]
-struct PolicerDraft {
+struct BucketDraft {
     rate: u16,
     peak: Option<u16>,
     burst_packets: u16,
@@ -38,7 +39,7 @@ struct PolicerDraft {
     per_flow: bool,
 }
 
-fn any_policer() -> impl Strategy<Value = PolicerDraft> {
+fn any_bucket() -> impl Strategy<Value = BucketDraft> {
     (
         1u16..1500,
         prop::option::of(1u16..1000),
@@ -46,7 +47,7 @@ fn any_policer() -> impl Strategy<Value = PolicerDraft> {
         any::<bool>(),
         any::<bool>(),
     )
-        .prop_map(|(rate, peak, burst_packets, mark, per_flow)| PolicerDraft {
+        .prop_map(|(rate, peak, burst_packets, mark, per_flow)| BucketDraft {
             rate,
             peak,
             burst_packets,
@@ -55,19 +56,35 @@ fn any_policer() -> impl Strategy<Value = PolicerDraft> {
         })
 }
 
-impl PolicerDraft {
-    fn build(&self, link_bps: u64, packet_bytes: u32) -> ConditionerConfig {
+impl BucketDraft {
+    /// The rate and the peak rate [bit/s], and the burst [byte].
+    fn sizes(&self, link_bps: u64, packet_bytes: u32) -> (u64, Option<u64>, u64) {
         let share = |thousandths: u16| u128::from(link_bps) * u128::from(thousandths) / 1000;
         let rate_bps = share(self.rate).clamp(1_000, 900_000_000_000) as u64;
+        let peak = |peak| rate_bps + 1 + share(peak).min(90_000_000_000) as u64;
+        let burst_bytes = u64::from(self.burst_packets) * u64::from(packet_bytes);
+        (rate_bps, self.peak.map(peak), burst_bytes)
+    }
+
+    fn police(&self, link_bps: u64, packet_bytes: u32) -> ConditionerConfig {
+        let (rate_bps, peak_bps, burst_bytes) = self.sizes(link_bps, packet_bytes);
         ConditionerConfig::Policer(PolicerConfig {
             rate_bps,
-            burst_bytes: u64::from(self.burst_packets) * u64::from(packet_bytes),
-            peak_bps: self
-                .peak
-                .map(|peak| rate_bps + 1 + share(peak).min(90_000_000_000) as u64),
-            mtu_bytes: self.peak.map(|_| packet_bytes),
+            burst_bytes,
+            peak_bps,
+            mtu_bytes: peak_bps.map(|_| packet_bytes),
             exceed: if self.mark { Exceed::Mark } else { Exceed::Drop },
             per_flow: self.per_flow,
+        })
+    }
+
+    fn shape(&self, link_bps: u64, packet_bytes: u32) -> ConditionerConfig {
+        let (rate_bps, peak_bps, burst_bytes) = self.sizes(link_bps, packet_bytes);
+        ConditionerConfig::Tbf(TbfConfig {
+            rate_bps,
+            burst_bytes: burst_bytes as u32,
+            peak_bps,
+            mtu_bytes: peak_bps.map(|_| packet_bytes),
         })
     }
 }
@@ -95,7 +112,8 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let policy = any_policy().prop_map(in_thousandths);
     let share = prop::option::of(prop_oneof![Just(0u16), Just(1000), 0u16..=1000]);
     let queue = prop::option::weighted(0.4, any_queue());
-    let policer = prop::option::weighted(0.1, any_policer());
+    let policer = prop::option::weighted(0.1, any_bucket());
+    let shaper = prop::option::weighted(0.1, any_bucket());
     (
         buffer,
         any::<bool>(),
@@ -103,10 +121,10 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
         queue,
         share,
         prop::bool::weighted(0.1),
-        policer,
+        (policer, shaper),
     )
         .prop_map(
-            |(buffer, packets, policy, queue, share, two_queues, policer)| PortDraft {
+            |(buffer, packets, policy, queue, share, two_queues, (policer, shaper))| PortDraft {
                 buffer,
                 packets,
                 policy,
@@ -114,6 +132,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
                 share,
                 two_queues,
                 policer,
+                shaper,
             },
         )
 }
@@ -267,8 +286,10 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
                 None => router_policy(port.policy.clone()),
             },
         };
-        if let Some(policer) = port.policer.as_ref().filter(|_| scenario.framing == Framing::Ip) {
-            link.conditioners = vec![policer.build(link.rate_bps, bytes)];
+        if scenario.framing == Framing::Ip {
+            let policer = port.policer.iter().map(|draft| draft.police(link.rate_bps, bytes));
+            let shaper = port.shaper.iter().map(|draft| draft.shape(link.rate_bps, bytes));
+            link.conditioners = policer.chain(shaper).collect();
         }
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {

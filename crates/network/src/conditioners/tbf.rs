@@ -1,0 +1,102 @@
+//! A shaper: a token bucket that delays what exceeds a rate, in front of the transmitter (Linux: `tbf`).
+//!
+//! The arithmetic is that of Linux's `net/sched/sch_tbf.c` with the burst in bytes, as iproute2 passes it since 2013. The packet that
+//! waits for tokens has been dequeued by the queue discipline, as Linux's `qdisc_peek_dequeued` does, and keeps its room in the buffer.
+
+use super::token_bucket::{nanoseconds, Bucket, LengthToTime, Rates, PS_PER_NS};
+use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
+use longpipe_events::Time;
+
+/// The shaper.
+#[derive(Clone, Debug)]
+pub(crate) struct Tbf {
+    rates: Rates,
+    bucket: Bucket,
+    most_bytes: u64,
+}
+
+impl Tbf {
+    /// The shaper among a link's conditioners, with a full bucket.
+    pub fn among(configs: &[ConditionerConfig]) -> Option<Tbf> {
+        configs.iter().find_map(|config| match config {
+            ConditionerConfig::Tbf(tbf) => Some(Tbf::new(tbf)),
+            ConditionerConfig::Policer(_) => None,
+        })
+    }
+
+    fn new(config: &TbfConfig) -> Tbf {
+        let mtu_bytes = config.mtu_bytes.unwrap_or(u32::MAX);
+        let depth_ns = LengthToTime::new(config.rate_bps / 8).of(config.burst_bytes);
+        let rates = Rates::new(config.rate_bps, depth_ns, config.peak_bps, mtu_bytes);
+        Tbf {
+            bucket: rates.full(),
+            rates,
+            most_bytes: u64::from(config.burst_bytes.min(mtu_bytes)),
+        }
+    }
+
+    /// Whether the buckets can never hold the tokens of so long a packet, which is therefore dropped at enqueue.
+    pub fn is_too_long(&self, bytes: u64) -> bool {
+        bytes > self.most_bytes
+    }
+
+    /// Takes the tokens of the first packet, which the transmitter could begin at `now`. Returns when they suffice.
+    pub fn release(&mut self, now: Time, bytes: u16) -> Time {
+        let now_ns = nanoseconds(now);
+        let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));
+        self.rates.take(&mut self.bucket, now_ns + deficit, u32::from(bytes));
+        match deficit {
+            0 => now,
+            _ => Time((now_ns + deficit) as u64 * PS_PER_NS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A burst leaves at once, then packets of L bytes every L/rate; after a pause the bucket is full again.
+    #[test]
+    fn a_burst_leaves_at_once_and_then_a_packet_each_l_over_rate() {
+        let config = TbfConfig {
+            rate_bps: 8_000_000,
+            burst_bytes: 3000,
+            peak_bps: None,
+            mtu_bytes: None,
+        };
+        let mut tbf = Tbf::new(&config);
+        let mut now = Time::ZERO;
+        let mut left = vec![];
+        for packet in 0..7 {
+            if packet == 5 {
+                now = Time(10_000_000_000);
+            }
+            now = tbf.release(now, 1000);
+            left.push(now.0 / 1_000_000_000);
+        }
+        assert_eq!(left, [0, 0, 0, 1, 2, 10, 10]);
+        assert!(tbf.is_too_long(3001) && !tbf.is_too_long(3000));
+    }
+
+    /// With a peak of 16 Mbit/s and an MTU of 1000 bytes, packets of a burst leave every 500 us.
+    #[test]
+    fn a_peak_rate_spaces_a_burst() {
+        let config = TbfConfig {
+            rate_bps: 8_000_000,
+            burst_bytes: 3000,
+            peak_bps: Some(16_000_000),
+            mtu_bytes: Some(1000),
+        };
+        let mut tbf = Tbf::new(&config);
+        let mut now = Time::ZERO;
+        let left: Vec<u64> = (0..7)
+            .map(|_| {
+                now = tbf.release(now, 1000);
+                now.0 / 1_000_000
+            })
+            .collect();
+        // 3000 + 1000 bytes per ms of tokens, spent at 2000 bytes per ms: they last until 2 ms.
+        assert_eq!(left, [0, 500, 1000, 1500, 2000, 3000, 4000]);
+    }
+}

@@ -1,0 +1,121 @@
+//! Token buckets as Linux computes them for `tc police` and `tbf`: `psched_ratecfg_precompute` and `psched_l2t_ns` of
+//! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time of a length is a multiplication and a shift.
+
+use longpipe_events::Time;
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+/// Picoseconds of a nanosecond.
+pub(super) const PS_PER_NS: u64 = 1_000;
+
+/// Returns an instant in whole nanoseconds, rounded down.
+pub(super) fn nanoseconds(time: Time) -> i64 {
+    (time.0 / PS_PER_NS) as i64
+}
+
+/// The time that lengths take at a rate (`struct psched_ratecfg`).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LengthToTime {
+    mult: u32,
+    shift: u32,
+}
+
+impl LengthToTime {
+    /// At this rate [byte/s] (`psched_ratecfg_precompute__`).
+    pub fn new(bytes_per_second: u64) -> LengthToTime {
+        let (mut factor, mut shift) = (NS_PER_SECOND, 0);
+        loop {
+            let mult = (factor / bytes_per_second) as u32;
+            if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
+                return LengthToTime { mult, shift };
+            }
+            factor <<= 1;
+            shift += 1;
+        }
+    }
+
+    /// Time of a packet [ns] (`psched_l2t_ns`).
+    pub fn of(self, bytes: u32) -> i64 {
+        ((u64::from(bytes) * u64::from(self.mult)) >> self.shift) as i64
+    }
+}
+
+/// State of one token bucket [ns].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bucket {
+    tokens: i64,
+    peak_tokens: i64,
+    /// When a packet last conformed (`t_c`).
+    checked: i64,
+}
+
+/// The rates that fill token buckets, and their depths.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rates {
+    rate: LengthToTime,
+    depth_ns: i64,
+    /// Peak rate, and the time of the largest packet at it.
+    peak: Option<(LengthToTime, i64)>,
+}
+
+impl Rates {
+    /// A rate [bit/s] with a depth [ns], and maybe a peak rate [bit/s] whose bucket holds `mtu_bytes`.
+    pub fn new(rate_bps: u64, depth_ns: i64, peak_bps: Option<u64>, mtu_bytes: u32) -> Rates {
+        let peak = peak_bps.map(|peak| {
+            let peak = LengthToTime::new(peak / 8);
+            (peak, peak.of(mtu_bytes))
+        });
+        Rates {
+            rate: LengthToTime::new(rate_bps / 8),
+            depth_ns,
+            peak,
+        }
+    }
+
+    /// A full bucket.
+    pub fn full(&self) -> Bucket {
+        Bucket {
+            tokens: self.depth_ns,
+            peak_tokens: self.peak.map_or(0, |(_, most)| most),
+            checked: 0,
+        }
+    }
+
+    /// Tokens and peak tokens that a packet would leave at `now` [ns]; negative if there are too few.
+    fn left(&self, bucket: &Bucket, now: i64, bytes: u32) -> (i64, i64) {
+        let elapsed = (now - bucket.checked).min(self.depth_ns);
+        let peak_tokens = self.peak.map_or(0, |(peak, most)| {
+            (elapsed + bucket.peak_tokens).min(most) - peak.of(bytes)
+        });
+        let tokens = (elapsed + bucket.tokens).min(self.depth_ns) - self.rate.of(bytes);
+        (tokens, peak_tokens)
+    }
+
+    /// Returns how long after `now` there are tokens for a packet [ns]; 0 if it conforms.
+    pub fn deficit(&self, bucket: &Bucket, now: i64, bytes: u32) -> i64 {
+        let (tokens, peak_tokens) = self.left(bucket, now, bytes);
+        (-tokens).max(-peak_tokens).max(0)
+    }
+
+    /// Takes the tokens of a packet that conforms at `now` [ns].
+    pub fn take(&self, bucket: &mut Bucket, now: i64, bytes: u32) {
+        let (tokens, peak_tokens) = self.left(bucket, now, bytes);
+        *bucket = Bucket {
+            tokens,
+            peak_tokens,
+            checked: now,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_take_the_time_that_linux_computes() {
+        // 10 Mbit/s in Linux: mult 3355443200, shift 22, and 1514 bytes take 1211200 ns.
+        let rate = LengthToTime::new(1_250_000);
+        assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
+        assert_eq!(rate.of(1514), 1_211_200);
+    }
+}
