@@ -35,7 +35,7 @@ def trunk(scenario: Scenario) -> pd.Series:
     assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
     # Differences of unsigned counters would wrap around.
     numbers = result.ports.set_index("port").select_dtypes("number").astype(float)
-    return numbers.loc["switch1->switch2"]
+    return numbers.T["switch1->switch2"]
 
 
 @pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
@@ -105,7 +105,7 @@ def test_a_port_has_one_shaper() -> None:
     shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "2 KB"}
     with pytest.raises(ScenarioError) as caught:
         policed(shaper, shaper).resolve()
-    assert str(caught.value) == "network.conditioners[1]: tbf; needs at most one shaper"
+    assert str(caught.value) == "network.conditioners[1]: tbf; needs at most one tbf"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 use crate::{array, has_bit_errors, port_name};
 use longpipe_network::ip::report::{MotionReport, PacketReport};
 use longpipe_network::report::Report;
+use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
@@ -31,6 +32,16 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     }
     if scenario.links.iter().any(|link| !link.conditioners.is_empty()) {
         integers("packets_lost_policer", |port| port.lost_policer)?;
+    }
+    let duplicates = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Duplication(_));
+    if scenario
+        .links
+        .iter()
+        .flat_map(|link| &link.conditioners)
+        .any(duplicates)
+    {
+        integers("packets_duplicated", |port| port.packets_duplicated)?;
+        integers("bytes_duplicated", |port| port.bytes_duplicated)?;
     }
     integers("packets_marked", |port| port.packets_marked)?;
     integers("packets_held", |port| port.packets_held)?;

@@ -42,8 +42,8 @@ const NOT_HERE = {
     return_path: "moves",
     host_policy: "queues at hosts",
     host_buffer: "queues at hosts",
-    conditioners: "polices or shapes",
-    return_conditioners: "polices or shapes",
+    conditioners: "polices, shapes, delays or repeats",
+    return_conditioners: "polices, shapes, delays or repeats",
 };
 
 /** ScenarioError where a link moves, a proxy splits connections or a host queues: asked of what was written, of which the page knows no more. */

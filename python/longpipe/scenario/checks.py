@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario import conditioners
 from longpipe.scenario.network import Dumbbell, flow_field
 from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
 from longpipe.scenario.schedulers import CHOOSING, DualPi2, StrictPriority, WeightedPriority
@@ -156,9 +157,7 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
             field, own = _link_field(network, i, name), getattr(link, name)
             for k, one in enumerate(own):
                 yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
-            shapers = [k for k, one in enumerate(own) if one.kind == "tbf"]
-            if len(shapers) > 1:
-                yield f"{field}[{shapers[1]}]: tbf; needs at most one shaper"
+            yield from (f"{field}{place}: {problem}" for place, problem in conditioners.problems(own))
             if own and framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
             elif own and topology.kinds[node] == "host" and node in jitter:

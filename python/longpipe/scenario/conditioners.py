@@ -1,11 +1,13 @@
-"""Conditioners of an IP port (RFC 2475 section 2.3.3): policers before its queue discipline, and a shaper behind it."""
+"""Conditioners of an IP port (RFC 2475 section 2.3.3): policers, a shaper, jitter, reordering and duplication."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize
+from longpipe.scenario.core import core_fields
+from longpipe.scenario.jitter import Duplication, Jitter, Reordering, core_jitter
 from longpipe.units import RATE
 
 
@@ -61,4 +63,19 @@ def _bucket_problems(bucket: Policer | Tbf) -> Iterator[tuple[str, str]]:
         yield "mtu", "absent; needs the longest packet with a peak rate, as in '1500 B'"
 
 
-Conditioner = Annotated[Policer | Tbf, Field(discriminator="kind")]
+Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication, Field(discriminator="kind")]
+
+
+def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
+    """Problems of a port's conditioners together, as (index in brackets, message)."""
+    for kind in ("tbf", "jitter", "reordering", "duplication"):
+        places = [place for place, one in enumerate(own) if one.kind == kind]
+        if len(places) > 1:
+            yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
+        if kind == "reordering" and places and not any(one.kind == "jitter" for one in own):
+            yield f"[{places[0]}]", "reordering; needs a jitter beside it, whose delay packets skip"
+
+
+def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:
+    """Converts a conditioner for the core."""
+    return core_jitter(conditioner) if isinstance(conditioner, Jitter) else core_fields(conditioner)

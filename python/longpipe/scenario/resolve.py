@@ -9,6 +9,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet, Pipe, buffer
 from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
+from longpipe.scenario.conditioners import core_conditioner
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.core import core_fields
@@ -196,7 +197,7 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
                 "delay_ps": delays_ps[at],
                 **port,
                 "loss": shared(losses[back]),
-                **({"conditioners": [core_fields(one) for one in own]} if (own := conditioners[back]) else {}),
+                **({"conditioners": [core_conditioner(one) for one in own]} if (own := conditioners[back]) else {}),
             }
 
 

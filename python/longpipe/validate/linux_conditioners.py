@@ -7,6 +7,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from longpipe.validate import linux_kernel
@@ -16,7 +18,9 @@ from longpipe.validate.linux import LinuxCase, LinuxFlow
 ETHERNET_BYTES: Final = 14
 HEADERS_BYTES: Final = 28
 DATAGRAMS: Final = 2000
-TIMEOUT_S: Final = 600.0
+JITTERED: Final = 20_000
+QUANTILES: Final = 501
+TIMEOUT_S: Final = 1800.0
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,21 @@ SHAPED: Final = (
     DatagramCase("tbf-peak", 9e6, (200, 1486), "tbf rate 8mbit burst 30000 limit 40000 peakrate 12mbit mtu 1514"),
     DatagramCase("tbf-odd", 3e6, (333, 777), "tbf rate 1777kbit burst 2000 limit 10000"),
 )
+# Jitter, reordering and duplication of netem: a datagram each millisecond on average.
+DELAYED: Final = tuple(
+    DatagramCase(name, 8e6, (1000,), f"netem limit 100000 {words}", JITTERED)
+    for name, words in {
+        "uniform": "delay 20ms 5ms",
+        "normal": "delay 20ms 5ms distribution normal",
+        "pareto": "delay 20ms 5ms distribution pareto",
+        "paretonormal": "delay 20ms 5ms distribution paretonormal",
+        "correlated": "delay 20ms 5ms 50%",
+        "early": "delay 2ms 3ms distribution normal",
+        "reorder": "delay 20ms reorder 25% 50%",
+        "gap": "delay 20ms 2ms reorder 60% gap 5",
+        "duplicate": "duplicate 10% 30%",
+    }.items()
+)
 # TCP over a policed path of 20 Mbit/s: the policer's rate, its burst [bytes] and the flow.
 TCP: Final = tuple(
     LinuxCase(
@@ -83,6 +102,25 @@ TCP: Final = tuple(
         )
     )
 )
+
+
+def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
+    """Runs the cases of netem; yields what `distribution` returns of each."""
+
+    def read(number: int, share: Path) -> pd.DataFrame:
+        sent, arrived = (pd.read_csv(share / name) for name in ("sent.csv", "arrivals.csv"))
+        return distribution(DELAYED[number], sent["sent_ns"].to_numpy(), arrived)
+
+    yield from linux_kernel.boot([case.guest for case in DELAYED], seed=seed, timeout_s=TIMEOUT_S, read=read)
+
+
+def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd.DataFrame) -> pd.DataFrame:
+    """Returns quantiles of the delays [ms], from the number and instant of each; -1: arrivals per datagram."""
+    delays_ms = (arrived["arrived_ns"].to_numpy() - sent_ns[arrived["number"]]) / 1e6
+    shares = np.linspace(0, 1, QUANTILES)
+    rows = pd.DataFrame({"case": case.name, "share": shares, "delay_ms": np.quantile(delays_ms, shares).round(6)})
+    per_datagram = pd.DataFrame({"case": [case.name], "share": [-1.0], "delay_ms": [len(arrived) / len(sent_ns)]})
+    return pd.concat([rows, per_datagram])
 
 
 def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFrame]:

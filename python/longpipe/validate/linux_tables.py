@@ -244,6 +244,15 @@ def shapers(tell: Tell) -> Files:
     return {"shaped-datagrams.csv.gz": pd.concat(datagrams)}
 
 
+def delays(tell: Tell) -> Files:
+    """Jitter, reordering and duplication of netem: quantiles of delays, and arrivals per datagram."""
+    frames = []
+    for frame in linux_conditioners.delays():
+        tell(f"netem {frame['case'].iloc[0]}: median {frame['delay_ms'].median():.2f} ms")
+        frames.append(frame)
+    return {"netem-delays.csv": pd.concat(frames)}
+
+
 def paths(tell: Tell, count: int = PATHS) -> Files:
     """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
@@ -280,6 +289,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "varying-paths": varying_paths,
     "policers": policers,
     "shapers": shapers,
+    "delays": delays,
 }
 
 

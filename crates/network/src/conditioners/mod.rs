@@ -1,6 +1,9 @@
 //! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline, and a shaper
-//! between that and the transmitter.
+//! between that and the transmitter; jitter and reordering on the wire.
 
+mod correlated;
+pub(crate) mod duplication;
+pub(crate) mod jitter;
 mod policer;
 pub(crate) mod tbf;
 mod token_bucket;
@@ -37,7 +40,7 @@ impl Conditioners {
     pub fn new(configs: &[ConditionerConfig], circuits: usize) -> Conditioners {
         let conditioner = |config: &ConditionerConfig| match config {
             ConditionerConfig::Policer(policer) => Some(Conditioner::Policer(Policer::new(policer, circuits))),
-            ConditionerConfig::Tbf(_) => None,
+            _ => None,
         };
         Conditioners(configs.iter().filter_map(conditioner).collect())
     }

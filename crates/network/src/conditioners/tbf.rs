@@ -20,7 +20,7 @@ impl Tbf {
     pub fn among(configs: &[ConditionerConfig]) -> Option<Tbf> {
         configs.iter().find_map(|config| match config {
             ConditionerConfig::Tbf(tbf) => Some(Tbf::new(tbf)),
-            ConditionerConfig::Policer(_) => None,
+            _ => None,
         })
     }
 

@@ -10,7 +10,7 @@ use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
 use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
-use crate::scenario::{Scenario, StartConfig, TrafficConfig};
+use crate::scenario::{LinkConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
@@ -153,6 +153,7 @@ impl Connection {
 
 /// Creates all connections of a scenario, whose circuits start at `entries`.
 pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
+    let may_repeat = scenario.links.iter().any(LinkConfig::duplicates);
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
         let entity = index as u64;
         let start = match flow.start {
@@ -197,7 +198,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             requests,
             datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
                 .filter(|_| !flow.foreign)
-                .map(Datagrams::new),
+                .map(|source| Datagrams::new(source, may_repeat)),
             foreign: flow.foreign.then(Box::default),
             relay: None,
         }

@@ -92,8 +92,12 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             };
             sum(
                 &mut came[node],
-                report.packets_in - lost - held.0 - in_flight.0 - report.gone_astray().0,
-                report.bytes_in - report.bytes_lost - held.1 - in_flight.1 - report.gone_astray().1,
+                report.packets_in + report.packets_duplicated - lost - held.0 - in_flight.0 - report.gone_astray().0,
+                report.bytes_in + report.bytes_duplicated
+                    - report.bytes_lost
+                    - held.1
+                    - in_flight.1
+                    - report.gone_astray().1,
             );
         }
         if !report.host {

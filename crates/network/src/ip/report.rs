@@ -49,6 +49,10 @@ pub struct PacketReport {
     pub host: bool,
     /// Packets that arrived.
     pub packets_in: u64,
+    /// Packets that arrived twice; each counts as one in `packets_in`.
+    pub packets_duplicated: u64,
+    /// Their bytes.
+    pub bytes_duplicated: u64,
     /// Packets that left a router, or arrived at the end of a host's link.
     pub packets_out: u64,
     /// Packets that found too little room.
@@ -144,8 +148,8 @@ impl PacketReport {
 
     /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
-        self.packets_in == self.packets_out + self.packets_lost() + self.packets_held
-            && self.bytes_in == self.bytes_out + self.bytes_lost + self.bytes_held
+        self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
+            && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
             && match self.motion {
                 None => can_have_sent(rate, self.bytes_out, now),
                 Some(motion) => motion.within_capacity,
@@ -196,12 +200,14 @@ impl PacketReport {
         let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
         let strays = Some(self.strays).filter(|&strays| strays > 0);
         let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
+        let duplicated = Some(self.packets_duplicated).filter(|&duplicated| duplicated > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
             .chain(spoilt)
             .chain(strays)
             .chain(policed)
+            .chain(duplicated)
             .chain(marked)
             .chain(moving.into_iter().flatten())
             .for_each(|word| hash.word(word));

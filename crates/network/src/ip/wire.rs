@@ -1,6 +1,7 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
 use crate::certainty::queueless::queueless;
+use crate::conditioners::jitter::Jitter;
 use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -295,7 +296,7 @@ impl Port {
 fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize, u64)) -> (Port, Repeats) {
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
-    let varies = link.motion.is_some();
+    let varies = link.motion.is_some() || link.jitter().is_some();
     let host = scenario.nodes[link.from].kind == NodeKind::Host;
     if varies || scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
         let occupancy = link.policy.looks_alone() && link.conditioners.is_empty();
@@ -308,7 +309,7 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
             };
             return (Port::Delayed(Box::new(Delayed::new(port, delay))), Repeats::Never);
         }
-        let transmitter = Motion::of_packets(link);
+        let transmitter = Motion::of_packets(link, Jitter::among(&link.conditioners, seed, index as u64));
         let port = if occupancy {
             let moving = Moving::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
             Port::Moving(Box::new(moving))

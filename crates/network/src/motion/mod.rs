@@ -10,9 +10,10 @@ mod outages;
 mod slots;
 mod steps;
 
+use crate::conditioners::jitter::Jitter;
 use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
-use crate::scenario::motion::{HoldOrDrop, InFlight, InService, OrderConfig, ServiceConfig};
+use crate::scenario::motion::{HoldOrDrop, InFlight, InService, ServiceConfig};
 use crate::scenario::LinkConfig;
 use delay::Delay;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
@@ -67,19 +68,20 @@ pub(crate) struct Motion {
     line: Line,
     outages: Option<Outages>,
     delay: Delay,
+    jitter: Option<Box<Jitter>>,
     order: Order,
     /// Rate of the transmitter if it is constant.
     rate: Option<Rate>,
 }
 
 impl Motion {
-    /// Creates transmitter and wire of a packet link, or None if the link is static.
-    pub fn new(link: &LinkConfig) -> Option<Motion> {
-        link.motion.is_some().then(|| Motion::of_packets(link))
+    /// Returns the transmitter and wire of a link of packets, if they vary over time or by packet.
+    pub fn new(link: &LinkConfig, jitter: Option<Box<Jitter>>) -> Option<Motion> {
+        (link.motion.is_some() || jitter.is_some()).then(|| Motion::of_packets(link, jitter))
     }
 
-    /// Creates transmitter and wire of a packet link, static or time-varying.
-    pub fn of_packets(link: &LinkConfig) -> Motion {
+    /// Returns the transmitter and wire of a link of packets, whether they vary or not.
+    pub fn of_packets(link: &LinkConfig, jitter: Option<Box<Jitter>>) -> Motion {
         let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
         let line = match service {
             Some(ServiceConfig::Opportunities {
@@ -92,7 +94,10 @@ impl Motion {
                 free: Exact::default(),
             },
         };
-        Motion::of_line(link, line)
+        Motion {
+            jitter,
+            ..Motion::of_line(link, line)
+        }
     }
 
     /// Creates transmitter and wire of a cell link, or None if the link is static. The first slot starts at `phase`.
@@ -110,7 +115,8 @@ impl Motion {
             line,
             outages: outages.map(Outages::new),
             delay: delay.map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
-            order: Order::new(config.map_or(OrderConfig::Fifo, |config| config.order)),
+            jitter: None,
+            order: Order::new(link.order()),
             rate: constant.then_some(Rate(link.rate_bps)),
         }
     }
@@ -234,7 +240,7 @@ impl Motion {
     /// Determines the passage of a transmitted packet over the wire; packets must pass in order. `now` is the current time.
     pub fn pass(&mut self, now: Time, service: Service) -> Passage {
         let Service { begins, ends } = service;
-        let arrival = ends.0 + self.delay.of(begins.0, ends.0);
+        let arrival = ends.0 + self.delay.of(begins.0, ends.0) + self.jitter.as_mut().map_or(0, |jitter| jitter.next());
         let lost = self
             .outages
             .as_mut()

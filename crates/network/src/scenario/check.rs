@@ -4,7 +4,7 @@ use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
 use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
-use crate::scenario::conditioners::ConditionerConfig;
+use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::onward;
 use crate::scenario::refusal::{refuse, ScenarioError};
@@ -76,9 +76,15 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
                 problem.accepted,
             );
         }
-        let shapers = |config: &&ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));
-        if link.conditioners.iter().filter(shapers).count() > 1 {
-            return refuse(field("conditioners"), "two shapers", "needs at most one tbf");
+        if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
+            return refuse(field("conditioners"), value, accepted);
+        }
+        if link.duplicates() && scenario.flows.iter().any(|flow| flow.foreign) {
+            return refuse(
+                field("conditioners"),
+                "duplication",
+                "needs none where programs outside send packets",
+            );
         }
         if scenario.framing == Framing::Aal5 && !link.conditioners.is_empty() {
             return refuse(

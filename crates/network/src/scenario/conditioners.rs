@@ -1,10 +1,15 @@
-//! Conditioners of a port: policers before its queue discipline, and a shaper behind it.
+//! Conditioners of a port: policers before its queue discipline, a shaper behind it, jitter and reordering on its wire.
 
+use super::motion::OrderConfig;
 use super::refusal::refuse_unless;
 use super::LinkConfig;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
+
+/// Limits of jitter [ps].
+const MOST_DELAY_PS: u64 = 1_000_000_000_000_000;
+const MOST_JITTER_PS: u64 = 2_000_000_000_000;
 
 /// A conditioner.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
@@ -15,6 +20,51 @@ pub enum ConditionerConfig {
     Policer(PolicerConfig),
     /// A token bucket that delays what exceeds a rate, in front of the transmitter.
     Tbf(TbfConfig),
+    /// An additional delay on the wire, drawn for each packet.
+    Jitter(JitterConfig),
+    /// Packets that skip the delay of the jitter.
+    Reordering(ReorderingConfig),
+    /// Packets that arrive twice.
+    Duplication(DuplicationConfig),
+}
+
+/// Duplication (Linux: `netem duplicate`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct DuplicationConfig {
+    /// Probability that a packet arrives twice.
+    pub probability: f64,
+    /// Weight of the previous draw.
+    pub correlation: f64,
+}
+
+/// Jitter (Linux: `netem delay`).
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct JitterConfig {
+    /// Mean additional delay [ps].
+    pub delay_ps: u64,
+    /// Scale of the distribution around it [ps].
+    pub jitter_ps: u64,
+    /// Inverse of the distribution function, in units of 2⁻¹³ of the jitter; uniform if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Vec<i16>>,
+    /// Weight of the previous draw.
+    pub correlation: f64,
+    /// Whether packets may overtake each other.
+    pub order: OrderConfig,
+}
+
+/// Reordering (Linux: `netem reorder`).
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderingConfig {
+    /// Probability that a candidate skips the delay.
+    pub probability: f64,
+    /// Weight of the previous draw.
+    pub correlation: f64,
+    /// Every packet is a candidate that comes this many packets after the last one that skipped the delay, or later.
+    pub gap: u32,
 }
 
 /// A shaper (Linux: `tbf`).
@@ -74,6 +124,10 @@ impl ConditionerConfig {
             ConditionerConfig::Tbf(tbf) => {
                 bucket_problem(tbf.rate_bps, u64::from(tbf.burst_bytes), tbf.peak_bps, tbf.mtu_bytes)
             }
+            ConditionerConfig::Jitter(jitter) => jitter.problem(),
+            ConditionerConfig::Reordering(reordering) => reordering.problem(),
+            ConditionerConfig::Duplication(duplication) => probability_problem("probability", duplication.probability)
+                .or_else(|| probability_problem("correlation", duplication.correlation)),
         }
     }
 }
@@ -100,7 +154,79 @@ fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_by
         })
 }
 
+/// Returns what the conditioners of a link cannot be together, and what is accepted instead.
+pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
+    let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
+    let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));
+    let jitters = count(|config| matches!(config, ConditionerConfig::Jitter(_)));
+    let reorderings = count(|config| matches!(config, ConditionerConfig::Reordering(_)));
+    let duplications = count(|config| matches!(config, ConditionerConfig::Duplication(_)));
+    if duplications > 1 {
+        return Some(("two duplications", "needs at most one duplication"));
+    }
+    match (shapers, jitters, reorderings) {
+        (2.., _, _) => Some(("two shapers", "needs at most one tbf")),
+        (_, 2.., _) => Some(("two jitters", "needs at most one jitter")),
+        (_, _, 2..) => Some(("two reorderings", "needs at most one reordering")),
+        (_, 0, 1) => Some(("reordering", "needs a jitter, whose delay packets skip")),
+        _ => None,
+    }
+}
+
+/// Checks that a value is a probability.
+fn probability_problem(name: &'static str, value: f64) -> Option<Problem> {
+    refuse_unless((0.0..=1.0).contains(&value), name, value, "needs 0 to 1")
+}
+
+impl JitterConfig {
+    /// Greatest additional delay [ps].
+    pub(crate) fn most_ps(&self) -> u64 {
+        // A table's entry is below 4 in units of the jitter.
+        self.delay_ps + 4 * self.jitter_ps
+    }
+
+    fn problem(&self) -> Option<Problem> {
+        refuse_unless(
+            self.delay_ps <= MOST_DELAY_PS,
+            "delay",
+            self.delay_ps,
+            "needs at most 1000 s, in ps",
+        )
+        .or_else(|| {
+            let fits = self.jitter_ps <= MOST_JITTER_PS;
+            refuse_unless(fits, "jitter", self.jitter_ps, "needs at most 2 s, in ps")
+        })
+        .or_else(|| {
+            let empty = self.table.as_ref().is_some_and(Vec::is_empty);
+            refuse_unless(!empty, "table", "empty", "needs an entry or more")
+        })
+        .or_else(|| probability_problem("correlation", self.correlation))
+    }
+}
+
+impl ReorderingConfig {
+    fn problem(&self) -> Option<Problem> {
+        probability_problem("probability", self.probability)
+            .or_else(|| probability_problem("correlation", self.correlation))
+            .or_else(|| refuse_unless(self.gap > 0, "gap", self.gap, "needs at least 1 packet"))
+    }
+}
+
 impl LinkConfig {
+    /// The jitter of the wire, if it has any.
+    pub(crate) fn jitter(&self) -> Option<&JitterConfig> {
+        self.conditioners.iter().find_map(|config| match config {
+            ConditionerConfig::Jitter(jitter) => Some(jitter),
+            _ => None,
+        })
+    }
+
+    /// Whether packets may arrive twice.
+    pub(crate) fn duplicates(&self) -> bool {
+        let duplication = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Duplication(_));
+        self.conditioners.iter().any(duplication)
+    }
+
     /// Whether a shaper is in front of the transmitter.
     pub(crate) fn has_shaper(&self) -> bool {
         let shaper = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));

@@ -1,5 +1,6 @@
 //! Guarantees of the parts of a scenario, used by `certainty` only. A part without guarantees is simulated event by event.
 
+use super::conditioners::JitterConfig;
 use super::motion::{DelayConfig, OrderConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
@@ -48,14 +49,23 @@ impl LinkConfig {
     /// Returns the maximum propagation delay [ps].
     pub(crate) fn most_delay_ps(&self) -> u64 {
         let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
-        delay.map_or(self.delay_ps, DelayConfig::most_ps)
+        delay.map_or(self.delay_ps, DelayConfig::most_ps) + self.jitter().map_or(0, JitterConfig::most_ps)
+    }
+
+    /// Returns whether packets keep their order on the wire.
+    pub(crate) fn order(&self) -> OrderConfig {
+        let of_motion = self.motion.as_ref().map(|motion| motion.order);
+        let free = [of_motion, self.jitter().map(|jitter| jitter.order)].contains(&Some(OrderConfig::Free));
+        if free {
+            OrderConfig::Free
+        } else {
+            OrderConfig::Fifo
+        }
     }
 
     /// Returns whether packets may be reordered.
     pub(crate) fn may_reorder(&self) -> bool {
-        self.motion
-            .as_ref()
-            .is_some_and(|motion| motion.order == OrderConfig::Free)
+        self.order() == OrderConfig::Free
     }
 
     /// A wire of one delay, maybe with bit errors, and a FIFO, unless the queue is served; of a link that moves, what holds at any
@@ -67,19 +77,22 @@ impl LinkConfig {
             return LinkPromise {
                 departs_as_begun: stands,
                 departs_as_admitted: stands,
-                keeps_order: motion.order == OrderConfig::Fifo,
+                keeps_order: !self.may_reorder(),
                 loses_none_on_wire: stands,
                 least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
-                least_spread: motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+                least_spread: match self.jitter() {
+                    Some(_) => 0,
+                    None => motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+                },
             };
         }
         LinkPromise {
             departs_as_begun: true,
             departs_as_admitted: !self.policy.serves(),
-            keeps_order: true,
+            keeps_order: !self.may_reorder(),
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,
-            least_spread: 1 << 32,
+            least_spread: if self.jitter().is_some() { 0 } else { 1 << 32 },
         }
     }
 }

@@ -6,6 +6,7 @@ use super::SECOND;
 use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::report::PortReport;
+use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::{LinkConfig, Scenario};
 use longpipe_network::{Datagram, Flow, Probe, Report, REQUEST};
 use longpipe_tcp::segment::Opening;
@@ -61,8 +62,8 @@ fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -
     let detail = || format!("{port:?}");
     let moving = port.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
     let lost = port.lost_overflow + port.lost_refused + port.lost_forced + port.lost_policer + moving;
-    let packets = port.packets_in == port.packets_out + lost + port.packets_held;
-    let bytes = port.bytes_in == port.bytes_out + port.bytes_lost + port.bytes_held;
+    let packets = port.packets_in + port.packets_duplicated == port.packets_out + lost + port.packets_held;
+    let bytes = port.bytes_in + port.bytes_duplicated == port.bytes_out + port.bytes_lost + port.bytes_held;
     holds(packets && bytes, "a port loses count", detail)?;
     holds((0.0..=1.0).contains(&port.utilization), "utilization above 1", detail)?;
     // Departures are rounded down to a picosecond.
@@ -94,6 +95,12 @@ fn check_port(port: &PortReport) -> Result<(), Finding> {
     check_mean(port.mean_queue, port.peak_queue as f64, detail)
 }
 
+/// Returns whether packets may arrive twice.
+fn duplicates(scenario: &Scenario) -> bool {
+    let mut conditioners = scenario.links.iter().flat_map(|link| &link.conditioners);
+    conditioners.any(|config| matches!(config, ConditionerConfig::Duplication(_)))
+}
+
 /// Checks that the payload that flows delivered over each link does not exceed its rate.
 fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     let mut delivered = vec![0u128; scenario.links.len()];
@@ -107,7 +114,8 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
     }
     for (link, bytes) in scenario.links.iter().zip(delivered) {
         let possible = u128::from(link.rate_bps) * u128::from(scenario.duration_ps + 1);
-        let fits = link.motion.is_some() || 8 * bytes * u128::from(SECOND) <= possible;
+        // A datagram may be duplicated behind the link, and counts twice.
+        let fits = link.motion.is_some() || duplicates(scenario) || 8 * bytes * u128::from(SECOND) <= possible;
         holds(fits, "efficiency above 1", || format!("{bytes} bytes over {link:?}"))?;
     }
     Ok(())
@@ -134,6 +142,8 @@ pub struct Trail {
     probes: Vec<bool>,
     /// Send times of packets in flight, by flow, whether they are ACKs, and number.
     sent: HashMap<(usize, bool, u32), Time>,
+    /// Whether packets may arrive twice.
+    duplicates: bool,
     /// The first violated invariant.
     pub broken: Result<(), Finding>,
 }
@@ -158,6 +168,7 @@ impl Trail {
             sequences: scenario.flows.iter().map(|_| Default::default()).collect(),
             probes: scenario.flows.iter().map(|flow| flow.onward.is_some()).collect(),
             sent: HashMap::new(),
+            duplicates: duplicates(scenario),
             broken: Ok(()),
         }
     }
@@ -174,7 +185,11 @@ impl Trail {
 
     fn arrives(&mut self, now: Time, flow: Flow, is_ack: bool, frame: u32) {
         let key = (flow.index(), is_ack, frame);
-        let Some(sent) = self.sent.remove(&key) else {
+        let sent = match self.duplicates {
+            true => self.sent.get(&key).copied(),
+            false => self.sent.remove(&key),
+        };
+        let Some(sent) = sent else {
             return self.expect(false, "a packet arrives that did not leave", || format!("{key:?}"));
         };
         let back = is_ack ^ (frame & REQUEST != 0);

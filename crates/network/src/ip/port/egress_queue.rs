@@ -2,6 +2,7 @@
 //! transmitter and asks for the next packet when that is free.
 
 use super::disc_of::disc_of;
+use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
 use crate::conditioners::Conditioners;
 use crate::drops::{DropCause, Drops};
@@ -97,6 +98,7 @@ pub(crate) struct EgressQueue {
     loss: Option<Box<Loss>>,
     /// Whether the link has conditioners.
     is_conditioned: bool,
+    duplication: Option<Box<Duplication>>,
     conditioners: Conditioners,
     shaper: Option<Box<Tbf>>,
     limit_packets: u64,
@@ -140,6 +142,7 @@ impl EgressQueue {
             },
             loss: Loss::new(&link.loss, seed, index),
             is_conditioned: !link.conditioners.is_empty(),
+            duplication: Duplication::among(&link.conditioners, seed, index),
             conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
             limit_packets: limit(BufferUnit::Packets),
@@ -210,15 +213,14 @@ impl EgressQueue {
 
     /// Drops an arriving packet because of an outage.
     pub fn refuse(&mut self, now: Time, packet: &Packet) {
-        let bytes = u64::from(packet.bytes());
-        self.report.packets_in += 1;
-        self.report.bytes_in += bytes;
+        self.count_in(packet);
         self.count_outage(now, packet);
     }
 
     /// Takes an arriving packet where the transmitter could begin it at once. Returns the packet to transmit now, if the transmitter was
     /// idle.
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
+        self.count_in(&packet);
         let queued = self.take(now, packet, options)?;
         let bytes = queued.bytes();
         let room = self.limit_packets > 0 && bytes <= self.limit_bytes;
@@ -236,19 +238,32 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Takes an arriving packet into the queue.
+    /// Enqueues an arriving packet, and before it its clone, if it arrives twice.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
+        self.count_in(&packet);
+        if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {
+            self.report.packets_duplicated += 1;
+            self.report.bytes_duplicated += u64::from(packet.bytes());
+            self.admit_once(now, packet, options);
+        }
+        self.admit_once(now, packet, options);
+    }
+
+    fn admit_once(&mut self, now: Time, packet: Packet, options: &Options) {
         if let Some(queued) = self.take(now, packet, options) {
             self.enqueue(now, queued);
         }
+    }
+
+    fn count_in(&mut self, packet: &Packet) {
+        self.report.packets_in += 1;
+        self.report.bytes_in += u64::from(packet.bytes());
     }
 
     /// Counts an arriving packet, unless the link's loss model, a conditioner or the shaper drops it.
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
         self.count_time(now);
-        self.report.packets_in += 1;
-        self.report.bytes_in += bytes;
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;

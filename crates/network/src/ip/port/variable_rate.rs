@@ -11,7 +11,7 @@
 //!    state.
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
 //! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
-//!   it.
+//!    it.
 
 use super::constant_rate::Begun;
 use super::egress_queue::{EgressQueue, QueuedPacket};

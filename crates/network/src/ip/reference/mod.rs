@@ -401,7 +401,7 @@ impl Reference {
 /// Queues and transmitters of the ports whose discipline or shaper decides at dequeue, by link.
 fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
-        let serves = link.policy.serves() || link.has_shaper();
+        let serves = link.policy.serves() || link.has_shaper() || link.duplicates();
         serves.then(|| DiscPort::new(EgressQueue::new(scenario, link, seed, index as u64)))
     };
     scenario.links.iter().enumerate().map(port).collect()

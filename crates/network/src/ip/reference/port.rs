@@ -2,6 +2,7 @@
 
 mod moves;
 
+use crate::conditioners::jitter::Jitter;
 use crate::conditioners::Conditioners;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
@@ -96,7 +97,7 @@ impl Port {
             end: Time(scenario.duration_ps),
             rate: link.rate_bps,
             delay: link.delay_ps,
-            motion: Motion::new(link).map(Moves::new),
+            motion: Motion::new(link, Jitter::among(&link.conditioners, seed, index as u64)).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
             is_conditioned: !link.conditioners.is_empty(),
             conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),

@@ -4,7 +4,10 @@ use super::pace::part;
 use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
 use longpipe_network::atm::aal5::frame_cells;
-use longpipe_network::scenario::conditioners::{ConditionerConfig, Exceed, PolicerConfig, TbfConfig};
+use longpipe_network::scenario::conditioners::{
+    ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig, TbfConfig,
+};
+use longpipe_network::scenario::motion::OrderConfig;
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
     TrafficConfig,
@@ -27,6 +30,8 @@ pub struct PortDraft {
     two_queues: bool,
     policer: Option<BucketDraft>,
     shaper: Option<BucketDraft>,
+    jitter: Vec<ConditionerConfig>,
+    duplication: Option<(f64, f64)>,
 }
 
 /// A token bucket: shares of the link's rate [thousandth], its burst in packets, and choices.
@@ -54,6 +59,36 @@ fn any_bucket() -> impl Strategy<Value = BucketDraft> {
             mark,
             per_flow,
         })
+}
+
+/// Jitter, mostly below a millisecond, maybe with reordering.
+fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
+    let times = prop_oneof![Just(0u64), 0u64..1_000_000_000, 0u64..100_000_000_000];
+    let table = prop::option::of(prop::collection::vec(any::<i16>(), 1..20));
+    let correlation = prop_oneof![Just(0.0), 0.0..1.0f64];
+    let order = prop_oneof![Just(OrderConfig::Free), Just(OrderConfig::Fifo)];
+    let reordering = prop::option::of((0.0..1.0f64, correlation.clone(), 1u32..10));
+    (times.clone(), times, table, correlation, order, reordering).prop_map(
+        |(delay_ps, jitter_ps, table, correlation, order, reordering)| {
+            let jitter = JitterConfig {
+                delay_ps,
+                jitter_ps,
+                table,
+                correlation,
+                order,
+            };
+            let reordering = reordering.map(|(probability, correlation, gap)| {
+                ConditionerConfig::Reordering(ReorderingConfig {
+                    probability,
+                    correlation,
+                    gap,
+                })
+            });
+            std::iter::once(ConditionerConfig::Jitter(jitter))
+                .chain(reordering)
+                .collect()
+        },
+    )
 }
 
 impl BucketDraft {
@@ -114,6 +149,8 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let queue = prop::option::weighted(0.4, any_queue());
     let policer = prop::option::weighted(0.1, any_bucket());
     let shaper = prop::option::weighted(0.1, any_bucket());
+    let jitter = prop::option::weighted(0.1, any_jitter()).prop_map(Option::unwrap_or_default);
+    let duplication = prop::option::weighted(0.1, (0.0..=1.0f64, prop_oneof![Just(0.0), 0.0..1.0f64]));
     (
         buffer,
         any::<bool>(),
@@ -121,10 +158,10 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
         queue,
         share,
         prop::bool::weighted(0.1),
-        (policer, shaper),
+        (policer, shaper, jitter, duplication),
     )
         .prop_map(
-            |(buffer, packets, policy, queue, share, two_queues, (policer, shaper))| PortDraft {
+            |(buffer, packets, policy, queue, share, two_queues, (policer, shaper, jitter, duplication))| PortDraft {
                 buffer,
                 packets,
                 policy,
@@ -133,6 +170,8 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
                 two_queues,
                 policer,
                 shaper,
+                jitter,
+                duplication,
             },
         )
 }
@@ -289,7 +328,14 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         if scenario.framing == Framing::Ip {
             let policer = port.policer.iter().map(|draft| draft.police(link.rate_bps, bytes));
             let shaper = port.shaper.iter().map(|draft| draft.shape(link.rate_bps, bytes));
-            link.conditioners = policer.chain(shaper).collect();
+            let duplication = port.duplication.iter().map(|&(probability, correlation)| {
+                ConditionerConfig::Duplication(DuplicationConfig {
+                    probability,
+                    correlation,
+                })
+            });
+            let jitter = port.jitter.iter().cloned();
+            link.conditioners = policer.chain(shaper).chain(jitter).chain(duplication).collect();
         }
         let vbr = scenario.vbr.iter().any(|source| source.route[1..].contains(&index));
         if vbr || (port.two_queues && scenario.framing == Framing::Aal5) {

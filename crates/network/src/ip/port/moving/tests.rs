@@ -35,7 +35,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (Moving, Line) {
         conditioners: vec![],
         motion: Some(Box::new(motion)),
     };
-    let motion = Motion::new(&link).expect("a motion");
+    let motion = Motion::new(&link, None).expect("a motion");
     let moving = Moving::new(motion, Time(1 << 60), (&link, false), None, 1);
     (moving, Line::new(Span(0), End::Host, Repeats::Never))
 }

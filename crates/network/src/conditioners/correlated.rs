@@ -1,0 +1,59 @@
+//! Random numbers that are each correlated with the one before, as `get_crandom` of Linux's `net/sched/sch_netem.c` draws them: the
+//! weighted mean of a uniform number and the previous draw.
+
+use longpipe_events::Stream;
+
+/// Largest draw.
+const MOST: f64 = u32::MAX as f64;
+
+/// Random 32-bit numbers, each correlated with the one before (`struct crndstate`).
+#[derive(Clone, Debug)]
+pub(super) struct Correlated {
+    stream: Stream,
+    last: u32,
+    /// Weight of the last number in units of 2⁻³², less one; 0 for independent numbers.
+    weight: u32,
+}
+
+impl Correlated {
+    /// Creates numbers with a weight of the previous one from 0 to 1.
+    pub fn new(correlation: f64, mut stream: Stream) -> Correlated {
+        Correlated {
+            last: stream.below(1 << 32) as u32,
+            stream,
+            weight: (correlation * MOST).round() as u32,
+        }
+    }
+
+    /// Returns the greatest draw that stands for success with this probability.
+    pub fn threshold(probability: f64) -> u32 {
+        (probability * MOST).round() as u32
+    }
+
+    /// Draws the next number. Correlation ρ multiplies the deviation by √((1 − ρ)/(1 + ρ)).
+    pub fn draw(&mut self) -> u32 {
+        let value = self.stream.below(1 << 32);
+        if self.weight == 0 {
+            return value as u32;
+        }
+        let weight = u64::from(self.weight) + 1;
+        // The sum of both products is below 2⁶⁴.
+        let mixed = value * ((1 << 32) - weight) + u64::from(self.last) * weight;
+        self.last = (mixed >> 32) as u32;
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Netem's reorder 25% with correlation 50 % chooses 6.6 % of 20 000 packets in Linux 6.1, since the draws narrow towards the middle.
+    #[test]
+    fn correlation_narrows_the_draws() {
+        let mut draws = Correlated::new(0.5, Stream::new(1, "test", 0));
+        let threshold = Correlated::threshold(0.25);
+        let count = (0..200_000).filter(|_| threshold >= draws.draw()).count();
+        assert!((count as f64 / 200_000.0 - 0.0687).abs() < 0.002, "{count}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Duplication: packets that arrive twice at a port, as Linux's `netem duplicate` clones them.
+//!
+//! The clone passes the injected loss, the policers, the queue and the wire by itself, before the original, and is not duplicated again.
+
+use super::correlated::Correlated;
+use crate::scenario::conditioners::ConditionerConfig;
+use longpipe_events::Stream;
+
+/// Decides packet by packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Duplication {
+    draws: Correlated,
+    threshold: u32,
+}
+
+impl Duplication {
+    /// Creates the duplication among a link's conditioners.
+    pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<Duplication>> {
+        configs.iter().find_map(|config| match config {
+            ConditionerConfig::Duplication(config) => Some(Box::new(Duplication {
+                draws: Correlated::new(config.correlation, Stream::new(seed, "duplication", link)),
+                threshold: Correlated::threshold(config.probability),
+            })),
+            _ => None,
+        })
+    }
+
+    /// Returns whether the next packet arrives twice.
+    pub fn duplicates(&mut self) -> bool {
+        self.threshold > 0 && self.threshold >= self.draws.draw()
+    }
+}

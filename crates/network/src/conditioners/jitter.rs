@@ -1,0 +1,170 @@
+//! Jitter of a wire: an additional delay, drawn for each packet, as Linux's `netem` draws it.
+//!
+//! The arithmetic is that of `tabledist` of Linux's `net/sched/sch_netem.c`: whole nanoseconds, and tables of 4096 entries in units
+//! of 2⁻¹³ of the jitter.
+
+use super::correlated::Correlated;
+use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
+use longpipe_events::Stream;
+
+const PS_PER_NS: u64 = 1_000;
+/// Units of a table's entries per jitter (`NETEM_DIST_SCALE`).
+const SCALE: i64 = 8192;
+/// Packets that skip the additional delay.
+#[derive(Clone, Debug)]
+struct Reordering {
+    draws: Correlated,
+    threshold: u32,
+    gap: u32,
+    counter: u32,
+}
+
+impl Reordering {
+    fn new(config: &ReorderingConfig, stream: Stream) -> Reordering {
+        Reordering {
+            draws: Correlated::new(config.correlation, stream),
+            threshold: Correlated::threshold(config.probability),
+            gap: config.gap,
+            counter: 0,
+        }
+    }
+
+    /// Returns whether the next packet is sent at once.
+    fn skips(&mut self) -> bool {
+        let skips = self.counter >= self.gap - 1 && self.threshold >= self.draws.draw();
+        self.counter = if skips { 0 } else { self.counter + 1 };
+        skips
+    }
+}
+
+/// The jitter of a wire.
+#[derive(Clone, Debug)]
+pub(crate) struct Jitter {
+    mean_ns: i64,
+    jitter_ns: i64,
+    table: Option<Vec<i16>>,
+    draws: Correlated,
+    reordering: Option<Reordering>,
+}
+
+impl Jitter {
+    /// Creates the jitter among a link's conditioners, with the reordering beside it.
+    pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<Jitter>> {
+        let jitter = configs.iter().find_map(|config| match config {
+            ConditionerConfig::Jitter(jitter) => Some(jitter),
+            _ => None,
+        })?;
+        let reordering = configs.iter().find_map(|config| match config {
+            ConditionerConfig::Reordering(reordering) => Some(reordering),
+            _ => None,
+        });
+        Some(Box::new(Jitter::new(jitter, reordering, (seed, link))))
+    }
+
+    fn new(config: &JitterConfig, reordering: Option<&ReorderingConfig>, (seed, link): (u64, u64)) -> Jitter {
+        Jitter {
+            mean_ns: (config.delay_ps / PS_PER_NS) as i64,
+            jitter_ns: (config.jitter_ps / PS_PER_NS) as i64,
+            table: config.table.clone(),
+            draws: Correlated::new(config.correlation, Stream::new(seed, "jitter", link)),
+            reordering: reordering.map(|config| Reordering::new(config, Stream::new(seed, "reordering", link))),
+        }
+    }
+
+    /// Returns the additional delay of the next packet [ps], which is never negative.
+    pub fn next(&mut self) -> u64 {
+        if self.reordering.as_mut().is_some_and(Reordering::skips) {
+            return 0;
+        }
+        self.drawn_ns().max(0) as u64 * PS_PER_NS
+    }
+
+    fn drawn_ns(&mut self) -> i64 {
+        let sigma = self.jitter_ns;
+        if sigma == 0 {
+            return self.mean_ns;
+        }
+        let drawn = i64::from(self.draws.draw());
+        let Some(table) = &self.table else {
+            return self.mean_ns - sigma + drawn % (2 * sigma);
+        };
+        let entry = i64::from(table[drawn as usize % table.len()]);
+        let part = (sigma % SCALE) * entry;
+        let half = if part >= 0 { SCALE / 2 } else { -SCALE / 2 };
+        (part + half) / SCALE + (sigma / SCALE) * entry + self.mean_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(table: Option<Vec<i16>>, correlation: f64) -> JitterConfig {
+        JitterConfig {
+            delay_ps: 10_000_000_000,
+            jitter_ps: 2_000_000_000,
+            table,
+            correlation,
+            order: crate::scenario::motion::OrderConfig::Free,
+        }
+    }
+
+    fn delays(config: &JitterConfig, reordering: Option<&ReorderingConfig>, count: usize) -> Vec<f64> {
+        let mut jitter = Jitter::new(config, reordering, (1, 0));
+        (0..count).map(|_| jitter.next() as f64 / 1e9).collect()
+    }
+
+    /// Mean and standard deviation.
+    fn moments(values: &[f64]) -> (f64, f64) {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        (mean, (squares / values.len() as f64).sqrt())
+    }
+
+    /// Uniform in mean ± jitter: the deviation is jitter/√3. The remainder hides correlation, as in netem.
+    #[test]
+    fn uniform_jitter_has_its_moments_whatever_the_correlation() {
+        for correlation in [0.0, 0.5] {
+            let (mean, deviation) = moments(&delays(&config(None, correlation), None, 200_000));
+            assert!((mean - 10.0).abs() < 0.02, "{mean}");
+            assert!((deviation * 3f64.sqrt() / 2.0 - 1.0).abs() < 0.01, "{deviation}");
+        }
+    }
+
+    /// A table of one entry: 8192 is one jitter above the mean, rounded away from zero at half a nanosecond.
+    #[test]
+    fn a_table_entry_is_in_units_of_the_jitter() {
+        assert_eq!(delays(&config(Some(vec![8192]), 0.0), None, 1), [12.0]);
+        assert_eq!(delays(&config(Some(vec![-4096]), 0.0), None, 1), [9.0]);
+        // Ten jitters below the mean is before the packet left.
+        let early = JitterConfig {
+            delay_ps: 1,
+            ..config(Some(vec![-32768]), 0.0)
+        };
+        assert_eq!(delays(&early, None, 1), [0.0]);
+    }
+
+    /// With gap N and probability 1, every N-th packet is sent at once; with gap 1, the fraction P.
+    #[test]
+    fn a_gap_chooses_every_nth_packet_and_a_probability_a_fraction() {
+        let still = JitterConfig {
+            jitter_ps: 0,
+            ..config(None, 0.0)
+        };
+        let every_third = ReorderingConfig {
+            probability: 1.0,
+            correlation: 0.0,
+            gap: 3,
+        };
+        let found = delays(&still, Some(&every_third), 7);
+        assert_eq!(found, [10.0, 10.0, 0.0, 10.0, 10.0, 0.0, 10.0]);
+        let quarter = ReorderingConfig {
+            probability: 0.25,
+            correlation: 0.0,
+            gap: 1,
+        };
+        let found = delays(&still, Some(&quarter), 100_000);
+        let at_once = found.iter().filter(|&&delay| delay == 0.0).count();
+        assert!((at_once as f64 / 1e5 - 0.25).abs() < 0.005, "{at_once}");
+    }
+}

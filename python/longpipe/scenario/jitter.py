@@ -1,0 +1,153 @@
+"""Jitter, reordering and duplication of a link, with the distributions of Linux's `netem`."""
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from statistics import NormalDist
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Delay, Model, Probability
+from longpipe.units import TIME
+
+# Entries of a table, and their units per jitter (`NETEM_DIST_SCALE`).
+ENTRIES: Final = 4096
+SCALE: Final = 8192
+LEAST, MOST = -32768, 32767
+# Longest jitter that netem's arithmetic takes [ps].
+MOST_JITTER_PS: Final = 2 * 10**12
+# Entries of the finer table from which iproute2 computes the one for the normal distribution.
+FINE: Final = 16384
+
+
+class Jitter(Model):
+    """An additional delay on the wire, drawn for each packet (Linux: `netem delay`)."""
+
+    kind: Literal["jitter"] = "jitter"
+    delay: Delay = Field(description="A mean additional delay [time], as in '20 ms'; delays below 0 become 0")
+    jitter: Delay = Field(description="A scale of the distribution [time], as in '5 ms'; netem's jitter, at most 2 s")
+    distribution: str = Field(
+        default="uniform",
+        min_length=1,
+        max_length=4096,
+        description="uniform, in delay +- jitter; normal, pareto or paretonormal, as netem's tables; or a file with "
+        "a table of tc, whose numbers are in units of jitter / 8192",
+    )
+    correlation: Probability = Field(
+        default=0.0,
+        description="Weight of the previous 32-bit draw in each draw, as in netem; hidden below 1 s",
+    )
+    order: Literal["free", "fifo"] = Field(
+        default="free", description="Packets may overtake each other; fifo: they keep their order"
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Cross-field problems, as (field, message)."""
+        if TIME.parse(self.jitter) > MOST_JITTER_PS:
+            yield "jitter", f"{self.jitter}; needs at most 2 s"
+        try:
+            table_of(self.distribution)
+        except ScenarioError as error:
+            yield "distribution", str(error)
+
+
+class Reordering(Model):
+    """Packets that skip the delay of the jitter beside it (Linux: `netem reorder`)."""
+
+    kind: Literal["reordering"] = "reordering"
+    probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
+    correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
+    gap: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=1, description="Packets from one that was sent at once to the next that may be [packets]"
+    )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Cross-field problems, as (field, message)."""
+        return iter(())
+
+
+class Duplication(Model):
+    """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
+
+    kind: Literal["duplication"] = "duplication"
+    probability: Probability = Field(description="A probability that a packet arrives twice, as in .01")
+    correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Cross-field problems, as (field, message)."""
+        return iter(())
+
+
+def core_jitter(jitter: Jitter) -> dict[str, Any]:
+    """Converts jitter for the core."""
+    table = table_of(jitter.distribution)
+    return {
+        "kind": "jitter",
+        "delay_ps": TIME.parse(jitter.delay),
+        "jitter_ps": TIME.parse(jitter.jitter),
+        **({} if table is None else {"table": list(table)}),
+        "correlation": jitter.correlation,
+        "order": jitter.order,
+    }
+
+
+def table_of(distribution: str) -> tuple[int, ...] | None:
+    """Returns the inverse distribution function in units of jitter / 8192; None for uniform."""
+    if distribution == "uniform":
+        return None
+    made = {"normal": _normal, "pareto": _pareto, "paretonormal": _pareto_normal}.get(distribution)
+    return made() if made is not None else _read(distribution)
+
+
+def _read(file: str) -> tuple[int, ...]:
+    """A file of tc: integers, and comments from # on."""
+    try:
+        lines = Path(file).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        known = "uniform, normal, pareto, paretonormal or a readable file"
+        raise ScenarioError(f"{file}; needs {known}: {getattr(error, 'strerror', None) or 'no text'}") from None
+    words = [word for line in lines for word in line.partition("#")[0].split()]
+    try:
+        table = tuple(int(word) for word in words)
+    except ValueError:
+        raise ScenarioError(f"{file}; needs integers, and comments from # on") from None
+    if not table or not LEAST <= min(table) <= max(table) <= MOST:
+        raise ScenarioError(f"{file}; needs integers of {LEAST} to {MOST}, one or more")
+    return table
+
+
+def _bounded(entries: Iterable[float]) -> tuple[int, ...]:
+    return tuple(min(MOST, max(LEAST, int(entry))) for entry in entries)
+
+
+@cache
+def _normal() -> tuple[int, ...]:
+    """iproute2's `netem/normal.c`."""
+    return _bounded(_unbounded_normal())
+
+
+@cache
+def _unbounded_normal() -> tuple[int, ...]:
+    """Steps of 5e-5 standard deviations, each in the cell of the distribution function that it falls into."""
+    cumulative, cells = NormalDist().cdf, [0.0] * (FINE + 1)
+    x = -10.0
+    while x < 10.05:
+        cells[round(FINE * cumulative(x))] = x
+        x += 0.00005
+    return tuple(round(SCALE * cells[4 * place]) for place in range(ENTRIES))
+
+
+@cache
+def _pareto() -> tuple[int, ...]:
+    """iproute2's `netem/pareto.c`: shape 3, mean 1.5, deviation .75."""
+    shares = (1 - place / ENTRIES for place in range(ENTRIES))
+    return _bounded(round((math.pow(share, -1 / 3) - 1.5) * (4 / 3) * SCALE) for share in shares)
+
+
+@cache
+def _pareto_normal() -> tuple[int, ...]:
+    """iproute2's `netem/paretonormal.c`: a quarter normal and three quarters Pareto, truncated towards 0."""
+    return _bounded((normal + 3 * pareto) / 4 for normal, pareto in zip(_unbounded_normal(), _pareto(), strict=True))
