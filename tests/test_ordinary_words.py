@@ -23,7 +23,9 @@ def listed(word: str) -> list[str]:
         ("bandwidth", "network.trunk_rate"),
         ("Latency", "network.trunk_delay"),
         ("jitter", "network.send_jitter"),
-        ("mtu", "tcp.mss"),
+        ("segment-size", "tcp.mss"),
+        ("mtu", "network.conditioners.mtu"),
+        ("policer", "network.conditioners.rate"),
         ("aqm", "switch.policy"),
         ("handover", "network.path.outages.every"),
         ("udp", "traffic.rate"),
@@ -38,8 +40,7 @@ def test_a_word_lists_the_fields_that_it_means(word: str, field: str) -> None:
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("token", "a rate limiter that longpipe does not have"),
-        ("policer", "a rate limiter that longpipe does not have"),
+        ("wred", "a queue that longpipe does not have"),
         ("http3", "a protocol that longpipe does not have"),
         ("warm-up", "no field: runs are measured from 0 s"),
         ("seed", "no field but an option"),
