@@ -103,7 +103,9 @@ tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
         # Cells cannot be marked, so that controllers that need marks are drawn for packets only.
-        "congestion": st.sampled_from([name for name in names(Congestion) if name not in ("dctcp", "module")]),
+        "congestion": st.sampled_from(
+            [name for name in names(Congestion) if name not in ("dctcp", "module", "python")]
+        ),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
         "initial_window": times("1 segment", "10 segments"),

@@ -212,7 +212,7 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
 @built
 def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
     """The options that `RULES` sets, alone, beside written ones, beside `tcp.vegas`, and in a group's own TCP."""
-    controllers = [
+    controllers: list[dict[str, Any]] = [
         *({"congestion": kind} for kind in ("cubic", "highspeed", "scalable", "vegas", "bic", "aimd")),
         *({"congestion": {"kind": kind, "rules": "linux"}} for kind in ("cubic", "highspeed", "scalable", "vegas")),
         {"congestion": {"kind": "cubic", "rules": "rfc-9438"}},
@@ -228,7 +228,7 @@ def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
     tables: list[dict[str, Any]] = []
     for own in controllers:
         for profile in ({}, {"profile": "classic"}, {"profile": "linux-6"}):
-            rest = {"framing": "ip", "switch": {"buffer": "100 packets"}}
+            rest: dict[str, Any] = {"framing": "ip", "switch": {"buffer": "100 packets"}}
             tables.append({**rest, "tcp": {**profile, **own}})
             for outer in ({}, {"profile": "linux-6"}, {"profile": "linux-6", "vegas": {"beta": 7}}):
                 group = [{"name": "a", "count": 1, "tcp": {**profile, **own}}, {"name": "b", "count": 1}]

@@ -142,7 +142,7 @@ fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
     refuse_unless(fits, "on", source.on_ps, accepted)
 }
 
-/// Time of so many bits at a rate, rounded down [ps].
+/// Returns the transmission time of `bits` at a rate, rounded down [ps].
 fn time_of(bits: u64, rate_bps: u64) -> u64 {
     (u128::from(bits) * u128::from(PS_PER_SECOND) / u128::from(rate_bps)).min(u128::from(u64::MAX)) as u64
 }
