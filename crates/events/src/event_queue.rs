@@ -2,7 +2,8 @@
 //!
 //! Events at equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
 //! The queue is a calendar queue: events of the next few thousand bucket widths are in a wheel of buckets, later ones in a
-//! tournament (the overflow). One entity that reschedules itself constantly, such as a busy port, has a dedicated slot
+//! tournament (the overflow). If many events share a bucket, such as those of thousands of flows at one instant, they are in
+//! the tournament too, where a change takes time in proportion to the logarithm of their number. One entity that reschedules itself constantly, such as a busy port, has a dedicated slot
 //! outside both.
 
 use crate::key::{Entity, Key, Order, MAX_ENTITIES};
@@ -12,6 +13,8 @@ use crate::tournament::Tournament;
 /// Number of buckets of the wheel, as many as a bitmap of two 64-bit levels covers.
 const BUCKETS: u64 = 64 * 64;
 const WORDS: usize = (BUCKETS / 64) as usize;
+/// Maximum number of events that are kept sorted; further events of the current bucket go into the overflow.
+const CROWD: usize = 64;
 const NONE: Entity = Entity::MAX;
 
 /// Location of an entity's pending event.
@@ -27,8 +30,9 @@ enum Location {
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     key: Key,
-    /// Next entity in the same bucket.
+    /// Neighbours in the list of the same bucket.
     next: Entity,
+    previous: Entity,
     location: Location,
 }
 
@@ -41,14 +45,14 @@ pub struct EventQueue {
     lower_bound: u64,
     /// Number of the current bucket, counted from time zero.
     current_bucket: u64,
-    /// Events of buckets up to the current one, the earliest last.
+    /// Events of buckets up to the current one, at most `CROWD`, the earliest last.
     current: Vec<Key>,
     /// First entity of each later bucket, by bucket number modulo `BUCKETS`.
     buckets: Vec<Entity>,
     /// Bitmap of non-empty buckets; `words` is the bitmap of its non-zero words.
     occupied: [u64; WORDS],
     words: u64,
-    /// Events beyond the wheel.
+    /// Events beyond the wheel, and those of the current bucket if it is crowded.
     overflow: Tournament,
     /// Event in the dedicated slot, or `Key::NEVER`.
     dedicated: Key,
@@ -65,6 +69,7 @@ impl EventQueue {
         let nothing = Pending {
             key: Key::NEVER,
             next: NONE,
+            previous: NONE,
             location: Location::None,
         };
         EventQueue {
@@ -101,10 +106,14 @@ impl EventQueue {
         pending.location = Location::Wheel;
         if bucket.wrapping_sub(self.current_bucket + 1) < BUCKETS - 1 {
             let index = (bucket % BUCKETS) as usize;
-            pending.next = std::mem::replace(&mut self.buckets[index], entity);
+            let next = std::mem::replace(&mut self.buckets[index], entity);
+            (pending.next, pending.previous) = (next, NONE);
+            if next != NONE {
+                self.pending[next as usize].previous = entity;
+            }
             self.occupied[index / 64] |= 1 << (index % 64);
             self.words |= 1 << (index / 64);
-        } else if bucket <= self.current_bucket {
+        } else if bucket <= self.current_bucket && self.current.len() < CROWD {
             let at = self.current.partition_point(|other| *other > key);
             self.current.insert(at, key);
         } else {
@@ -243,9 +252,21 @@ impl EventQueue {
             self.current.push(pending.key);
             entity = pending.next;
         }
-        if self.current.len() > 1 {
+        if self.current.len() > CROWD {
+            self.move_crowd();
+        } else if self.current.len() > 1 {
             self.current.sort_unstable_by(|a, b| b.cmp(a));
         }
+    }
+
+    /// Moves the events of a crowded bucket into the overflow.
+    #[cold]
+    fn move_crowd(&mut self) {
+        for key in self.current.drain(..) {
+            self.pending[key.entity() as usize].location = Location::Overflow;
+            self.overflow.set(key.entity(), key);
+        }
+        self.outside_min = self.overflow.first().min(self.dedicated);
     }
 
     /// Returns the first non-empty bucket after the current one.
@@ -276,7 +297,12 @@ impl EventQueue {
     /// Removes an entity's pending event from its location.
     #[cold]
     fn remove(&mut self, entity: Entity) {
-        let Pending { key, next, location } = self.pending[entity as usize];
+        let Pending {
+            key,
+            next,
+            previous,
+            location,
+        } = self.pending[entity as usize];
         self.pending[entity as usize].location = Location::None;
         match location {
             Location::Overflow => return self.set_overflow(entity, Key::NEVER),
@@ -287,14 +313,12 @@ impl EventQueue {
             return self.current.retain(|other| *other != key);
         }
         let index = ((key.time().0 >> self.bucket_width_log2) % BUCKETS) as usize;
-        if self.buckets[index] == entity {
-            self.buckets[index] = next;
-        } else {
-            let mut before = self.buckets[index];
-            while self.pending[before as usize].next != entity {
-                before = self.pending[before as usize].next;
-            }
-            self.pending[before as usize].next = next;
+        match previous {
+            NONE => self.buckets[index] = next,
+            previous => self.pending[previous as usize].next = next,
+        }
+        if next != NONE {
+            self.pending[next as usize].previous = previous;
         }
         if self.buckets[index] == NONE {
             self.vacate(index);
@@ -331,40 +355,57 @@ mod tests {
         assert_eq!(queue.pop(Time(5)), None);
     }
 
+    /// An operation: an entity, how far ahead of the present its event is, the order of the event, how many events to pop
+    /// afterwards, and whether to set the event, set it in the dedicated slot, or cancel it.
+    type Step = (u32, u64, u64, usize, u32);
+
+    fn steps(entities: u32, ahead: impl Strategy<Value = u64>, count: usize) -> impl Strategy<Value = Vec<Step>> {
+        prop::collection::vec((0..entities, ahead, 0u64..4, 0usize..3, 0u32..4), 1..count)
+    }
+
+    fn agrees_with_a_sorted_list(entities: u32, interval: u64, steps: Vec<Step>) -> Result<(), TestCaseError> {
+        let mut queue = EventQueue::new(entities as usize, Span(interval));
+        let mut list = vec![None; entities as usize];
+        let mut now = 0;
+        for (entity, ahead, order, takes, how) in steps {
+            list[entity as usize] = Some((now + ahead, order, entity));
+            match how {
+                0 => queue.set_dedicated(entity, Time(now + ahead), order),
+                1 => {
+                    queue.cancel(entity);
+                    list[entity as usize] = None;
+                }
+                _ => queue.set(entity, Time(now + ahead), order),
+            }
+            for _ in 0..takes {
+                let expected = list.iter().flatten().min().copied();
+                let first = expected.is_none_or(|least| (now + ahead, order, entities) < least);
+                prop_assert_eq!(queue.would_be_first(entities, Time(now + ahead), order), first);
+                prop_assert_eq!(queue.pop(END), expected.map(|(t, _, e)| (Time(t), e)));
+                if let Some((time, _, entity)) = expected {
+                    now = time;
+                    list[entity as usize] = None;
+                }
+            }
+        }
+        Ok(())
+    }
+
     proptest! {
-        /// Operations: set an entity's event at a short or long distance, or pop events.
         #[test]
         fn it_agrees_with_a_sorted_list(
             interval in 1u64..1000,
-            steps in prop::collection::vec(
-                (0u32..20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 0u64..4, 0usize..3, 0u32..4),
-                1..400,
-            ),
+            steps in steps(20, prop_oneof![0u64..40, 0u64..20_000, 0u64..10_000_000], 400),
         ) {
-            let mut queue = EventQueue::new(20, Span(interval));
-            let mut list = [None; 20];
-            let mut now = 0;
-            for (entity, ahead, order, takes, how) in steps {
-                list[entity as usize] = Some((now + ahead, order, entity));
-                match how {
-                    0 => queue.set_dedicated(entity, Time(now + ahead), order),
-                    1 => {
-                        queue.cancel(entity);
-                        list[entity as usize] = None;
-                    }
-                    _ => queue.set(entity, Time(now + ahead), order),
-                }
-                for _ in 0..takes {
-                    let expected = list.iter().flatten().min().copied();
-                    let first = expected.is_none_or(|least| (now + ahead, order, 20) < least);
-                    prop_assert_eq!(queue.would_be_first(20, Time(now + ahead), order), first);
-                    prop_assert_eq!(queue.pop(END), expected.map(|(t, _, e)| (Time(t), e)));
-                    if let Some((time, _, entity)) = expected {
-                        now = time;
-                        list[entity as usize] = None;
-                    }
-                }
-            }
+            agrees_with_a_sorted_list(20, interval, steps)?;
+        }
+
+        #[test]
+        fn it_agrees_with_a_sorted_list_where_hundreds_of_events_are_at_few_instants(
+            interval in 1u64..1_000_000,
+            steps in steps(8 * CROWD as u32, prop_oneof![0u64..3, 900_000u64..900_003], 2000),
+        ) {
+            agrees_with_a_sorted_list(8 * CROWD as u32, interval, steps)?;
         }
     }
 }
