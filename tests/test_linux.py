@@ -53,7 +53,7 @@ def test_the_table_of_controls_is_that_of_its_series() -> None:
         of = series[series["control"] == control]
         told = rows.loc[control].to_dict()
         frame = of.drop(columns="control").assign(flow=0)
-        found = LinuxRun(one(control), "", frame, int(told["drops"]), 0, 0, (of["retransmits"].iloc[-1],), (0.0,))
+        found = LinuxRun(one(control), "", frame, int(told["drops"]), 0, 0, 0, (of["retransmits"].iloc[-1],), (0.0,))
         assert measures(found) == told
         assert np.allclose(of["time_s"], np.arange(601) / 10)
 

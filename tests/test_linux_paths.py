@@ -39,7 +39,7 @@ AGREE = {
 def fake(case: LinuxCase) -> LinuxRun:
     times = [index / 10 for index in range(601)]
     series = pd.DataFrame({"time_s": times, "flow": 0, "bytes_acked": 0, "srtt_us": 0})
-    return LinuxRun(case, "6.1", series, 0, 0, 0, (0,), (0.0,))
+    return LinuxRun(case, "6.1", series, 0, 0, 0, 0, (0,), (0.0,))
 
 
 def test_all_controls_get_their_first_path_before_any_gets_its_second() -> None:
