@@ -9,7 +9,7 @@ use longpipe_network::{Circuit, DropCause, Fate, ForeignPacket, Outcome, Probe, 
 pub struct Arrival {
     /// When.
     pub at: Time,
-    /// Circuit of a foreign flow: 2f leads from flow f's sender to its receiver, 2f + 1 back.
+    /// Circuit of an external flow: 2f from the sender of flow f to its receiver, 2f + 1 back.
     pub circuit: u32,
     /// Length of the IP packet [byte].
     pub bytes: u16,
@@ -38,7 +38,7 @@ pub const CAUSES: usize = 6;
 /// What the causes are called.
 pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "policy", "forced", "outage", "bit-errors", "cells"];
 
-/// The hash of no decision.
+/// Initial value of the hash over decisions.
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;
 
 impl Counts {

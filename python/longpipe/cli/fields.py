@@ -63,15 +63,15 @@ def fields(
 def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """Returns the fields that a word or pattern means.
 
-    These are, in this order: fields with the word in their name or kind; fields that the ordinary word means; the kind
-    that other programs call so; fields whose name contains it; fields whose meaning contains the word. Raises
+    These are, in this order: fields that the ordinary word means, and those with the word in their name or kind; the
+    kind that other programs call so; fields whose name contains it; fields whose meaning contains the word. Raises
     ScenarioError for a well-known word that is no field.
     """
     word = pattern.strip().lower()
-    if called := _with_word(known, word):
+    patterns = ordinary.FIELDS.get(word, ())
+    meant = [one for one in known if any(fnmatchcase(one.name, part) for part in patterns)]
+    if called := meant + [one for one in _with_word(known, word) if one not in meant]:
         return called
-    if patterns := ordinary.FIELDS.get(word):
-        return [one for one in known if any(fnmatchcase(one.name, part) for part in patterns)]
     if (kind := CALLED.get(word)) and (called := [one for one in known if one.kind == kind]):
         return called
     if (said := ordinary.ELSEWHERE.get(word) or known_name(word, ())) is not None:

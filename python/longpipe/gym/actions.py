@@ -10,7 +10,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.gym.features import Array
 from longpipe.units import TIME
 
-# PCC-RL's DELTA_SCALE.
+# Step of a rate per unit of action; DELTA_SCALE in PCC-RL.
 _DELTA: Final = 0.025
 
 

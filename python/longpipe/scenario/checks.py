@@ -33,7 +33,7 @@ LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
-    """ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order."""
+    """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in their order."""
     problems = chain(
         _tcp_problems(framing, network, topology, tcps),
         _framing_problems(framing, network, switch, topology),

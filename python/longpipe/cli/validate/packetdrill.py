@@ -17,10 +17,10 @@ def packetdrill(
         list[Path], typer.Argument(metavar="DIR|FILE...", help="Scripts, or folders of them: all *.pkt, at any depth.")
     ],
 ) -> None:
-    """Play scripts of packetdrill, Linux's own say, to longpipe's TCP sender: pass, or the first difference, of each.
+    """Run packetdrill scripts, such as Linux's own, against longpipe's TCP sender, and report the first difference.
 
-    The sender is that of Linux 6 but for what a script sets; handshakes are taken for granted. A script that says what
-    is not understood is named with the line and the statement. Exit status 1 unless all pass.
+    The sender is that of Linux 6, except for what a script sets. Handshakes are assumed to have taken place. A
+    statement that longpipe cannot interpret is reported with its line. The exit status is 1 unless all scripts pass.
     """
     # Import only here, because the engine takes a while to load.
     from longpipe.validate.packetdrill import run_script
