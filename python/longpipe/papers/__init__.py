@@ -21,6 +21,8 @@ IDS: Final = (
     "rfc-9438",
     "hypatia-20",
 )
+# The documents that longpipe was founded on, whose statements are listed.
+FOUNDING: Final = IDS[:5]
 
 
 def package_of(paper: str) -> str:

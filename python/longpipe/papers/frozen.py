@@ -1,6 +1,7 @@
 """Sensitivity results in the package, so that a report shows them without computing them.
 
-`python -m longpipe.papers.frozen results/PAPER` replaces those of a paper by the ones of its folder.
+`python -m longpipe.papers.frozen results/PAPER` replaces those of a paper by the ones of its folder, and
+`python -m longpipe.papers.frozen results/today` the runs of `--today`.
 """
 
 from __future__ import annotations
@@ -53,9 +54,22 @@ def frozen(paper: str) -> Frozen | None:
     return Frozen(paper) if _file(paper, RECORD).is_file() else None
 
 
+def write_compressed(file: Path, into: Path) -> None:
+    """Writes a CSV file with 6 significant digits into a package; the same file gives the same bytes."""
+    compression = {"method": "gzip", "mtime": 0}
+    frame = pd.read_csv(file, dtype={"table": str})
+    frame.to_csv(into / f"{file.name}.gz", index=False, float_format="%.6g", compression=compression)
+
+
 def freeze(folder: Path) -> None:
-    """Writes the sensitivity results of a folder into the package of its paper."""
+    """Writes the sensitivity results of a folder into the package of its paper, or those of `--today` into theirs."""
     records = json.loads((folder / "provenance.json").read_text(encoding="utf-8"))
+    if "today" in records:
+        # Import only here, because it imports this module.
+        from longpipe.papers.today import results
+
+        results.freeze(folder, records["today"])
+        return
     of_part, paper = records["sensitivity"], records["sensitivity"]["document"]
     from longpipe import _core
 
@@ -63,10 +77,7 @@ def freeze(folder: Path) -> None:
     for name in TABLES:
         file = folder / f"{name}.csv"
         if file.is_file() and (name == TABLES[0] or not (folder / f"{TABLES[0]}.csv").is_file()):
-            compression = {"method": "gzip", "mtime": 0}
-            pd.read_csv(file, dtype={"table": str}).to_csv(
-                into / f"{name}.csv.gz", index=False, float_format="%.6g", compression=compression
-            )
+            write_compressed(file, into)
     seeds = None if PAPERS[paper].seeds is None else of_part["seeds"]
     record = {
         "seeds": seeds,
@@ -84,6 +95,9 @@ def _file(paper: str, name: str) -> Traversable:
 if __name__ == "__main__":
     chosen = [Path(argument) for argument in sys.argv[1:]]
     if not chosen or any(not (path / "provenance.json").is_file() for path in chosen):
-        sys.exit(f"DIR: needs folders of longpipe reproduce PAPER --sensitivity; papers are {', '.join(IDS)}")
+        sys.exit(
+            "DIR: needs folders of longpipe reproduce PAPER --sensitivity, or of --today --seeds N; papers are "
+            + ", ".join(IDS)
+        )
     for path in chosen:
         freeze(path)

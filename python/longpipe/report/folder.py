@@ -30,6 +30,7 @@ class Part(StrEnum):
     REPRODUCTION = "reproduction"
     SENSITIVITY = "sensitivity"
     BEYOND = "beyond"
+    TODAY = "today"
 
 
 class Folder:

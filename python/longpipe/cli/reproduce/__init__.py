@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -19,8 +19,11 @@ from longpipe.cli.storing import (
 )
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_directory, check_file, write_text
-from longpipe.papers import IDS, PAPERS
+from longpipe.papers import FOUNDING, IDS, PAPERS
 from longpipe.report.folder import Part, in_use, is_current, records
+
+# Default directory of --today.
+TODAY: Final = Path("results/today")
 
 
 def reproduce(
@@ -53,6 +56,14 @@ def reproduce(
     beyond: Annotated[
         bool, typer.Option("--beyond", help="Run the extension beyond the paper instead, where there is one.")
     ] = False,
+    today: Annotated[
+        bool,
+        typer.Option(
+            "--today",
+            help="Show which conclusions of the five documents survive with today's TCP, queues, links and web pages, "
+            "from results that come with longpipe; with --seeds N simulate them instead.",
+        ),
+    ] = False,
     table: Annotated[int | None, typer.Option(min=1, help="Show only this table of the paper, by its number.")] = None,
     executor: ExecutorOption = None,
     workers: WorkersOption = None,
@@ -65,6 +76,17 @@ def reproduce(
     Each run is stored as soon as it is complete: the same command continues after an interruption. What DIR holds
     already, made by the same version from the same seeds, is shown again as it is.
     """
+    if today:
+        _check_today(papers, others=sensitivity or beyond or table is not None or json is not None)
+        folder = out or TODAY
+        check_directory("--out", folder)
+        # Without --seeds nothing is simulated, and no store is needed.
+        with opened_if_wanted(store, no_store=no_store or (seeds is None and store is None)) as kept, repeatable(kept):
+            from longpipe.cli.reproduce import today as of_today
+            from longpipe.study import Runner
+
+            of_today.run(papers, seeds, folder, Runner(kept, executor, workers, fresh, memory=memory))
+        return
     _check(papers, json, sensitivity=sensitivity, beyond=beyond)
     if table is not None and (len(papers) > 1 or sensitivity or beyond or json is not None or out is not None):
         raise ScenarioError(
@@ -116,6 +138,16 @@ def _check(papers: list[str], json: str | None, *, sensitivity: bool, beyond: bo
     for paper in papers:
         if paper not in IDS:
             raise ScenarioError(f"PAPER: {paper!r}; {nearest(paper, IDS)}")
+
+
+def _check_today(papers: list[str], *, others: bool) -> None:
+    if others:
+        raise ScenarioError(
+            "--today: not with --sensitivity, --beyond, --table or --json; it writes a page and CSV files"
+        )
+    for paper in papers:
+        if paper not in FOUNDING:
+            raise ScenarioError(f"--today: {paper!r}; {nearest(paper, FOUNDING)}")
 
 
 def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:

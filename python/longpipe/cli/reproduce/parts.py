@@ -40,11 +40,11 @@ def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, 
         return
     if json is not None:
         write_text(Path(json), found.texts["report.json"])
-    console = _console()
-    found.show(console)
+    target = console()
+    found.show(target)
     if found.hint:
-        console.print(f"\n{found.hint}", markup=False, highlight=False)
-    console.print(f"\n{found.told}: {out}", markup=False, highlight=False, soft_wrap=True)
+        target.print(f"\n{found.hint}", markup=False, highlight=False)
+    target.print(f"\n{found.told}: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> None:
@@ -52,11 +52,11 @@ def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> N
     asked = paper.only(table)
     with Bar(f"{paper.id} table {table}") as bar:
         found = asked.reproduce(seeds or _default_seeds(paper, Part.REPRODUCTION, None), runner.telling(bar.update))
-    found.show(_console())
+    found.show(console())
 
 
-def _console() -> Console:
-    # Use the width of a report for files and pipes.
+def console() -> Console:
+    """Returns a console of the terminal's width, or of a report's for files and pipes."""
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 

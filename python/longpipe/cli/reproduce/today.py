@@ -1,0 +1,43 @@
+"""`longpipe reproduce PAPER... --today`: which conclusions survive with today's senders, queues, links and pages."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from longpipe import _core
+from longpipe.cli.progress import Bar
+from longpipe.cli.reproduce.parts import console
+from longpipe.papers.text import text_of
+from longpipe.papers.today import results as of_today
+from longpipe.papers.today.answers import answers
+from longpipe.papers.today.experiments import SEEDS
+from longpipe.papers.today.page import page
+from longpipe.papers.today.text import show
+from longpipe.report.folder import Folder, Part
+from longpipe.study import Runner
+
+PAGE: Final = "today.html"
+
+
+def run(documents: list[str], seeds: int | None, out: Path, runner: Runner) -> None:
+    """Writes the page of these documents, and their answers to the terminal.
+
+    Without `seeds` it shows the results that come with longpipe; with `seeds` it simulates what is missing of the runs.
+    """
+    if seeds is None:
+        found = of_today.frozen()
+    else:
+        with Bar("today") as bar:
+            found = of_today.simulated(seeds, runner.telling(bar.update), _core.__engine__)
+    judged = answers(documents, found.runs)
+    shown = partial(show, judged)
+    folder = Folder(out, Part.TODAY, "today", int(found.record["seeds"]), SEEDS)
+    folder.text(PAGE, page(found, judged))
+    folder.text("today.txt", text_of(shown))
+    folder.text(f"{of_today.RUNS}.csv", found.runs.to_csv(index=False, float_format="%.6g"))
+    folder.close(**{name: found.record[name] for name in ("command", "engine")})
+    target = console()
+    shown(target)
+    target.print(f"\nPage, answers and runs: {out / PAGE}", markup=False, highlight=False, soft_wrap=True)

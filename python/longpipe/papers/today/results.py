@@ -1,0 +1,64 @@
+"""Runs of today's designs: simulated here, or those that come with longpipe."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pandas as pd
+
+from longpipe.papers.frozen import write_compressed
+from longpipe.papers.today.experiments import experiments, measure
+
+if TYPE_CHECKING:
+    from longpipe.study import Runner
+
+RUNS: Final = "runs"
+RECORD: Final = "frozen.json"
+COMMAND: Final = "longpipe reproduce frr-96 gr-97 buf-97 www-98 lbd-01 --today"
+
+
+@dataclass(frozen=True)
+class Results:
+    """A row per run (`design`, its factors, `seed`, responses) and the record of how they were computed."""
+
+    runs: pd.DataFrame
+    # `seeds`, `command`, `engine`, `finished` (a day).
+    record: dict[str, Any]
+
+
+def simulated(seeds: int, runner: Runner, engine: str) -> Results:
+    """Runs what is missing of all designs with seeds 1 to `seeds`, and measures."""
+    planned = [(experiment, seed) for experiment in experiments() for seed in range(1, seeds + 1)]
+    runner.complete((experiment.replicated, seed) for experiment, seed in planned)
+
+    def rows() -> Iterator[dict[str, object]]:
+        for experiment, seed in planned:
+            measured = measure(str(experiment.table), runner.require(experiment.replicated, seed))
+            yield {"design": experiment.table, **experiment.factors, "seed": seed, **measured}
+
+    finished = datetime.now(UTC).date().isoformat()
+    record = {"seeds": seeds, "command": f"{COMMAND} --seeds {seeds}", "engine": engine, "finished": finished}
+    return Results(pd.DataFrame(rows()), record)
+
+
+def frozen() -> Results:
+    """Returns the results that come with longpipe."""
+    package = resources.files(__package__)
+    record = json.loads((package / RECORD).read_text(encoding="utf-8"))
+    with (package / f"{RUNS}.csv.gz").open("rb") as file:
+        return Results(pd.read_csv(file, compression="gzip"), record)
+
+
+def freeze(folder: Path, record: dict[str, Any]) -> None:
+    """Replaces the results that come with longpipe by those of a folder and its record of this part."""
+    into = Path(str(resources.files(__package__)))
+    write_compressed(folder / f"{RUNS}.csv", into)
+    kept = {name: record[name] for name in ("seeds", "command", "engine")}
+    kept["finished"] = record["finished_at"][:10]
+    (into / RECORD).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
