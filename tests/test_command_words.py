@@ -14,5 +14,5 @@ def test_a_place_in_the_south_is_no_option() -> None:
 
 
 def test_an_option_of_mm_link_that_is_not_known_is_named_before_it_takes_a_schedule() -> None:
-    with pytest.raises(ScenarioError, match=r"mm-link: '--once'; accepts --uplink-queue, "):
-        chain(["mm-link", "--once", "up", "down"])
+    with pytest.raises(ScenarioError, match=r"mm-link: '--faster'; accepts --uplink-queue, "):
+        chain(["mm-link", "--faster", "up", "down"])

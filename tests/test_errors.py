@@ -306,7 +306,6 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
         ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),
         ("reproduce frr-96 --seeds 0", "--seeds: '0'; needs at least 1"),
-        ("plot a.toml window", "--output: missing; `longpipe plot --help` says what it is"),
         ("rum", "no such command 'rum'; did you mean 'run'?; `longpipe --help` shows what there is"),
     ],
 )

@@ -125,7 +125,7 @@ MOVING: dict[str, tuple[dict[str, object], tuple[str, ...]]] = {
             "network.trunk_loss": {"kind": "bernoulli", "probability": 0.002},
             "switch.buffer": "500 packets",
         },
-        ("forced",),
+        ("injected",),
     ),
     "outages": (
         {
@@ -160,7 +160,7 @@ def test_each_loss_on_a_moving_path_has_its_mark(path: str) -> None:
     lost = int(trunk[[f"packets_lost_{cause}" for cause in MOVING[path][1]]].to_numpy().sum())
     events = loss_events(result, "flow1")
     assert (events["event"] == "lost").sum() == lost > 10
-    causes = {"forced": "injected_loss", "overflow": "overflow", "outage": "outage", "on_wire": "outage"}
+    causes = {"injected": "injected_loss", "overflow": "overflow", "outage": "outage", "on_wire": "outage"}
     assert set(events.loc[events["event"] == "lost", "cause"]) <= {causes[name] for name in MOVING[path][1]}
     for figure in (pictures.window(result), pictures.sequence(result)):
         (marks,) = (line for line in figure.axes[0].lines if line.get_label() == "lost")

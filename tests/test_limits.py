@@ -73,7 +73,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
         )
     )
     overflow, injected = (
-        at_port(result, "switch1->switch2", f"packets_lost_{cause}") for cause in ("overflow", "forced")
+        at_port(result, "switch1->switch2", f"packets_lost_{cause}") for cause in ("overflow", "injected")
     )
     assert overflow > 5 * injected
     assert injected == 22

@@ -56,7 +56,8 @@ export function checkStands(network: unknown): void {
     }
     for (const [field, part] of parts) {
         for (const [name, does] of Object.entries(NOT_HERE)) {
-            if ((part[name] ?? null) === null) continue;
+            const value = part[name] ?? null;
+            if (value === null || (Array.isArray(value) && value.length === 0)) continue;
             throw new ScenarioError([`${field}.${name}: ${does}, which this page can't show; longpipe run can`]);
         }
     }

@@ -49,7 +49,7 @@ def read(
     if json:
         import orjson
 
-        typer.echo(orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2).decode())
+        echo(orjson.dumps(found.as_json(), option=orjson.OPT_INDENT_2).decode())
     else:
         _show(found)
     if output is not None:

@@ -27,6 +27,17 @@ class Model(BaseModel):
         fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
         if fields:
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])
+        cls._sign()
+
+    @classmethod
+    def __pydantic_on_complete__(cls) -> None:
+        """Restores the signature that building the validator replaced."""
+        super().__pydantic_on_complete__()
+        cls._sign()
+
+    @classmethod
+    def _sign(cls) -> None:
+        """Gives the class a signature with fields and defaults, but without the annotations, which are long."""
         keyword, none = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
         cls.__signature__ = inspect.Signature(
             [
