@@ -9,17 +9,17 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
 from longpipe.measured.fields import decimal, get, number, optional, rows, text
-from longpipe.measured.recording import Quantity, Recording, Series, Subject, kept, series
+from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, kept, series
 
 NAME: Final = "data of flent"
 # Units of flent's test definitions, with the quantity and the factor to its unit.
-_UNITS: Final[dict[str, tuple[Quantity, float]]] = {"ms": ("rtt", 1e-3), "Mbits/s": ("rate", 1e6)}
+_UNITS: Final[dict[str, tuple[SeriesKind, float]]] = {"ms": ("rtt", 1e-3), "Mbits/s": ("rate", 1e6)}
 # Other series, such as "HTTP latency", are neither, and flent transforms their raw values.
 _NAMES: Final = ("Ping", "TCP", "UDP")
 # Ends of names that flent computes from other series.
 _DERIVED: Final = (" avg", " sum", " totals", "TCP totals")
 # Further keys of raw values.
-_KEYS: Final[dict[str, tuple[Quantity, float, str | None]]] = {
+_KEYS: Final[dict[str, tuple[SeriesKind, float, str | None]]] = {
     "owd_up": ("delay up", 1e-3, None),
     "owd_down": ("delay down", 1e-3, None),
     "tcp_rtt": ("smoothed rtt", 1e-3, None),
@@ -90,7 +90,7 @@ def unix_of_date(written: str | None) -> int | None:
     return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
 
 
-def _quantity(name: str, value: object) -> tuple[Quantity, float] | None:
+def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
     """Returns quantity and factor of a ping or transfer: by the units in its metadata, else by its name."""
     units = text(value, "metadata", "SERIES_META", name, "UNITS")
     if units is not None:
@@ -100,7 +100,7 @@ def _quantity(name: str, value: object) -> tuple[Quantity, float] | None:
     return ("rate", 1e6) if name.startswith("TCP") and "::" not in name else None
 
 
-def _of_raw(where: str, found: list[Any], quantity: tuple[Quantity, float] | None, begin: int) -> tuple[Series, ...]:
+def _of_raw(where: str, found: list[Any], quantity: tuple[SeriesKind, float] | None, begin: int) -> tuple[Series, ...]:
     def points(key: str, scale: float) -> Iterator[tuple[float, float]]:
         for k, one in enumerate(found):
             place = f"{where}[{k}]"
@@ -115,7 +115,7 @@ def _of_raw(where: str, found: list[Any], quantity: tuple[Quantity, float] | Non
 
 
 def _of_grid(
-    where: str, grid: list[Any], results: object, quantity: tuple[Quantity, float] | None
+    where: str, grid: list[Any], results: object, quantity: tuple[SeriesKind, float] | None
 ) -> tuple[Series, ...]:
     if quantity is None:
         return ()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-Quantity = Literal[
+SeriesKind = Literal[
     "rate",
     "delivery rate",
     "pacing rate",
@@ -55,7 +55,7 @@ class Series:
     `meaning` says what a value is: "mean over the interval that ends at the time", "one per lost packet".
     """
 
-    quantity: Quantity
+    quantity: SeriesKind
     unit: str
     time_s: Numbers
     numbers: Numbers
@@ -73,7 +73,7 @@ class Subject:
     # Facts that are no numbers, such as the congestion control.
     facts: dict[str, str] = field(default_factory=dict)
 
-    def of(self, quantity: Quantity) -> Series | None:
+    def of(self, quantity: SeriesKind) -> Series | None:
         """Returns the series of a quantity, or None."""
         return next((one for one in self.series if one.quantity == quantity), None)
 
@@ -137,7 +137,9 @@ class Recording:
         }
 
 
-def series(quantity: Quantity, points: Iterable[tuple[float, float]], meaning: str, unit: str | None = None) -> Series:
+def series(
+    quantity: SeriesKind, points: Iterable[tuple[float, float]], meaning: str, unit: str | None = None
+) -> Series:
     """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` where it has several."""
     import numpy as np
 
