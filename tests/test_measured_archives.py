@@ -13,12 +13,12 @@ import pytest
 
 from longpipe import ScenarioError
 from longpipe.measured import Recording, Series, Subject, read
-from longpipe.measured.recording import Quantity
+from longpipe.measured.recording import SeriesKind
 
 DATA: Final = Path(__file__).parent / "data/measured"
 
 
-def of(subject: Subject, quantity: Quantity) -> Series:
+def of(subject: Subject, quantity: SeriesKind) -> Series:
     found = subject.of(quantity)
     assert found is not None
     return found

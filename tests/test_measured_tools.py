@@ -9,12 +9,12 @@ import pytest
 
 from longpipe import ScenarioError
 from longpipe.measured import Series, Subject, read
-from longpipe.measured.recording import Quantity
+from longpipe.measured.recording import SeriesKind
 
 DATA: Final = Path(__file__).parent / "data/measured"
 
 
-def of(subject: Subject, quantity: Quantity) -> Series:
+def of(subject: Subject, quantity: SeriesKind) -> Series:
     found = subject.of(quantity)
     assert found is not None
     return found
@@ -139,7 +139,7 @@ def test_irtt_has_delays_and_losses_by_direction() -> None:
     found = read(DATA / "irtt.json.gz")
     (path,) = found.subjects
     stats = loaded("irtt.json.gz")["stats"]
-    quantities: tuple[tuple[Quantity, str], ...]
+    quantities: tuple[tuple[SeriesKind, str], ...]
     quantities = (("rtt", "rtt"), ("delay up", "send_delay"), ("delay down", "receive_delay"))
     for quantity, name in quantities:
         numbers = of(path, quantity).numbers
