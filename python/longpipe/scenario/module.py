@@ -1,18 +1,18 @@
 """A congestion controller from a file: a module of Linux, or a shared object for longpipe_control.h."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import Field
 
-from longpipe.errors import ScenarioError
-from longpipe.scenario.variant import Variant
-
-Value = StrictBool | StrictInt | StrictFloat | StrictStr
+from longpipe.scenario.own_control import Known, OwnControl, Value
 
 
-class Module(Variant):
+class Module(OwnControl):
     """A controller from a file: a Linux module (.c, or .so by `longpipe cc build`), or a shared object of your own."""
+
+    noun: ClassVar[str] = "file"
+    pickled_as: ClassVar[str] = "object"
 
     kind: Literal["module"] = "module"
     file: str = Field(
@@ -32,38 +32,23 @@ class Module(Variant):
         description="SHA-256 of the source and of longpipe's header; filled in, and compared if it is there",
     )
 
-    @model_validator(mode="after")
-    def _found(self) -> Self:
+    @property
+    def own_name(self) -> str:
+        """Returns the path of the file."""
+        return self.file
+
+    def _find(self) -> str:
         from longpipe.controls.objects import check_parameters, find
 
-        try:
-            found = find(self.file)
-        except ScenarioError:
-            # Results of a module that is gone can be read, but not repeated.
-            if self.digest is None:
-                raise
-            return self
+        found = find(self.file)
         check_parameters(found, self.parameters)
-        if self.digest not in (None, found.digest):
-            needs = f"needs the file as it was, or no digest; {self.file} has {found.digest[:12]}... now"
-            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
-        self.__dict__["digest"] = found.digest
-        self.model_fields_set.add("digest")
-        return self
+        return found.digest
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """Returns the fields and the object's bytes, because another machine does not have the file."""
-        from longpipe.controls.objects import content
+    @staticmethod
+    def _known() -> Known:
+        from longpipe.controls import objects
 
-        return {**super().__getstate__(), "object": content(self.digest or "")}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        from longpipe.controls.objects import remember
-
-        content = state.pop("object")
-        super().__setstate__(state)
-        if content is not None and self.digest is not None:
-            remember(self.digest, self.file, content)
+        return objects
 
 
 def core_module(module: Module, hz: int) -> dict[str, Any]:

@@ -1,17 +1,18 @@
 """A congestion controller that is a class in Python."""
 
 import json
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
-from longpipe.errors import ScenarioError
-from longpipe.scenario.module import Value
-from longpipe.scenario.variant import Variant
+from longpipe.scenario.own_control import Known, OwnControl, Value
 
 
-class Python(Variant):
+class Python(OwnControl):
     """A subclass of `longpipe.Control`, executed by Python."""
+
+    noun: ClassVar[str] = "class"
+    pickled_as: ClassVar[str] = "pickled"
 
     kind: Literal["python"] = "python"
     class_: str = Field(
@@ -42,38 +43,23 @@ class Python(Variant):
                     return {**fields, name: found.name, "digest": found.digest}
         return fields
 
-    @model_validator(mode="after")
-    def _found(self) -> Self:
+    @property
+    def own_name(self) -> str:
+        """Returns the name of the class."""
+        return self.class_
+
+    def _find(self) -> str:
         from longpipe.controls.classes import check_parameters, find
 
-        try:
-            found = find(self.class_, self.digest)
-        except ScenarioError:
-            # Results of a class that is gone can be read, but not repeated.
-            if self.digest is None:
-                raise
-            return self
+        found = find(self.class_, self.digest)
         check_parameters(found, self.parameters)
-        if self.digest not in (None, found.digest):
-            needs = f"needs the class as it was, or no digest; {self.class_} has {found.digest[:12]}... now"
-            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
-        self.__dict__["digest"] = found.digest
-        self.model_fields_set.add("digest")
-        return self
+        return found.digest
 
-    def __getstate__(self) -> dict[Any, Any]:
-        """Returns the fields and the pickled class, because another process may not find it."""
-        from longpipe.controls.classes import content
+    @staticmethod
+    def _known() -> Known:
+        from longpipe.controls import classes
 
-        return {**super().__getstate__(), "pickled": content(self.digest or "")}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        from longpipe.controls.classes import remember
-
-        pickled = state.pop("pickled")
-        super().__setstate__(state)
-        if pickled is not None and self.digest is not None:
-            remember(self.digest, self.class_, pickled)
+        return classes
 
 
 def class_as_table() -> BeforeValidator:

@@ -1,0 +1,78 @@
+"""What congestion controllers of the user's own have in common, whether they are files or classes."""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+
+from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.variant import Variant
+
+Value = StrictBool | StrictInt | StrictFloat | StrictStr
+
+
+class Known(Protocol):
+    """The controllers that this process knows: `longpipe.controls.objects` or `longpipe.controls.classes`."""
+
+    def content(self, digest: str, /) -> bytes | None:
+        """Returns the content of the controller with a digest; None if this process does not know it."""
+
+    def remember(self, digest: str, name: str, content: bytes, /) -> None:
+        """Keeps a controller that came from another process."""
+
+
+class OwnControl(Variant):
+    """A controller that is found by the user's name for it, and identified by its digest."""
+
+    # What the user's name denotes, in messages.
+    noun: ClassVar[str]
+    # Key of the controller's content in a pickle.
+    pickled_as: ClassVar[str]
+
+    if TYPE_CHECKING:
+        # Each kind declares these fields itself, because they follow its own ones and have other descriptions.
+        digest: str | None
+        parameters: dict[str, Value]
+
+    @property
+    @abstractmethod
+    def own_name(self) -> str:
+        """Returns the user's name for the controller."""
+
+    @abstractmethod
+    def _find(self) -> str:
+        """Returns the digest of the controller. Raises ScenarioError if it is not found.
+
+        Raises ValueError for parameters that it does not accept.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def _known() -> Known:
+        """Imports and returns the known controllers of this kind, which few scenarios need."""
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        try:
+            digest = self._find()
+        except ScenarioError:
+            # Results of a controller that is gone can be read, but not repeated.
+            if self.digest is None:
+                raise
+            return self
+        if self.digest not in (None, digest):
+            needs = f"needs the {self.noun} as it was, or no digest; {self.own_name} has {digest[:12]}... now"
+            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
+        self.__dict__["digest"] = digest
+        self.model_fields_set.add("digest")
+        return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Returns the fields and the controller's content, because another process may not find it."""
+        return {**super().__getstate__(), self.pickled_as: self._known().content(self.digest or "")}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        content = state.pop(self.pickled_as)
+        super().__setstate__(state)
+        if content is not None and self.digest is not None:
+            self._known().remember(self.digest, self.own_name, content)
