@@ -145,8 +145,18 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
         ),
         (
             [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}],
-            "network.conditioners[0].distribution: nosuch.dist; needs uniform, normal, pareto, paretonormal or a readable "
-            "file: No such file or directory",
+            "network.conditioners[0].distribution: nosuch.dist: can't be read, no such file or directory; needs uniform, "
+            "normal, pareto, paretonormal or a readable file",
+        ),
+        (
+            [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "a\0b"}],
+            "network.conditioners[0].distribution: 'a\\x00b': no name of a file; needs uniform, normal, pareto, "
+            "paretonormal or a readable file",
+        ),
+        (
+            [{"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "/dev/null"}],
+            "network.conditioners[0].distribution: /dev/null: can't be read, it is a device; needs uniform, normal, pareto, "
+            "paretonormal or a readable file",
         ),
         (
             [{"kind": "duplication", "probability": 0.1}] * 2,

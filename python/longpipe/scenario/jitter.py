@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from statistics import NormalDist
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_lines
 from longpipe.scenario.base import Delay, Model, Probability
 from longpipe.units import TIME
 
@@ -103,12 +103,8 @@ def table_of(distribution: str) -> tuple[int, ...] | None:
 
 
 def _read(file: str) -> tuple[int, ...]:
-    """A file of tc: integers, and comments from # on."""
-    try:
-        lines = Path(file).read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        known = "uniform, normal, pareto, paretonormal or a readable file"
-        raise ScenarioError(f"{file}; needs {known}: {getattr(error, 'strerror', None) or 'no text'}") from None
+    """Returns the table of a file of tc: integers, and comments from # on."""
+    lines = read_lines(file, "uniform, normal, pareto, paretonormal or a readable file")
     words = [word for line in lines for word in line.partition("#")[0].split()]
     try:
         table = tuple(int(word) for word in words)
