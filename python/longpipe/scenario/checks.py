@@ -150,8 +150,8 @@ def _link_field(network: Network, i: int, name: str) -> str:
 
 
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """What conditioners cannot be combined with, and what they are not by themselves."""
-    jitter = {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
+    """Yields the problems of conditioners: of each one, of a port's together, and with framing or send jitter."""
+    jitter = _send_jitter(topology)
     for i, link in enumerate(topology.graph.links):
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
             field, own = _link_field(network, i, name), getattr(link, name)
@@ -165,8 +165,8 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
 
 
 def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """What queues at hosts' interfaces cannot be combined with."""
-    jitter = {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
+    """Yields the problems of queues at hosts' interfaces with framing or send jitter."""
+    jitter = _send_jitter(topology)
     for i, link in enumerate(topology.graph.links):
         name = next((name for name in ("host_policy", "host_buffer") if getattr(link, name) is not None), None)
         if name is None:
@@ -182,6 +182,11 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
             if isinstance(network, Dumbbell):
                 # All its hosts are alike.
                 return
+
+
+def _send_jitter(topology: Topology) -> dict[str, str]:
+    """Returns the nodes with send jitter, and its bounds as they are written."""
+    return {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:
