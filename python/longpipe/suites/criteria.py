@@ -26,7 +26,7 @@ class Verdict:
     """The judgement of a criterion for one control over all points of a part."""
 
     control: str
-    # "holds" if the 95 % intervals of all margins are above 0, "fails" if one is below, else "undecided".
+    # "holds" if no 95 % interval of a margin reaches below 0, "fails" if one is entirely below 0, else "undecided".
     verdict: str
     # The point with the smallest margin, and that margin's mean and interval.
     point: str
@@ -120,6 +120,6 @@ def not_less(column: str, *, factor: float = 1.0, minus: float = 0.0, scale: flo
     return lambda rows, cubic: (rows[column] - factor * cubic[column] + minus) / scale
 
 
-def at_least(column: str, least: float, scale: float = 1.0) -> Any:  # noqa: ANN401 - a margin
-    """Margin of a measure that must be at least `least`."""
-    return lambda rows, cubic: (rows[column] - least) / scale
+def at_least(column: str, least: float, *, of: float = 1.0) -> Any:  # noqa: ANN401 - a margin
+    """Margin of a measure that must be at least `least` times `of`, in units of `of`."""
+    return lambda rows, cubic: rows[column] / of - least

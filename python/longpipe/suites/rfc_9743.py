@@ -30,8 +30,6 @@ GOODPUT: Final = "goodput=flow:*.throughput"
 LOSS: Final = f"loss={PORT}.loss"
 P95: Final = f"p95={PORT}.queueing_p95"
 MBITS: Final = 1e6
-
-
 # Drop-tail, AQMs, and AQMs that mark packets of connections with ECN.
 QUEUES: Final[dict[str, Any]] = {
     "tail-drop": "tail-drop",
@@ -78,8 +76,8 @@ def _scenario(
     }
 
 
-def _tested(count: int = 1, **fields: Any) -> dict[str, Any]:  # noqa: ANN401 - fields
-    return {"name": "tested", "count": count, **fields}
+def _tested(count: int = 1) -> dict[str, Any]:
+    return {"name": "tested", "count": count}
 
 
 def _other(control: str, count: int = 1) -> dict[str, Any]:
@@ -87,12 +85,8 @@ def _other(control: str, count: int = 1) -> dict[str, Any]:
 
 
 def _of_group(controls: dict[str, Any], group: int = 0) -> "Levels":
-    """Levels of the control under test, that of one group of flows."""
+    """Returns levels that differ in the control of one group of flows."""
     return {name: {f"network.group.{group}.tcp": {"congestion": value}} for name, value in controls.items()}
-
-
-def _share(column: str, fair: float, least: float) -> Any:  # noqa: ANN401 - a margin
-    return lambda rows, cubic: rows[column] / fair - least
 
 
 def _moving(path: dict[str, Any]) -> dict[str, object]:
@@ -136,7 +130,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             {CONTROL: own, "flows": _many((8, 32, 128))},
             (GOODPUT, LOSS, "resent=flow:*.resent"),
             criteria=(
-                Criterion("5.1.1", "Goodput is at least 80 % of the link", _share("goodput", 1e6, 0.8)),
+                Criterion("5.1.1", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=1e6)),
                 Criterion("5.1.1", "Loss is at most 5 points more than CUBIC's", compared("loss", plus=0.05)),
             ),
         ),
@@ -204,9 +198,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             _scenario("5.2.1", _tested(), _other("cubic"), duration="60 s"),
             {
                 CONTROL: own,
-                "other": {
-                    name: {"network.group.1.tcp": {"congestion": value}} for name, value in REFERENCES.items()
-                },
+                "other": _of_group(REFERENCES, 1),
                 "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "4")}),
             },
             ("tested=flow:tested.throughput", "against=flow:other.throughput", LOSS, P95),
@@ -282,7 +274,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             (GOODPUT, "tested=flow:tested.throughput", "against=flow:other.throughput", P95),
             note="Queues without marks drop. Packets carry ECT(0).",
             criteria=(
-                Criterion("7.1", "Both flows get at least 90 % of the link", _share("goodput", RATE_BPS, 0.9)),
+                Criterion("7.1", "Both flows get at least 90 % of the link", at_least("goodput", 0.9, of=RATE_BPS)),
             ),
         ),
         SuitePart(
@@ -291,7 +283,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             _scenario("7.3", _tested()),
             {CONTROL: own, "delay": {name: _moving(path) for name, path in delays.items()}},
             (GOODPUT, P95),
-            criteria=(Criterion("7.3", "Goodput is at least 80 % of the link", _share("goodput", RATE_BPS, 0.8)),),
+            criteria=(Criterion("7.3", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=RATE_BPS)),),
         ),
         SuitePart(
             "7.4",
@@ -317,7 +309,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             _scenario("7.5", _tested(), trunk_rate="20 Mbit/s", trunk_delay="298 ms", duration="120 s"),
             {CONTROL: own, "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "2")})},
             (GOODPUT, P95, LOSS),
-            criteria=(Criterion("7.5", "Goodput is at least 80 % of the link", _share("goodput", 20e6, 0.8)),),
+            criteria=(Criterion("7.5", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=20e6)),),
         ),
         SuitePart(
             "7.8",
