@@ -26,12 +26,12 @@ Marks = NDArray[np.bool_]
 class Settings:
     """What environments are made of; see `longpipe.gym.LinkEnv`."""
 
-    scenarios: Scenarios = "fiber"
-    observation: str | Observation | Callable[[Features], Array] = "aurora"
-    action: str | Action = "rate"
-    reward: str | Callable[[Features], Array] = "aurora"
-    step: str = "1 RTT"
-    most_steps: int = 400
+    scenarios: Scenarios
+    observation: str | Observation | Callable[[Features], Array]
+    action: str | Action
+    reward: str | Callable[[Features], Array]
+    step: str
+    most_steps: int
 
 
 class Episodes:

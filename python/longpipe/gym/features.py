@@ -48,7 +48,7 @@ class Features:
         self.send_rate = _rate(self.sent, self.duration)
         self.delivery_rate = _rate(self.delivered, self.duration)
         gone = self.lost + self.delivered
-        self.loss_rate = np.divide(self.lost, gone, out=np.zeros_like(gone), where=gone > 0)
+        self.loss_rate = ratio(self.lost, gone, 0.0)
         known = self.rtt > 0
         np.minimum(lowest_mean_rtt, self.rtt, out=lowest_mean_rtt, where=known)
         np.maximum(highest_delivery_rate, self.delivery_rate, out=highest_delivery_rate)

@@ -28,11 +28,11 @@ def control(
     because a sender has no other events. `version` is the identity of the policy in the store; needed if the policy has
     no digest, as those of PyTorch.
     """
-    _controller(observation, action)
+    by_rate = _controller(observation, action)[1].by_rate
     step_length(step)
     chosen = {"policy": policy, "observed": observation, "acts": action}
     fields = {
-        "interval": step, "paces": _controller(observation, action)[1].by_rate, "owns_window": True,
+        "interval": step, "paces": by_rate, "owns_window": True,
         "version": version, "chosen": chosen,
     }  # fmt: skip
     return type("PolicyControl", (_Steered,), {"__module__": __name__, **fields})
