@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.files import check_file
+from longpipe.files import check_file, write_bytes
 from longpipe.qlog import rows_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def write(result: Result, path: Path) -> None:
     if not any(name in result.traces for name in TRACES):
         raise ScenarioError(f"perfetto: the run has no traces; needs one of {', '.join(TRACES)}")
     check_file("--perfetto", path)
-    path.write_bytes(b"".join(_field(_PACKET, packet) for packet in _packets(result)))
+    write_bytes(path, b"".join(_field(_PACKET, packet) for packet in _packets(result)))
 
 
 def _packets(result: Result) -> Iterator[bytes]:

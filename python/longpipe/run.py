@@ -29,8 +29,8 @@ def simulate(
     own, any other one in this thread.
 
     `progress` is called regularly with the fraction of simulated time that has passed [0, 1]; without it a notebook
-    shows a bar. `captures` writes
-    packets to pcapng files: `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`.
+    shows a bar. `captures` writes packets to pcapng files:
+    `{"host:source1": "a.pcapng", "link:switch1->switch2": "trunk.pcapng"}`.
 
     Raises ScenarioError for invalid input; CaptureError, which holds the result, if a disk is full; RunError for a
     defect of longpipe, and for a run that would exceed `memory` ("4 GB"; by default four fifths of the available
