@@ -12,6 +12,7 @@ from longpipe import Result, Scenario, ScenarioError, simulate, stacks
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, VERSIONS
 from longpipe.store import Store
+from longpipe.study.bundle import Bundle, BundledRun, rerun
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
 CRATE = Path(__file__).parent.parent / "crates" / "stacks"
@@ -266,3 +267,13 @@ def test_without_a_stack_nothing_is_loaded() -> None:
     code += "print(any('longpipe_stacks' in line for line in open('/proc/self/maps')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@needs_stacks
+def test_a_bundle_with_stacks_reruns_to_the_same_bits() -> None:
+    """The processes of a rerun have not loaded the stacks."""
+    found = simulate(path({"size": "100 KB"}, duration="1 s"))
+    digest = found.scenario.digest()
+    bundled = BundledRun(1, 1, found.seed, digest, found.state_hash)
+    one = Bundle("stacks", "", "", (bundled,), {digest: found.scenario.resolved_json()})
+    assert list(rerun(one, workers=1)) == [(bundled, found.state_hash)]

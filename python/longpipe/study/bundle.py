@@ -13,6 +13,7 @@ import multiprocessing
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,7 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.files import will_read, write_bytes
 from longpipe.inputs import parse_json
 from longpipe.memory import cores, limit_bytes, share
+from longpipe.stacks import load
 
 if TYPE_CHECKING:
     from longpipe.study.study import Study
@@ -172,6 +174,11 @@ def rerun(
 def hash_of(resolved: str, seed: int, memory: str | None = None) -> str:
     """Runs a resolved scenario and returns the hash of its results, or the reason why it can't be run."""
     try:
+        # The core reports what is wrong with a malformed scenario.
+        with suppress(KeyError, TypeError, orjson.JSONDecodeError):
+            load(orjson.loads(resolved))
         return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])
-    except (_core.ScenarioError, _core.DefectError, _core.MemoryLimitError) as error:
+    except (
+        ScenarioError, _core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError
+    ) as error:  # fmt: skip
         return f"not run: {error}"
