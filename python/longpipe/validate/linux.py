@@ -2,17 +2,17 @@
 
 import json
 import math
-import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-import numpy as np
 import pandas as pd
 from pydantic import BeforeValidator, Field, model_validator
 
 from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.measured.headers import Other, segment_of
+from longpipe.measured.pcap import CaptureFile
 from longpipe.scenario.base import Delay, Duration, FileSize, Instant, Model, Probability, Rate
 from longpipe.scenario.loss import PacketNumber
 from longpipe.units import RATE, SIZE, TIME
@@ -221,40 +221,21 @@ def _packets(pcap: bytes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the segments sent and ACKs received in a capture at the sender; bytes count from each flow's first."""
     sent: list[tuple[float, int, int, int]] = []
     acks: list[tuple[float, int, int, str]] = []
-    flows: dict[int, tuple[int, int]] = {}
-    place = 24
-    while place < len(pcap):
-        s, ns, kept, _ = struct.unpack_from("=IIII", pcap, place)
-        packet = pcap[place + 16 : place + 16 + kept]
-        place += 16 + kept
+    flows: dict[bytes, tuple[int, int]] = {}
+    for packet in CaptureFile("sender.pcap", pcap).packets():
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        if packet.time_ns is None or isinstance(segment, Other):
+            continue
+        s, ns = divmod(packet.time_ns, 10**9)
         time_s = s + ns / 1e9
-        length, head = struct.unpack_from(">H", packet, 16)[0], 14 + 4 * (packet[14] & 15)
-        source, target, number, ack, offset = struct.unpack_from(">HHIIB", packet, head)
-        payload = length - (head - 14) - 4 * (offset >> 4)
-        if payload > 0:
-            flow, first = flows.setdefault(source, (len(flows), number))
-            sent.append((time_s, flow, (number - first) % 2**32, payload))
-        elif target in flows:
-            flow, first = flows[target]
-            options = packet[head + 20 : head + 4 * (offset >> 4)]
-            acks.append((time_s, flow, (ack - first) % 2**32, _sacked(options, first)))
+        if segment.length > 0:
+            flow, first = flows.setdefault(segment.source, (len(flows), segment.seq))
+            sent.append((time_s, flow, (segment.seq - first) % 2**32, segment.length))
+        elif segment.target in flows:
+            flow, first = flows[segment.target]
+            sacked = " ".join(f"{(low - first) % 2**32}-{(high - first) % 2**32}" for low, high in segment.sack)
+            acks.append((time_s, flow, (segment.ack - first) % 2**32, sacked))
     return (
         pd.DataFrame(sent, columns=["time_s", "flow", "byte", "bytes"]),
         pd.DataFrame(acks, columns=["time_s", "flow", "ack", "sacked"]),
     )
-
-
-def _sacked(options: bytes, first: int) -> str:
-    """Returns the blocks of the SACK option (RFC 2018) as text."""
-    place, sack, nothing = 0, 5, (0, 1)
-    while place < len(options):
-        kind = options[place]
-        if kind in nothing:
-            place += 1
-            continue
-        if kind == sack:
-            edges = np.frombuffer(options[place + 2 : place + options[place + 1]], ">u4").astype(np.int64)
-            low_high = ((edges - first) % 2**32).reshape(-1, 2)
-            return " ".join(f"{low}-{high}" for low, high in low_high)
-        place += max(2, options[place + 1])
-    return ""
