@@ -11,7 +11,7 @@ from longpipe.papers import PAPERS, www_98
 from longpipe.papers.experiments import Experiment
 from longpipe.papers.reproduction import Reproduction, table_rows
 from longpipe.papers.www_98 import PAPER, figures, measure
-from longpipe.papers.www_98.claims import Documents
+from longpipe.papers.www_98.variation import Documents
 from longpipe.report.folder import Folder, Part
 from longpipe.scenario import Web
 from longpipe.store import Store

@@ -67,6 +67,10 @@ class Exact(Condition):
         return value, value
 
 
+# Takes a frame of runs: one row per run, with factors, `seed` and metrics.
+Conditions = Callable[[pd.DataFrame], Iterable[Condition]]
+
+
 @dataclass(frozen=True)
 class Claim:
     """A published conclusion and the conditions that express it.
@@ -76,7 +80,7 @@ class Claim:
 
     id: str
     text: str
-    conditions: Callable[[pd.DataFrame], Iterable[Condition]]
+    conditions: Conditions
     # Whether the published tables contain all quantities of the conditions.
     published: bool = True
     # Thresholds that the document does not state, and what explains a deviation; shown beside the verdict.

@@ -1,12 +1,12 @@
 """Conclusions of ATM Forum/97-0616, as conditions on replicated runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.buf_97.bounds import start_up_bound
 from longpipe.papers.buf_97.links import LINKS
@@ -18,8 +18,6 @@ FAST: Final = "155.52"
 SPREAD: Final = "spread"
 # Maximum increase that counts as no gain, and maximum loss of fairness.
 NO_GAIN: Final = 0.02
-
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 
 def _figures(runs: pd.DataFrame, network: str) -> pd.DataFrame:

@@ -1,11 +1,11 @@
 """Conclusions of ATM Forum/96-1761, as conditions on replicated runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 
 # Maximum queue without loss: the segments of all windows minus the capacity of the round trip.
 PEAK_CELLS: Final = {("lan", 5): 7609, ("lan", 15): 22849, ("wan", 5): 59256, ("wan", 15): 199776}
@@ -24,8 +24,6 @@ FBA_PARAMETERS: Final = {
 
 # Abbreviations in evidence for the mean of a metric over the configurations in brackets.
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
-
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 
 def _of_tables(runs: pd.DataFrame) -> pd.DataFrame:

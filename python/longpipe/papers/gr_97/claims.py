@@ -1,13 +1,13 @@
 """Conclusions of ATM Forum/97-0424, as conditions on replicated runs."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
 PERIODS: Final = "1+2"
@@ -21,7 +21,6 @@ FLATTENED: Final = {0.1: 0.9, 0.5: 0.5}
 RIVALS: Final = {"policy": "policy", "guaranteed_rate": "GR", "tcp": "TCP"}
 
 Chosen = Mapping[str, object]
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 
 def _difference(runs: pd.DataFrame, metric: str, more: Chosen, less: Chosen) -> Condition:

@@ -1,11 +1,11 @@
 """Statements of Hypatia's paper about RTTs and both controllers, as conditions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, mean_by_seed
+from longpipe.analysis.claims import Claim, Condition, Conditions, mean_by_seed
 
 PAIRS: Final = {
     "rio-petersburg": "Rio de Janeiro - Saint Petersburg",
@@ -73,7 +73,7 @@ def _misled(runs: pd.DataFrame) -> Iterator[Condition]:
     yield Condition("throughput of Vegas over that of NewReno", used / filled, below=0.5)
 
 
-def _claim(number: int, text: str, conditions: Callable[[pd.DataFrame], Iterator[Condition]]) -> Claim:
+def _claim(number: int, text: str, conditions: Conditions) -> Claim:
     return Claim(f"space-{number}", text, conditions, published=False)
 
 

@@ -1,21 +1,19 @@
 """Conclusions of lbd-01, as conditions on one run of each configuration; nothing is random."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, Exact
+from longpipe.analysis.claims import Claim, Condition, Conditions, Exact
 from longpipe.analysis.correlation import rank_correlation
 from longpipe.papers.lbd_01.transfers import BUFFERS, FLAVORS, W_STARS
 
 # Maximum difference of mu that the paper calls identical (section 4).
 TIE: Final = 0.019
 TOLERANCE: Final = "The tolerance of 10 % is longpipe's own."
-
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
 
 # Recovery times of two flavors after their first overflow at W* = 640, B = W*/4 [s].
 RECOVERIES: Final = {"newreno": (8.0, 12.0), "reno": (1.0, 3.0)}

@@ -1,12 +1,12 @@
 """Conclusions of RFC 9438 about its tables, as conditions on one run of each connection; nothing is random."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, Exact
+from longpipe.analysis.claims import Claim, Condition, Conditions, Exact
 
 # Maximum relative difference of a mean from a printed one, and from another that should equal it.
 NEAR: Final = 0.05
@@ -79,7 +79,7 @@ def _throughput(runs: pd.DataFrame) -> Iterator[Condition]:
     yield _exact(f"|W / printed - 1|, Table 3, largest of {len(rows)}", most, below=2 * NEAR)
 
 
-def _claim(number: int, text: str, conditions: Callable[[pd.DataFrame], Iterator[Condition]]) -> Claim:
+def _claim(number: int, text: str, conditions: Conditions) -> Claim:
     return Claim(f"cubic-{number}", text, conditions, published=False)
 
 

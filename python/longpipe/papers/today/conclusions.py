@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 import pandas as pd
 
-from longpipe.analysis.claims import Claim, Condition, Judgement, Verdict, judge
-
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
+from longpipe.analysis.claims import Claim, Conditions, Judgement, Verdict, judge
 
 
 class Fate(StrEnum):

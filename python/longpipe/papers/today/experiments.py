@@ -11,6 +11,7 @@ import numpy as np
 from longpipe.analysis import metrics
 from longpipe.papers.denominator import full_segments_bps
 from longpipe.papers.experiments import Experiment, Factors
+from longpipe.papers.lbd_01.transfers import BUFFERS, SEGMENTS, W_STARS
 from longpipe.papers.today.paths import ACCESS_DELAY, PAGE, PATHS, QUEUES, SENDERS, Path, clients
 from longpipe.papers.www_98 import measure as measure_web
 from longpipe.result import Result
@@ -22,9 +23,6 @@ SEEDS: Final = 3
 BESIDE_BURSTS: Final = 15
 # Of runs with web pages: four pages of each client.
 WEB_DURATION: Final = "40 s"
-# lbd-01: W* [packets] and the number of segments of its file; a round trip of 100 ms.
-W_STARS: Final = (20, 40, 80, 160, 320, 640)
-SEGMENTS: Final = 12_500
 PACKET_BITS: Final = 12_000
 MSS_BYTES: Final = 1448
 # Payload of a datagram in a packet of 1500 bytes.
@@ -86,7 +84,7 @@ DESIGNS: Final = {
             "transfer",
             "One transfer over an empty path",
             ("lbd-01",),
-            {"w_star_packets": W_STARS, "buffer_bdp": (0.25, 0.5, 0.75, 1.0), "tcp": tuple(SENDERS)},
+            {"w_star_packets": W_STARS, "buffer_bdp": BUFFERS, "tcp": tuple(SENDERS)},
             ("utilization",),
         ),
     )

@@ -5,7 +5,7 @@ from typing import Final
 import pandas as pd
 from matplotlib.figure import Figure
 
-from longpipe.papers.today.experiments import W_STARS
+from longpipe.papers.lbd_01.transfers import W_STARS
 from longpipe.papers.today.paths import PATHS, QUEUE_NAMES, SENDERS
 from longpipe.pictures.style import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from longpipe.analysis.claims import Verdict
+from longpipe.papers.lbd_01.transfers import SEGMENTS
 from longpipe.papers.statements import statements
 from longpipe.papers.today.conclusions import Answer, Fate
-from longpipe.papers.today.experiments import DESIGNS, SEGMENTS
+from longpipe.papers.today.experiments import DESIGNS
 from longpipe.papers.today.figures import figures
 from longpipe.papers.today.paths import LOAD, PAGE_SOURCE, PATHS, QUEUE_NAMES, SENDERS, clients
 from longpipe.papers.today.tables import means, variation

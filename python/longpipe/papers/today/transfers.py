@@ -5,15 +5,12 @@ from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Condition
+from longpipe.analysis.claims import Condition, Conditions
 from longpipe.analysis.correlation import rank_correlation
+from longpipe.papers.lbd_01.transfers import BUFFERS, W_STARS
 from longpipe.papers.today.conclusions import Question, of_seeds
-from longpipe.papers.today.experiments import W_STARS
 from longpipe.papers.today.paths import SENDERS
 
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
-
-BUFFERS: Final = (0.25, 0.5, 0.75, 1.0)
 # A difference of mu that the paper calls identical.
 TIE: Final = 0.019
 # Who stands for its Reno, NewReno and SACK.

@@ -1,17 +1,23 @@
 """Conclusions of www-98 as questions to web pages of today, by its own analysis of variation."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
 import pandas as pd
 
-from longpipe.analysis.claims import Condition, mean_by_seed
+from longpipe.analysis.claims import Condition, Conditions, mean_by_seed
 from longpipe.papers.today.conclusions import Question
 from longpipe.papers.today.paths import PATHS, SENDERS
-from longpipe.papers.www_98.claims import FACTORS, LETTERS, Documents
-
-Conditions = Callable[[pd.DataFrame], Iterator[Condition]]
+from longpipe.papers.www_98.variation import (
+    Documents,
+    apart,
+    largest_share,
+    overlap,
+    policy_matters_little,
+    small_effects_on_fairness,
+    together,
+)
 
 # Its WAN is the nearest of its links, as LEO is of today's.
 NEAR: Final = "leo"
@@ -22,52 +28,6 @@ PAIR: Final = ("selective-drop", "tail-drop")
 
 def _mean(runs: pd.DataFrame, metric: str, network: str, **factors: object) -> pd.Series:
     return mean_by_seed(runs[runs["network"] == network], metric, **factors)
-
-
-def _lead(network: str, metric: str, factor: str, above: tuple[str, ...] = ()) -> Conditions:
-    """The factor's share exceeds that of every other component but those in `above`."""
-
-    def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        shares = Documents(runs).shares(network, metric)
-        others = shares.drop(columns=[factor, *above]).max(axis="columns")
-        what = "largest other" if not above else f"largest below {' and '.join(above)}"
-        name = f"{network}: share({factor}) - {what} share, of {LETTERS[metric]}"
-        yield Condition(name, shares[factor] - others, above=0.0)
-
-    return conditions
-
-
-def _apart(network: str, *order: str) -> Conditions:
-    """Intervals of the senders' effects on efficiency do not overlap, in this order, the largest first."""
-
-    def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        effects, half = Documents(runs).effects(network, "efficiency", "tcp")
-        for more, less in pairwise(order):
-            gap = effects[more] - effects[less] - 2 * half
-            yield Condition(f"{network}: gap between the intervals of {SENDERS[more]} and {SENDERS[less]}", gap, 0.0)
-
-    return conditions
-
-
-def _overlap(network: str, *senders: str) -> Conditions:
-    """Intervals of these senders' effects on efficiency all overlap."""
-
-    def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        effects, half = Documents(runs).effects(network, "efficiency", "tcp")
-        among = effects[list(senders)]
-        gap = among.max(axis="columns") - among.min(axis="columns") - 2 * half
-        names = " and ".join(SENDERS[one] for one in senders)
-        yield Condition(f"{network}: gap between the intervals of {names}", gap, below=0.0)
-
-    return conditions
-
-
-def _all(*parts: Conditions) -> Conditions:
-    def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        for part in parts:
-            yield from part(runs)
-
-    return conditions
 
 
 def _rises(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -129,27 +89,11 @@ def _fair_in_small_buffers(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _small_gains_over_meo(runs: pd.DataFrame) -> Iterator[Condition]:
-    yield from _lead("meo", "efficiency", "buffer_bdp", above=("tcp",))(runs)
+    yield from largest_share("meo", "efficiency", "buffer_bdp", beside=("tcp",))(runs)
     for tcp, name in SENDERS.items():
         gain = _gain(runs, "meo", 0.5, 2.0, tcp=tcp) / _mean(runs, "efficiency", "meo", tcp=tcp, buffer_bdp=0.5)
         limits = {"above": 0.035, "below": 0.085} if tcp == "linux-reno" else {"below": 0.025}
         yield Condition(f"meo: relative gain of E from 1/2 to 2 RTT, {name}", gain, **limits)
-
-
-def _fairness_depends_on_nothing(network: str) -> Conditions:
-    def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
-        documents = Documents(runs)
-        sizes = [documents.effects(network, "fairness", factor)[0].abs().max(axis="columns") for factor in FACTORS]
-        largest = pd.concat(sizes, axis="columns").max(axis="columns")
-        yield Condition(f"{network}: largest main effect on F", largest, below=0.02)
-
-    return conditions
-
-
-def _policy_matters_little(runs: pd.DataFrame) -> Iterator[Condition]:
-    for network in ("meo", "geo"):
-        share = Documents(runs).shares(network, "efficiency")["policy"]
-        yield Condition(f"{network}: share(policy) of E", share, below=0.02)
 
 
 def _two_round_trips_over_geo(runs: pd.DataFrame) -> Iterator[Condition]:
@@ -194,7 +138,7 @@ QUESTIONS: Final = (
         "W1",
         DESIGN,
         "The sender explains most of the variation of efficiency on every link",
-        _all(*(_lead(network, "efficiency", "tcp") for network in PATHS)),
+        together(*(largest_share(network, "efficiency", "tcp") for network in PATHS)),
         (
             "Over LEO and MEO efficiencies differ by a few hundredths, and over GEO the queue and its interaction "
             "with the sender weigh as much as the sender."
@@ -204,7 +148,11 @@ QUESTIONS: Final = (
         "W2",
         DESIGN,
         "LEO: CUBIC and BBRv3 are more efficient than Reno, and cannot be told apart",
-        _all(_apart(NEAR, "cubic", "linux-reno"), _apart(NEAR, "bbr3", "linux-reno"), _overlap(NEAR, "cubic", "bbr3")),
+        together(
+            apart(NEAR, "cubic", "linux-reno", names=SENDERS),
+            apart(NEAR, "bbr3", "linux-reno", names=SENDERS),
+            overlap(NEAR, "cubic", "bbr3", names=SENDERS),
+        ),
         (
             "All senders have selective acknowledgments and RACK, so that pages over LEO fill the link by all of "
             "them; BBRv3 gives up a little for its probing."
@@ -214,7 +162,7 @@ QUESTIONS: Final = (
         "W3",
         DESIGN,
         "LEO: the buffer is the next factor after the sender, and efficiency rises with it",
-        _all(_lead(NEAR, "efficiency", "buffer_bdp", above=("tcp",)), _rises),
+        together(largest_share(NEAR, "efficiency", "buffer_bdp", beside=("tcp",)), _rises),
         "52 clients with 71 requests each keep the link busy with half a round trip of buffer.",
     ),
     Question(
@@ -228,7 +176,7 @@ QUESTIONS: Final = (
         "W5",
         DESIGN,
         "LEO: the interaction of sender and buffer is the third component",
-        _lead(NEAR, "efficiency", "tcp:buffer_bdp", above=("tcp", "buffer_bdp")),
+        largest_share(NEAR, "efficiency", "tcp:buffer_bdp", beside=("tcp", "buffer_bdp")),
         "The buffer explains next to nothing, alone or with the sender; the sender and the queue interact instead.",
     ),
     Question(
@@ -256,14 +204,14 @@ QUESTIONS: Final = (
         "W9",
         DESIGN,
         "LEO: the buffer is the first factor of fairness, which rises from 1/2 to 1 RTT and not beyond",
-        _all(_lead(NEAR, "fairness", "buffer_bdp"), _fairness_levels_off),
+        together(largest_share(NEAR, "fairness", "buffer_bdp"), _fairness_levels_off),
         "The queue, not the buffer, decides about fairness, which is near 1 throughout.",
     ),
     Question(
         "W10",
         DESIGN,
         "LEO: the sender is the next factor of fairness; CUBIC is fairest, BBRv3 least fair",
-        _all(_lead(NEAR, "fairness", "tcp", above=("buffer_bdp",)), _fairest),
+        together(largest_share(NEAR, "fairness", "tcp", beside=("buffer_bdp",)), _fairest),
         "The queue decides first. BBRv3's flows share less evenly than the loss-based ones where they share one queue.",
     ),
     Question(
@@ -277,7 +225,7 @@ QUESTIONS: Final = (
         "W12",
         DESIGN,
         "MEO: BBRv3 is most efficient, then CUBIC, then Reno",
-        _apart("meo", "bbr3", "cubic", "linux-reno"),
+        apart("meo", "bbr3", "cubic", "linux-reno", names=SENDERS),
         "CUBIC, not the newest sender, is most efficient: BBRv3 leaves headroom after each loss.",
     ),
     Question(
@@ -291,14 +239,14 @@ QUESTIONS: Final = (
         "W14",
         DESIGN,
         "MEO: no main effect on fairness exceeds .02",
-        _fairness_depends_on_nothing("meo"),
+        small_effects_on_fairness("meo"),
         "FQ-CoDel is fairer than the queues that flows share, but its main effect is below .02.",
     ),
     Question(
         "W15",
         DESIGN,
         "MEO and GEO: the queue explains less than 2 % of the variation of efficiency",
-        _policy_matters_little,
+        policy_matters_little,
         (
             "CoDel, PIE and FQ-CoDel hold the queue below a delay that is far shorter than the round trip, and "
             "leave the link idle after reductions."
@@ -308,8 +256,10 @@ QUESTIONS: Final = (
         "W16",
         DESIGN,
         "GEO: BBRv3 is more efficient than the others, which cannot be told apart",
-        _all(
-            _apart("geo", "bbr3", "cubic"), _apart("geo", "bbr3", "linux-reno"), _overlap("geo", "cubic", "linux-reno")
+        together(
+            apart("geo", "bbr3", "cubic", names=SENDERS),
+            apart("geo", "bbr3", "linux-reno", names=SENDERS),
+            overlap("geo", "cubic", "linux-reno", names=SENDERS),
         ),
         "CUBIC with a queue that fills is most efficient; Reno and BBRv3 are behind it for different reasons.",
     ),
@@ -324,7 +274,7 @@ QUESTIONS: Final = (
         "W18",
         DESIGN,
         "GEO: no main effect on fairness exceeds .02",
-        _fairness_depends_on_nothing("geo"),
+        small_effects_on_fairness("geo"),
         "The queue and the sender move fairness over GEO by several hundredths.",
     ),
     Question(

@@ -11,8 +11,9 @@ from longpipe.analysis import figures as analysis
 from longpipe.papers.names import NAMES
 from longpipe.papers.reproduction import Reproduction
 from longpipe.papers.topology import topology
-from longpipe.papers.www_98.claims import FLAVORS, LETTERS, LEVEL
+from longpipe.papers.www_98.claims import FLAVORS
 from longpipe.papers.www_98.summaries import NETWORKS, replicated
+from longpipe.papers.www_98.variation import LETTERS, LEVEL
 from longpipe.pictures.style import BLUE, VERMILION, plain
 
 COLOURS: Final = (BLUE, VERMILION)

@@ -11,7 +11,8 @@ from longpipe.analysis.claims import Verdict, judge
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.web import QUANTILES
 from longpipe.papers.paper import published_data
-from longpipe.papers.www_98.claims import CLAIMS, FACTORS, LETTERS, LEVEL
+from longpipe.papers.www_98.claims import CLAIMS
+from longpipe.papers.www_98.variation import FACTORS, LETTERS, LEVEL
 
 NETWORKS: Final = ("wan", "meo", "geo")
 
