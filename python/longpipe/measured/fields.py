@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -68,3 +69,14 @@ def unix_ns(written: str) -> int | None:
     whole = len(written.partition(".")[0])
     digits = 9 if whole <= 11 else 6 if whole <= 14 else 3 if whole <= 17 else 0
     return scaled(written, Fraction(10**digits))
+
+
+def unix_of_date(written: str | None) -> int | None:
+    """Returns an ISO 8601 date, in UTC if it has no time zone, as Unix time [ns]; None if the text is none."""
+    try:
+        date = datetime.fromisoformat(written or "")
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    since = date - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import decimal, get, number, optional, rows, text
+from longpipe.measured.fields import decimal, get, number, optional, rows, text, unix_of_date
 from longpipe.measured.recording import Recording, Series, SeriesKind, Subject, kept, series
 
 NAME: Final = "data of flent"
@@ -77,17 +76,6 @@ def _first(raw: object) -> int | None:
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
     # Floats have microseconds of these.
     return round(min(known) * 1e6) * 1000 if known else None
-
-
-def unix_of_date(written: str | None) -> int | None:
-    """Returns an ISO 8601 date as Unix time [ns]."""
-    try:
-        date = datetime.fromisoformat(written or "")
-    except ValueError:
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    since = date - datetime(1970, 1, 1, tzinfo=UTC)
-    return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
 
 
 def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:

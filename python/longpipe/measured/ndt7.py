@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import get, optional, rows, text
-from longpipe.measured.flent import unix_of_date
+from longpipe.measured.fields import get, optional, rows, text, unix_of_date
 from longpipe.measured.recording import Recording, Subject, kept, series
 from longpipe.measured.snapshots import steps
 

@@ -72,7 +72,7 @@ def _recording(
     if last - first > _MOST_PROBES:
         raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")
     times = {seq: (requests[seq] - begin) / 1e9 for seq in ordered}
-    lost = [(seq, at) for seq, at in _missing(times, first, last)]
+    lost = _missing(times, first, last)
     notes = []
     if any(later < earlier for earlier, later in pairwise(times.values())):
         notes.append("the clock jumps back, or requests are out of order: times around it are wrong")
@@ -86,25 +86,24 @@ def _recording(
         "path",
         kept(
             series("rtt", ((times[seq], replies[seq][1]) for seq in ordered), "at the time of the request"),
-            series("losses", ((at, 1.0) for _, at in lost), "a request without a reply, at its interpolated time"),
+            series("losses", ((at, 1.0) for at in lost), "a request without a reply, at its interpolated time"),
         ),
         counters,
     )
-    ends = [*times.values(), *(at for _, at in lost)]
+    ends = [*times.values(), *lost]
     unknown = ("rates, and the direction of a delay or loss: ping measures round trips",)
     return Recording(
         file, "ping -D", "ping of iputils", None, begin, max(ends) - min(0.0, *ends), (path,), unknown, tuple(notes)
     )
 
 
-def _missing(times: dict[int, float], first: int, last: int) -> list[tuple[int, float]]:
-    """Returns number and time of the requests without a reply, interpolated or continued at the mean interval."""
+def _missing(times: dict[int, float], first: int, last: int) -> list[float]:
+    """Returns the times of the requests without a reply, interpolated or continued at the mean interval."""
     known = sorted(times)
     low, high = known[0], known[-1]
     interval = (times[high] - times[low]) / (high - low) if high > low else 1.0
-    found: list[tuple[int, float]] = []
-    found += [(seq, times[low] - (low - seq) * interval) for seq in range(first, low)]
+    found = [times[low] - (low - seq) * interval for seq in range(first, low)]
     for before, after in pairwise(known):
         step = (times[after] - times[before]) / (after - before)
-        found += [(seq, times[before] + (seq - before) * step) for seq in range(before + 1, after)]
-    return found + [(seq, times[high] + (seq - high) * interval) for seq in range(high + 1, last + 1)]
+        found += [times[before] + (seq - before) * step for seq in range(before + 1, after)]
+    return found + [times[high] + (seq - high) * interval for seq in range(high + 1, last + 1)]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 
 from longpipe.errors import ScenarioError
 from longpipe.measured.content import Content
-from longpipe.measured.fields import unix_ns
+from longpipe.measured.fields import unix_ns, unix_of_date
 
 # Lines of a snapshot with their numbers.
 Lines = list[tuple[int, str]]
@@ -58,12 +57,7 @@ def _time(line: str) -> int | None:
     found = unix_ns(text) if len(text.partition(".")[0]) >= 9 else None
     if found is not None or not re.match(r"\d{4}-\d\d-\d\d[T ]", text):
         return found
-    try:
-        date = datetime.fromisoformat(text.replace(",", "."))
-    except ValueError:
-        return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return round((date - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 1e6) * 1000
+    return unix_of_date(text.replace(",", "."))
 
 
 def span(snapshots: list[tuple[float, Lines]]) -> float:
