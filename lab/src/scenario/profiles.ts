@@ -13,14 +13,17 @@ export function byRules(profile: string, kind: string, said: Options, beside: Op
     return { ...options, ...(kind === "vegas" ? saidBeside(beside) : {}), ...said };
 }
 
-/** A scenario that was written to a file has the defaults in it; they count only in a table by Linux's rules. */
+/**
+ * Returns the written options of `tcp.vegas` that count: all by Linux's rules, else those that differ from the defaults,
+ * because files that longpipe writes contain the defaults.
+ */
 function saidBeside(vegas: Options): Options {
     if (vegas["rules"] === "linux") return vegas;
     const defaults = new Map(model("VegasOptions").fields.map((field) => [field.name, field.default]));
     return Object.fromEntries(Object.entries(vegas).filter(([name, value]) => !equal(value, defaults.get(name))));
 }
 
-/** TOML's whole numbers are integers. */
+/** Compares a value with a default. Integers from TOML are bigints, those of the description are numbers. */
 function equal(one: unknown, other: unknown): boolean {
     return one === other || (typeof one === "bigint" && Number(one) === other);
 }

@@ -112,7 +112,7 @@ def _span(values: Set[int], text: Callable[[int], str]) -> str:
 
 
 def _time_text(picoseconds: int) -> str:
-    """Formats a number with three significant digits."""
+    """Formats a time with four significant digits, in the largest unit of which it has at least one."""
     seconds = picoseconds / 1e12
     unit, scale = next((one for one in _TIMES if seconds >= one[1]), _TIMES[-1])
     return f"{seconds / scale:.4g} {unit}"
