@@ -8,7 +8,7 @@
 pub mod export;
 pub mod table;
 
-/// No such time [ps].
+/// Value for an absent time [ps].
 pub const NEVER: u64 = u64::MAX;
 
 /// The two ECN bits of an IP header (RFC 3168 section 5).
@@ -41,9 +41,9 @@ impl Ecn {
 /// Which end of a flow this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The one whose data the flow carries.
+    /// The end whose data the flow carries.
     Sender,
-    /// The other one.
+    /// The end to which the data goes.
     Receiver,
 }
 
@@ -143,7 +143,7 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Their length [byte].
+    /// Length of the packets declared lost [byte].
     pub lost_bytes: u64,
     /// Reductions of the congestion window.
     pub congestion_events: u64,

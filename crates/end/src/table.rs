@@ -87,7 +87,7 @@ pub struct Report {
     pub sent_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Their length [byte].
+    /// Length of the packets declared lost [byte].
     pub lost_bytes: u64,
     /// Reductions of the congestion window.
     pub congestion_events: u64,
@@ -95,7 +95,7 @@ pub struct Report {
     pub handshake_ps: u64,
     /// Time at which the connection ended too early [ps], or `UNKNOWN`.
     pub closed_ps: u64,
-    /// Why it did, a line ended by a zero byte.
+    /// Reason for which the connection ended too early, a line ended by a zero byte.
     pub closed: [c_char; LINE],
 }
 

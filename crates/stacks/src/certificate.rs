@@ -11,7 +11,7 @@ pub fn certificate() -> CertificateDer<'static> {
     CertificateDer::from(&include_bytes!("../certificate/certificate.der")[..])
 }
 
-/// Returns its key.
+/// Returns the certificate's private key.
 pub fn key() -> PrivateKeyDer<'static> {
     PrivatePkcs8KeyDer::from(&include_bytes!("../certificate/key.der")[..]).into()
 }

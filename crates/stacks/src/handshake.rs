@@ -27,7 +27,7 @@ pub struct Handshake {
     stage: Stage,
     /// Own transport parameters.
     own: Vec<u8>,
-    /// Those of the peer.
+    /// Transport parameters of the peer.
     pub peer: Option<Vec<u8>>,
     /// Data of a message that is not complete.
     received: Vec<u8>,

@@ -13,7 +13,6 @@ mod stats;
 
 use longpipe_end::export::Stacks;
 use longpipe_end::{End, Setup};
-use settings::Settings;
 
 /// The stacks of this object.
 #[derive(Debug)]
@@ -22,8 +21,8 @@ pub struct Quic;
 impl Stacks for Quic {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         match stack {
-            "quinn" => quinn::create(&Settings::read(setup, &quinn::CONTROLS)?, setup),
-            "noq" => noq::create(&Settings::read(setup, &noq::CONTROLS)?, setup),
+            "quinn" => quinn::create(setup),
+            "noq" => noq::create(setup),
             other => Err(format!("stack: {other}; needs quinn or noq")),
         }
     }

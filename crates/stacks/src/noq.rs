@@ -7,19 +7,10 @@ mod application;
 #[path = "quic/end.rs"]
 mod end;
 
-use crate::settings::Settings;
-use longpipe_end::{End, Setup};
+pub use end::create;
 
 /// Congestion controls.
-pub const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr3"];
-
-/// Creates an end.
-///
-/// # Errors
-/// A line that names the setting that does not fit.
-pub fn create(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
-    Ok(Box::new(end::Quic::new(settings, setup)?))
-}
+const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr3"];
 
 mod null {
     use super::proto;
@@ -38,7 +29,7 @@ mod adapter {
     use std::sync::Arc;
     use std::time::Instant;
 
-    pub fn control(transport: &mut TransportConfig, name: &str, _seed: u64) {
+    pub fn control(transport: &mut TransportConfig, name: &str) {
         match name {
             "bbr3" => transport.congestion_controller_factory(Arc::new(congestion::Bbr3Config::default())),
             "reno" => transport.congestion_controller_factory(Arc::new(congestion::NewRenoConfig::default())),
@@ -60,16 +51,6 @@ mod adapter {
         buffer: &mut Vec<u8>,
     ) -> Option<DatagramEvent> {
         endpoint.handle(at, FourTuple::new(peer, Some(own.ip())), ecn, data, buffer)
-    }
-
-    pub fn accept(
-        endpoint: &mut Endpoint,
-        incoming: Incoming,
-        at: Instant,
-        buffer: &mut Vec<u8>,
-    ) -> Result<(ConnectionHandle, Connection), (String, Option<Transmit>)> {
-        let accepted = endpoint.accept(incoming, at, buffer, None);
-        accepted.map_err(|error| (error.cause.to_string(), error.response))
     }
 
     pub fn poll_transmit(connection: &mut Connection, at: Instant, buffer: &mut Vec<u8>) -> Option<Transmit> {

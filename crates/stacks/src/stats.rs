@@ -15,13 +15,13 @@ pub struct Stats {
     pub sent_packets: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Their length [byte].
+    /// Length of the packets declared lost [byte].
     pub lost_bytes: u64,
     /// Reductions of the congestion window.
     pub congestion_events: u64,
     /// UDP datagrams sent.
     pub datagrams: u64,
-    /// Their payload [byte].
+    /// UDP payload sent [byte].
     pub sent_bytes: u64,
     /// Largest UDP payload in use [byte].
     pub mtu: u16,

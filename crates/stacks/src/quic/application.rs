@@ -99,12 +99,12 @@ impl Application {
         }
     }
 
-    /// Mean and maximum of the response times [s], and their number.
-    pub fn responses(&self) -> Option<(f64, f64, usize)> {
+    /// Returns the number of responses, and the mean and maximum of their times [s]; None without a response.
+    pub fn responses(&self) -> Option<(usize, f64, f64)> {
         let most = *self.responses_ps.iter().max()?;
         let sum: u64 = self.responses_ps.iter().sum();
         let count = self.responses_ps.len();
-        Some((sum as f64 / count as f64 / 1e12, most as f64 / 1e12, count))
+        Some((count, sum as f64 / count as f64 / 1e12, most as f64 / 1e12))
     }
 
     fn open(&mut self, connection: &mut Connection) {

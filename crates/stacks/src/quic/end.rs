@@ -3,7 +3,7 @@
 
 use super::application::Application;
 use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
-use super::{adapter, null};
+use super::{adapter, null, CONTROLS};
 use crate::certificate;
 use crate::settings::Settings;
 use bytes::BytesMut;
@@ -17,8 +17,17 @@ const PS_PER_NS: u64 = 1_000;
 /// The one connection of an end.
 type Open = (ConnectionHandle, Connection);
 
+/// Creates an end of the stack.
+///
+/// # Errors
+/// A line that names the setting that does not fit.
+pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    let settings = Settings::read(setup, &CONTROLS)?;
+    Ok(Box::new(Quic::new(&settings, setup)?))
+}
+
 /// One end of a connection.
-pub struct Quic {
+struct Quic {
     seed: u64,
     start_ps: u64,
     /// Instant of the run's time zero.
@@ -41,8 +50,8 @@ fn address(client: bool) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
 }
 
-/// Configuration of the transport: what the scenario sets, and the stack's own defaults.
-fn transport(settings: &Settings<'_>, most_bytes: u16, seed: u64) -> Result<proto::TransportConfig, String> {
+/// Returns the configuration of the transport: settings of the scenario, and otherwise the stack's defaults.
+fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::TransportConfig, String> {
     let mut transport = proto::TransportConfig::default();
     let mut discovery = proto::MtuDiscoveryConfig::default();
     discovery.upper_bound(most_bytes);
@@ -55,18 +64,14 @@ fn transport(settings: &Settings<'_>, most_bytes: u16, seed: u64) -> Result<prot
             .receive_window(window)
             .send_window(window.into_inner());
     }
-    adapter::control(&mut transport, settings.congestion, seed);
+    adapter::control(&mut transport, settings.congestion);
     Ok(transport)
 }
 
 impl Quic {
-    /// Creates an end.
-    ///
-    /// # Errors
-    /// A line that names the setting that does not fit.
-    pub fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
+    fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
         let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
-        let transport = Arc::new(transport(settings, most_bytes, setup.seed)?);
+        let transport = Arc::new(transport(settings, most_bytes)?);
         let connects = settings.connects(setup.role);
         let made = getrandom::seeded(setup.seed, || {
             endpoint(settings.tls, connects, transport, most_bytes, setup.seed)
@@ -205,10 +210,7 @@ impl End for Quic {
             return self.start_ps;
         }
         let timeout = self.open.as_mut().and_then(|(_, connection)| connection.poll_timeout());
-        timeout.map_or(NEVER, |at| {
-            let ns = at.saturating_duration_since(self.zero).as_nanos();
-            u64::try_from(ns).map_or(NEVER, |ns| ns.saturating_mul(PS_PER_NS))
-        })
+        timeout.map_or(NEVER, |at| picoseconds(at.saturating_duration_since(self.zero)))
     }
 
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
@@ -254,13 +256,13 @@ impl End for Quic {
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let (endpoint, buffer) = (&mut self.endpoint, &mut self.buffer);
-                let accepted = getrandom::seeded(self.seed ^ 1, || adapter::accept(endpoint, incoming, at, buffer));
+                let accepted = getrandom::seeded(self.seed ^ 1, || endpoint.accept(incoming, at, buffer, None));
                 match accepted {
                     Ok(open) if self.open.is_none() => self.open = Some(open),
                     Ok(_) => return Err("a second connection arrived".to_owned()),
-                    Err((line, response)) => {
-                        self.closed.get_or_insert((now, line));
-                        if let Some(sent) = response {
+                    Err(error) => {
+                        self.closed.get_or_insert((now, error.cause.to_string()));
+                        if let Some(sent) = error.response {
                             self.answer(sent);
                         }
                     }
@@ -297,7 +299,7 @@ impl End for Quic {
             closed: self.closed.clone(),
             ..Report::default()
         };
-        if let Some((count, mean, most)) = self.application.responses().map(|(mean, most, n)| (n, mean, most)) {
+        if let Some((count, mean, most)) = self.application.responses() {
             report.values.push(("responses".to_owned(), count as f64));
             report.values.push(("mean_response_s".to_owned(), mean));
             report.values.push(("max_response_s".to_owned(), most));
