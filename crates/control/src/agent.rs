@@ -1,9 +1,9 @@
 //! A sender whose rate or window is set from outside, between steps of the simulation.
 
-use crate::answer::{Answer, Answers};
+use crate::answer::{Answer, Answers, LARGEST_WINDOW};
 use crate::complaints::Complaints;
 use crate::monitor::Monitor;
-use longpipe_events::{Span, Stream, Time};
+use longpipe_events::{Span, Time};
 use longpipe_tcp::congestion::control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
@@ -17,9 +17,6 @@ pub enum Steering {
     /// The congestion window.
     Window,
 }
-
-/// Window of a sender that only its rate limits [byte].
-const NO_LIMIT: f64 = (1u64 << 30) as f64;
 
 /// State of one agent, shared by its sender and the environment.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +111,7 @@ impl Steered {
         }
         match self.agent.steering {
             Steering::Rate => Answer {
-                window: NO_LIMIT,
+                window: LARGEST_WINDOW,
                 rate_bps: Some(state.rate),
                 ..unchanged
             },
@@ -141,8 +138,6 @@ impl Control for Steered {
     fn wants(&self) -> Wants {
         self.agent.requirements().wants
     }
-
-    fn draw_from(&mut self, _draws: Stream) {}
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         let answer = {

@@ -6,8 +6,8 @@ use longpipe_tcp::congestion::control::{Grant, Pacing};
 use longpipe_tcp::flight::Flight;
 use longpipe_tcp::pacer;
 
-/// Largest window: RFC 7323 scales a receiver's window to 1 GiB at most.
-const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
+/// Largest window [byte]: RFC 7323 scales a receiver's window to 1 GiB at most.
+pub(crate) const LARGEST_WINDOW: f64 = (1u64 << 30) as f64;
 /// Highest pacing rate, beyond every link [bit/s].
 const HIGHEST_RATE: f64 = 1e15;
 

@@ -177,7 +177,7 @@ impl Environment {
     }
 }
 
-/// Returns a value within bounds; a factor that is no number leaves the lower one.
+/// Returns the value clamped to the bounds; NaN gives the lower bound.
 fn bounded(value: f64, least: f64, most: f64) -> f64 {
     value.max(least).min(most)
 }

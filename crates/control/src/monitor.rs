@@ -97,11 +97,6 @@ impl Monitor {
         mean(&self.rtts[half..]) - mean(&self.rtts[..half])
     }
 
-    /// Number of RTT samples.
-    pub fn samples(&self) -> usize {
-        self.rtts.len()
-    }
-
     /// Share of data that was lost, of what was lost or delivered; 0 if nothing was.
     pub fn loss_rate(&self) -> f64 {
         match self.lost + self.delivered {
