@@ -43,7 +43,7 @@ impl Environments {
             } else {
                 Step::Time(Span((step * 1e12).round() as u64))
             },
-            threads: threads.max(1),
+            threads,
         }
     }
 

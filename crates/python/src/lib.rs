@@ -149,7 +149,7 @@ fn complete<P: longpipe_network::Probe + Send>(
     controls: &Controls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Report, Simulation<P>, Ends)> {
-    if stacks::any(scenario) {
+    if has_stacks(scenario) {
         return stacks::complete(py, scenario, seed, probe, controls, progress);
     }
     let mut simulation =
@@ -250,6 +250,12 @@ fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
 pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
     let LinkConfig { from, to, .. } = scenario.links[link];
     format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
+}
+
+/// Whether a real stack ends any flow.
+fn has_stacks(scenario: &Scenario) -> bool {
+    let mut flows = scenario.flows.iter();
+    flows.any(|flow| matches!(flow.traffic, scenario::TrafficConfig::Stack(_)))
 }
 
 /// Whether any link has bit errors; otherwise results contain no column for them.

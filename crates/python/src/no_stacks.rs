@@ -2,7 +2,6 @@
 
 use crate::modules::Controls;
 use crate::ScenarioError;
-use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Probe, Report, Scenario, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,12 +9,6 @@ use pyo3::types::PyDict;
 /// What the ends of flows have counted: there are none.
 #[derive(Default)]
 pub(crate) struct Ends;
-
-/// Whether a real stack ends any flow.
-pub(crate) fn any(scenario: &Scenario) -> bool {
-    let mut flows = scenario.flows.iter();
-    flows.any(|flow| matches!(flow.traffic, TrafficConfig::Stack(_)))
-}
 
 /// Refuses the run.
 pub(crate) fn complete<P: Probe>(

@@ -180,7 +180,7 @@ impl InRun {
 /// Digest of a class, and names and values of its parameters.
 type Settings = (String, Vec<(String, String)>);
 
-/// Fills the slots of a scenario whose digests are classes; returns what is to be looked at during the run.
+/// Fills the slots of a scenario whose digests are classes; returns the classes in use, each with its errors.
 pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
     let mut found: BTreeMap<Settings, Arc<InRun>> = BTreeMap::new();
     for flow in &mut scenario.flows {

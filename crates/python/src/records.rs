@@ -1,4 +1,4 @@
-//! What hooks of controllers in Python get: plain numbers in bytes, seconds and bit/s, NaN for what is not known.
+//! Records that hooks of controllers in Python receive: numbers in bytes, seconds and bit/s, NaN for unknown values.
 //!
 //! The layout is that of C, so that compiled hooks read the same structures through a pointer.
 
@@ -8,7 +8,7 @@ use longpipe_tcp::congestion::control::{Ack, Lost, Phase, Sent};
 use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 
-/// What a hook gets.
+/// A record that a hook receives.
 pub(crate) trait Record: Copy {
     /// Returns the record as an object of Python.
     fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>>;

@@ -26,12 +26,6 @@ pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
     registry::register(&file).map_err(ScenarioError::new_err)
 }
 
-/// Whether a real stack ends any flow.
-pub(crate) fn any(scenario: &Scenario) -> bool {
-    let mut flows = scenario.flows.iter();
-    flows.any(|flow| matches!(flow.traffic, TrafficConfig::Stack(_)))
-}
-
 /// Runs a scenario with stacks to its end.
 pub(crate) fn complete<P: Probe + Send>(
     py: Python<'_>,
