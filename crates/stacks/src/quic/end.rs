@@ -256,7 +256,9 @@ impl End for Quic {
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let (endpoint, buffer) = (&mut self.endpoint, &mut self.buffer);
-                let accepted = getrandom::seeded(self.seed ^ 1, || endpoint.accept(incoming, at, buffer, None));
+                let accepted = getrandom::seeded(self.seed ^ 1, || {
+                    endpoint.accept(incoming, at, buffer, None).map_err(Box::new)
+                });
                 match accepted {
                     Ok(open) if self.open.is_none() => self.open = Some(open),
                     Ok(_) => return Err("a second connection arrived".to_owned()),
