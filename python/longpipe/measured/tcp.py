@@ -185,8 +185,8 @@ class Direction:
             self._times.insert(at, now)
             self._marks.insert(at, mark)
 
-    def hear(self, now: int, segment: Segment, scale: int) -> None:
-        """Counts an ACK of the other end for this direction's data; `scale` is the other end's window scale."""
+    def on_ack(self, now: int, segment: Segment, scale: int) -> None:
+        """Processes an ACK of the other end for this direction's data; `scale` is the other end's window scale."""
         ack = self.unwrapped(segment.ack)
         window = segment.window << (0 if segment.flags & SYN else scale)
         if segment.timestamps and (self._stamp is None or segment.timestamps[0] != self._stamp[0]):
@@ -317,7 +317,7 @@ class Connection:
         if segment.flags & ACK:
             # Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
             scaled = sender.scale is not None and receiver.scale is not None
-            receiver.hear(now, segment, (sender.scale or 0) if scaled else 0)
+            receiver.on_ack(now, segment, (sender.scale or 0) if scaled else 0)
 
     def _handshake(self, now: int, segment: Segment, sender: Direction) -> None:
         sender.mss_option, sender.scale = segment.mss, segment.scale

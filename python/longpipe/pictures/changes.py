@@ -62,7 +62,7 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
     found = {
         change["at_ps"] / PS
         for flow in run.scenario.resolved["flows"]
-        for change in _rerouting(flow).get("changes", ())
+        for change in flow.get("rerouting", {}).get("changes", ())
     }
     for motion in _motions(run):
         delay = motion.get("delay", {})
@@ -87,7 +87,3 @@ def _motions(run: Run) -> list[dict[str, Any]]:
     resolved = run.scenario.resolved
     used = {number for flow in resolved["flows"] for way in ("route", "return_route") for number in flow[way]}
     return [resolved["links"][number]["motion"] for number in sorted(used) if "motion" in resolved["links"][number]]
-
-
-def _rerouting(flow: dict[str, Any]) -> dict[str, Any]:
-    return dict(flow.get("rerouting", {}))

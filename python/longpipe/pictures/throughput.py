@@ -41,11 +41,11 @@ def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: flo
     steps = capacity_steps(run, flows)
     if steps is None:
         return
-    begin_s, end_s = panel.get_xlim()
-    shown = as_steps(steps, (begin_s, end_s))["capacity_bps"] / 1e6
-    if shown.median() <= near * highest_mbps:
-        times = as_steps(steps, (begin_s, end_s))["time_s"]
-        panel.step(times, shown, where="post", color=GREY, lw=0.9, ls=":", label="capacity of the link")
+    shown = as_steps(steps, panel.get_xlim())
+    capacity_mbps = shown["capacity_bps"] / 1e6
+    if capacity_mbps.median() <= near * highest_mbps:
+        label = "capacity of the link"
+        panel.step(shown["time_s"], capacity_mbps, where="post", color=GREY, lw=0.9, ls=":", label=label)
 
 
 class Rates(NamedTuple):

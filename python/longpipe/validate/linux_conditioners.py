@@ -1,6 +1,5 @@
 """Policers and shapers of Linux, packet by packet: datagrams at random instants, and TCP over a policed path."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +127,6 @@ def measured(cases: Sequence[DatagramCase], seed: int = 0) -> Iterator[pd.DataFr
 
     def read(number: int, share: Path) -> pd.DataFrame:
         case = cases[number]
-        json.loads((share / "result.json").read_text())
         sent = pd.read_csv(share / "sent.csv")["sent_ns"]
         arrived = pd.read_csv(share / "arrivals.csv").set_index("number")["arrived_ns"]
         return pd.DataFrame(
