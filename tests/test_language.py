@@ -19,11 +19,8 @@ REFUSED: Final = re.compile(
     r"|taken to be|sent again|what is told|none too|by halves|a way of its own)\b",
     re.IGNORECASE,
 )
-# Names that contain one of the words: golden scenarios, and a user of Unix.
-EXCUSED: Final = {
-    ("crates/network/examples/golden/named.rs", "seldom"),
-    ("tests/postgresql.py", "nobody"),
-}
+# Names that contain one of the words: a user of Unix.
+EXCUSED: Final = {("tests/postgresql.py", "nobody")}
 # Identifiers that were replaced by standard names, with the folder in which they do not return.
 REPLACED: Final = (
     ("_Again", "python"), ("by_records", "crates"), ("calm", "crates"), ("goes_by_records", "crates"),

@@ -160,9 +160,9 @@ fn linux(book: &mut Book) {
 fn rfc_6675(book: &mut Book) {
     for (medium, framing) in FRAMINGS {
         for (name, probability, ack, fack) in [
-            ("seldom", 0.01, AckConfig::Immediate {}, false),
+            ("rare-losses", 0.01, AckConfig::Immediate {}, false),
             ("often", 0.08, delayed(2, SECOND / 5), false),
-            ("fack-seldom", 0.01, AckConfig::Immediate {}, true),
+            ("fack-rare-losses", 0.01, AckConfig::Immediate {}, true),
             ("fack-often", 0.08, delayed(2, SECOND / 5), true),
         ] {
             let config = TcpConfig {
