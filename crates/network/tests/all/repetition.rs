@@ -1,4 +1,4 @@
-//! What a run repeats by itself has a bound: intervals that would keep it from ending are refused.
+//! Bounds on repeated activities: refuses intervals with which a run would not end in reasonable time.
 
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
@@ -11,19 +11,10 @@ use longpipe_tcp::config::{RecoveryKind, TimerConfig};
 
 const US: u64 = SECOND / 1_000_000;
 
-/// A flow through one router, for 100 days; `change` sets what is repeated.
+/// Returns a flow through one router, for 100 days; `change` sets the repeated activity.
 fn long_run(change: impl FnOnce(&mut Scenario)) -> Scenario {
     let mut build = Builder::new(1, 100, policy("tail-drop"));
-    let (source, router, sink) = (
-        build.node(NodeKind::Host),
-        build.node(NodeKind::Switch),
-        build.node(NodeKind::Host),
-    );
-    let route = vec![
-        build.link(source, router, 1_000_000, LAN),
-        build.link(router, sink, 1_000_000, LAN),
-    ];
-    build.flow(route, tcp(RecoveryKind::Reno, 65_536));
+    build.flow_over_a_switch(1_000_000, tcp(RecoveryKind::Reno, 65_536));
     let mut scenario = build.scenario;
     scenario.framing = Framing::Ip;
     for link in &mut scenario.links {
@@ -34,7 +25,7 @@ fn long_run(change: impl FnOnce(&mut Scenario)) -> Scenario {
     scenario
 }
 
-/// The field that is refused, or none.
+/// Returns the field that is refused, if any.
 fn refused(scenario: &Scenario) -> Option<String> {
     Simulation::new(scenario, 1, ()).err().map(|error| error.field)
 }
@@ -166,7 +157,7 @@ fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
                     run.traces.vc_queue_interval_ps = interval;
                 }),
             ),
-            // An interval that is not used counts for nothing.
+            // The interval of a trace that is off has no bound.
             ("", long_run(|run| run.traces.vc_queue_interval_ps = 1)),
         ];
         for (field, scenario) in cases {
@@ -188,7 +179,7 @@ fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
         let fixed = long_run(|run| run.flows[0].traffic = bursts(on_ps, off_ps, Times::Fixed {}));
         assert_eq!(refused(&fixed).as_deref(), field, "{on_ps} {off_ps}");
     }
-    // Of a Pareto distribution the mean says little: the shortest time is mean · (shape - 1) / shape.
+    // The shortest time of a Pareto distribution is mean · (shape - 1) / shape: close to 0 for a shape near 1.
     for (shape, field) in [(1.0 + 1e-15, Some("flows[0].traffic.times.shape")), (1.01, None)] {
         let heavy = long_run(|run| run.flows[0].traffic = bursts(SECOND, SECOND, Times::Pareto { shape }));
         assert_eq!(refused(&heavy).as_deref(), field, "{shape}");
@@ -231,7 +222,7 @@ fn bursts_closer_than_cells_of_their_link_are_refused() {
     }
 }
 
-/// The smallest and largest gains that are accepted leave a probability in [0, 1]; larger ones could make it no number.
+/// Gains above 1e9 are refused, because they could make the drop probability NaN.
 #[test]
 fn gains_beyond_a_billion_are_refused() {
     for (gain, field) in [(1e9, None), (f64::MAX, Some("links[1].policy.alpha"))] {

@@ -3,7 +3,7 @@
 use crate::common::{dumbbell, policy, tcp, web, Builder, LAN, SECOND, WAN};
 use longpipe_network::hosts::files::File;
 use longpipe_network::scenario::web::{CycleFrom, WebConfig};
-use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, TrafficConfig};
+use longpipe_network::scenario::{LossConfig, Scenario, StartConfig, TrafficConfig};
 use longpipe_network::{Report, Simulation};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use proptest::prelude::*;
@@ -131,16 +131,7 @@ fn on_an_idle_network_files_take_their_slow_start() {
 /// Returns the results of a client whose first packet, a request, is lost.
 fn first_request_lost(web: &WebConfig) -> (longpipe_network::report::WebReport, Vec<f64>) {
     let mut build = Builder::new(20, 1000, policy("tail-drop"));
-    let (server, switch, client) = (
-        build.node(NodeKind::Host),
-        build.node(NodeKind::Switch),
-        build.node(NodeKind::Host),
-    );
-    let route = vec![
-        build.link(server, switch, 155_520_000, LAN),
-        build.link(switch, client, 155_520_000, LAN),
-    ];
-    build.flow(route, tcp(RecoveryKind::Reno, 65_536));
+    build.flow_over_a_switch(155_520_000, tcp(RecoveryKind::Reno, 65_536));
     build.scenario.links[3].loss = LossConfig::Packets { indices: vec![0] };
     let report = run(&with_web(build.scenario, web), 1).web.remove(0);
     let waits = report

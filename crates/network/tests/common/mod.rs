@@ -221,6 +221,21 @@ impl Builder {
             rerouting: None,
         });
     }
+
+    /// Adds a greedy flow from a host over a switch to another host, by LAN links of equal rate.
+    #[allow(dead_code)]
+    pub fn flow_over_a_switch(&mut self, rate_bps: u64, tcp: TcpConfig) {
+        let (source, switch, sink) = (
+            self.node(NodeKind::Host),
+            self.node(NodeKind::Switch),
+            self.node(NodeKind::Host),
+        );
+        let route = vec![
+            self.link(source, switch, rate_bps, LAN),
+            self.link(switch, sink, rate_bps, LAN),
+        ];
+        self.flow(route, tcp);
+    }
 }
 
 /// Runs a scenario without a probe.
