@@ -4,12 +4,13 @@
 //! of 2⁻¹³ of the jitter.
 
 use super::correlated::Correlated;
+use super::PS_PER_NS;
 use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
 use longpipe_events::Stream;
 
-const PS_PER_NS: u64 = 1_000;
 /// Units of a table's entries per jitter (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8192;
+
 /// Packets that skip the additional delay.
 #[derive(Clone, Debug)]
 struct Reordering {
@@ -48,7 +49,7 @@ pub(crate) struct Jitter {
 }
 
 impl Jitter {
-    /// Creates the jitter among a link's conditioners, with the reordering beside it.
+    /// Creates the jitter among a link's conditioners, with their reordering, if any.
     pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<Jitter>> {
         let jitter = configs.iter().find_map(|config| match config {
             ConditionerConfig::Jitter(jitter) => Some(jitter),

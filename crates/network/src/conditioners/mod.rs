@@ -14,7 +14,10 @@ use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Time;
 use policer::Policer;
 
-/// Decision of a conditioner about a packet.
+/// Picoseconds per nanosecond, because Linux computes conditioners in nanoseconds.
+const PS_PER_NS: u64 = 1_000;
+
+/// Decision of a policer about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// The packet continues.
@@ -25,33 +28,24 @@ pub(crate) enum Decision {
     Drop(DropCause),
 }
 
-/// A conditioner before the queue discipline.
-#[derive(Clone, Debug)]
-enum Conditioner {
-    Policer(Policer),
-}
-
-/// The conditioners before the queue discipline of one port, in order.
+/// The policers before the queue discipline of one port, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Conditioners(Vec<Conditioner>);
+pub(crate) struct Policers(Vec<Policer>);
 
-impl Conditioners {
-    /// Idle conditioners for flows with this many circuits (two for each flow).
-    pub fn new(configs: &[ConditionerConfig], circuits: usize) -> Conditioners {
-        let conditioner = |config: &ConditionerConfig| match config {
-            ConditionerConfig::Policer(policer) => Some(Conditioner::Policer(Policer::new(policer, circuits))),
+impl Policers {
+    /// Creates the policers among a link's conditioners, for flows with this many circuits (two for each flow).
+    pub fn among(configs: &[ConditionerConfig], circuits: usize) -> Policers {
+        let policer = |config: &ConditionerConfig| match config {
+            ConditionerConfig::Policer(policer) => Some(Policer::new(policer, circuits)),
             _ => None,
         };
-        Conditioners(configs.iter().filter_map(conditioner).collect())
+        Policers(configs.iter().filter_map(policer).collect())
     }
 
-    /// A packet arrives: returns it, marked if a conditioner marks it, or why a conditioner drops it.
+    /// Returns an arriving packet, marked if a policer marks it, or the cause if a policer drops it.
     pub fn arrive(&mut self, now: Time, packet: Packet) -> Result<Packet, DropCause> {
-        self.0.iter_mut().try_fold(packet, |packet, conditioner| {
-            let decision = match conditioner {
-                Conditioner::Policer(policer) => policer.decide(now, packet.vc(), u32::from(packet.bytes())),
-            };
-            match decision {
+        self.0.iter_mut().try_fold(packet, |packet, policer| {
+            match policer.decide(now, packet.vc(), u32::from(packet.bytes())) {
                 Decision::Pass => Ok(packet),
                 Decision::Mark(_) if packet.is_capable() => Ok(packet.marked()),
                 Decision::Mark(cause) | Decision::Drop(cause) => Err(cause),

@@ -56,7 +56,7 @@ impl Policer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::token_bucket::PS_PER_NS;
+    use super::super::PS_PER_NS;
     use super::*;
 
     fn config() -> PolicerConfig {
@@ -70,7 +70,7 @@ mod tests {
         }
     }
 
-    /// Those of the instants [ns] at which a packet passes.
+    /// Returns the instants of `ns` at which a packet passes.
     fn passed(policer: &mut Policer, ns: &[u64], bytes: u32) -> Vec<u64> {
         let passes = |&&ns: &&u64| policer.decide(Time(ns * PS_PER_NS), Circuit(0), bytes) == Decision::Pass;
         ns.iter().filter(passes).copied().collect()
@@ -100,7 +100,7 @@ mod tests {
         );
         assert_eq!(passed(&mut policer, &[0], 1501), [0; 0]);
         assert_eq!(passed(&mut policer, &[0; 12], 1000).len(), 10);
-        // 999 us later tokens for 999 bytes have come, whatever was refused meanwhile.
+        // Tokens for 999 bytes accumulate in 999 us, because refused packets take none.
         assert_eq!(passed(&mut policer, &[999_000, 999_999], 1000), [0; 0]);
         assert_eq!(passed(&mut policer, &[1_000_000], 1000), [1_000_000]);
     }

@@ -3,7 +3,8 @@
 //! The arithmetic is that of Linux's `net/sched/sch_tbf.c` with the burst in bytes, as iproute2 passes it since 2013. The packet that
 //! waits for tokens has been dequeued by the queue discipline, as Linux's `qdisc_peek_dequeued` does, and keeps its room in the buffer.
 
-use super::token_bucket::{nanoseconds, Bucket, LengthToTime, Rates, PS_PER_NS};
+use super::token_bucket::{nanoseconds, Bucket, LengthToTime, Rates};
+use super::PS_PER_NS;
 use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
 use longpipe_events::Time;
 
@@ -35,7 +36,8 @@ impl Tbf {
         }
     }
 
-    /// Whether the buckets can never hold the tokens of so long a packet, which is therefore dropped at enqueue.
+    /// Whether a packet is longer than the burst or the MTU. It is then dropped at enqueue, because the buckets never hold enough
+    /// tokens.
     pub fn is_too_long(&self, bytes: u64) -> bool {
         bytes > self.most_bytes
     }

@@ -1,11 +1,10 @@
 //! Token buckets as Linux computes them for `tc police` and `tbf`: `psched_ratecfg_precompute` and `psched_l2t_ns` of
 //! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time of a length is a multiplication and a shift.
 
+use super::PS_PER_NS;
 use longpipe_events::Time;
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Picoseconds of a nanosecond.
-pub(super) const PS_PER_NS: u64 = 1_000;
 
 /// Returns an instant in whole nanoseconds, rounded down.
 pub(super) fn nanoseconds(time: Time) -> i64 {

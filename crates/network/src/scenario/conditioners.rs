@@ -154,7 +154,7 @@ fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_by
         })
 }
 
-/// Returns what the conditioners of a link cannot be together, and what is accepted instead.
+/// Returns the conditioners that a link cannot have together, and what is accepted instead.
 pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
     let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
     let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));

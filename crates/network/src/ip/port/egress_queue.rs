@@ -4,7 +4,7 @@
 use super::disc_of::disc_of;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
-use crate::conditioners::Conditioners;
+use crate::conditioners::Policers;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
@@ -99,7 +99,7 @@ pub(crate) struct EgressQueue {
     /// Whether the link has conditioners.
     is_conditioned: bool,
     duplication: Option<Box<Duplication>>,
-    conditioners: Conditioners,
+    policers: Policers,
     shaper: Option<Box<Tbf>>,
     limit_packets: u64,
     limit_bytes: u64,
@@ -143,7 +143,7 @@ impl EgressQueue {
             loss: Loss::new(&link.loss, seed, index),
             is_conditioned: !link.conditioners.is_empty(),
             duplication: Duplication::among(&link.conditioners, seed, index),
-            conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
+            policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
             limit_packets: limit(BufferUnit::Packets),
             limit_bytes: limit(BufferUnit::Bytes),
@@ -270,7 +270,7 @@ impl EgressQueue {
             self.drops.note(now, &packet, DropCause::InjectedLoss);
             return None;
         }
-        let packet = match self.conditioners.arrive(now, packet) {
+        let packet = match self.policers.arrive(now, packet) {
             Ok(passed) => {
                 if passed.is_marked() && !packet.is_marked() {
                     self.count_mark(now, packet.vc().flow());

@@ -3,7 +3,7 @@
 mod moves;
 
 use crate::conditioners::jitter::Jitter;
-use crate::conditioners::Conditioners;
+use crate::conditioners::Policers;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -51,7 +51,7 @@ pub(super) struct Port {
     /// The transmitter and wire, if they vary over time.
     pub motion: Option<Moves>,
     loss: Option<Box<Loss>>,
-    conditioners: Conditioners,
+    policers: Policers,
     /// Whether the link has conditioners, of any kind.
     is_conditioned: bool,
     /// Of the link, whatever feeds it.
@@ -100,7 +100,7 @@ impl Port {
             motion: Motion::new(link, Jitter::among(&link.conditioners, seed, index as u64)).map(Moves::new),
             loss: Loss::new(&link.loss, seed, index as u64),
             is_conditioned: !link.conditioners.is_empty(),
-            conditioners: Conditioners::new(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
+            policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             strays: (0, 0),
             policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
@@ -153,7 +153,7 @@ impl Port {
         let forced = !out && self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
         let mut policed = None;
         if !out && !forced {
-            match self.conditioners.arrive(ready, packet) {
+            match self.policers.arrive(ready, packet) {
                 Ok(passed) => {
                     self.report.packets_marked += u64::from(passed.is_marked() && !packet.is_marked());
                     packet = passed;
