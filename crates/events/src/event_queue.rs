@@ -3,8 +3,8 @@
 //! Events at equal times are ordered by the `Order` given with each event, then by entity number, never by insertion.
 //! The queue is a calendar queue: events of the next few thousand bucket widths are in a wheel of buckets, later ones in a
 //! tournament (the overflow). If many events share a bucket, such as those of thousands of flows at one instant, they are in
-//! the tournament too, where a change takes time in proportion to the logarithm of their number. One entity that reschedules itself constantly, such as a busy port, has a dedicated slot
-//! outside both.
+//! the tournament too, where a change takes time in proportion to the logarithm of their number. One entity that
+//! reschedules itself constantly, such as a busy port, has a dedicated slot outside both.
 
 use crate::key::{Entity, Key, Order, MAX_ENTITIES};
 use crate::time::{Span, Time};

@@ -17,7 +17,7 @@ const ECN_QUICK_ACKS: u32 = 2;
 const LEAST_RTO: Span = Span::millis(200);
 /// RTO before the first RTT sample (TCP_TIMEOUT_INIT).
 const INITIAL_RTO: Span = Span::seconds(1);
-/// The maximum delay of an ACK is half a second if no RTT is known (tcp_send_delayed_ack).
+/// Inverse of the maximum delay of an ACK [1/s], which is half a second (tcp_send_delayed_ack).
 const MOST_PER_SECOND: u64 = 2;
 
 /// Delayed ACKs of one receiver.
@@ -94,7 +94,8 @@ impl Delays {
         self.ato = (2 * self.ato).min(self.rto(round_trip));
     }
 
-    /// Ends the phase of immediate ACKs (tcp_dec_quickack_mode).
+    /// Sets the timeout to its minimum, at the start and at the end of a phase of immediate ACKs (tcp_enter_quickack_mode,
+    /// tcp_dec_quickack_mode).
     pub fn reset(&mut self) {
         self.ato = self.least;
     }

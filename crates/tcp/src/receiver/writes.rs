@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_application_that_nothing_is_known_of_nothing_ends_a_write() {
+    fn an_interval_of_zero_disables_psh() {
         assert!(Writes::new(0, 1448).is_none());
     }
 }

@@ -30,13 +30,14 @@ impl UndoRetrans {
 /// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct UndoState {
-    /// Congestion window and threshold before the reduction; None if a mark forbids undoing it.
+    /// Congestion window and threshold before the reduction; None if they must not be restored, because the
+    /// recovery did not reduce the window or a mark showed that the reduction was due.
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
     una: u64,
     /// When the first retransmission left (`retrans_stamp`).
     first_again: Option<Time>,
-    /// Retransmissions since.
+    /// Retransmissions since the reduction that were not reported as duplicates.
     undo_retrans: UndoRetrans,
 }
 
