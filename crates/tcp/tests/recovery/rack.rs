@@ -197,8 +197,8 @@ fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
 }
 
 /// RFC 8985 section 6.2: segment 29 leaves before the second retransmission of segment 3, whose delivery ends the recovery and
-/// leaves no SACKed segment. Segment 29 is lost a quarter of the minimum round trip later, and 2 ms and up to two ticks of 4 ms as in
-/// Linux; the timer of retransmissions would take ten.
+/// leaves no SACKed segment. RACK declares segment 29 lost a quarter of the minimum RTT later, plus 2 ms and up to two ticks of
+/// 4 ms as in Linux; the retransmission timer would expire after ten RTTs.
 #[test]
 fn a_segment_sent_before_the_retransmission_that_ends_a_recovery_is_judged_without_a_hole() {
     let trace = Script::new(Rack).segments(30).lose(&[3, 24, 30]).play();
