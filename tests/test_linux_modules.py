@@ -52,10 +52,10 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     assert built.linux == "6.1"
     assert [source.path.name for source in built.sources[1:]] == (["tcp_vegas.c"] if name == "yeah" else [])
     assert usage(str(module(name))).missing == {}
-    result = simulate(with_module(case(duration="20 s"), name))
+    # tcp_cdg backs off at random as soon as round trips grow, so that it takes longer to fill the path.
+    result = simulate(with_module(case(duration="60 s" if name == "cdg" else "20 s"), name))
     assert result.replaced == ()
-    # tcp_cdg backs off at random as soon as round trips grow: a test below compares the means of several draws with Linux's.
-    assert name == "cdg" or result.efficiency > 0.85
+    assert result.efficiency > (0.7 if name == "cdg" else 0.85)
     assert result.flows["timeouts"].sum() == 0
 
 
