@@ -39,7 +39,7 @@ CODEL = {
     **ECN,
 }
 # Policies of routers only.
-acting = kinds(
+aqm = kinds(
     {
         "kind": st.just("red"),
         "min": st.floats(0.5, 2, allow_subnormal=False),
@@ -234,7 +234,7 @@ ecns = kinds(
 ip_switches = st.fixed_dictionaries(
     {
         "buffer": times("1 packet", "5 packets", "2000 B", "4 KB", "unlimited"),
-        "policy": st.one_of(policies, st.just({"kind": "tail-drop"}), acting).filter(
+        "policy": st.one_of(policies, st.just({"kind": "tail-drop"}), aqm).filter(
             lambda policy: policy["kind"] not in ("epd", "partial-packet-discard")
         ),
         "ties": st.sampled_from(["port-order", "random"]),

@@ -4,7 +4,7 @@ use crate::answer::{Answer, Answers, LARGEST_WINDOW};
 use crate::complaints::Complaints;
 use crate::monitor::Monitor;
 use longpipe_events::{Span, Time};
-use longpipe_tcp::congestion::control::{Ack, Cause, Control, Grant, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Sent, Wants};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +122,7 @@ impl Steered {
         }
     }
 
-    fn grant(&mut self, flight: &Flight, now: Time) -> Grant {
+    fn grant(&mut self, flight: &Flight, now: Time) -> CwndUpdate {
         let answer = self.answer(&self.agent.state(), flight);
         self.answers.take(&answer, flight, now, &self.complaints)
     }
@@ -148,7 +148,7 @@ impl Control for Steered {
         self.answers.pacing(&answer, flight, sent.now, &self.complaints)
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let answer = {
             let mut state = self.agent.state();
@@ -165,11 +165,11 @@ impl Control for Steered {
         self.answers.take(&answer, flight, ack.now, &self.complaints)
     }
 
-    fn on_reduction(&mut self, _cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, _cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         self.grant(flight, now)
     }
 
-    fn on_recovered(&mut self, _spurious: bool, now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, _spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         self.grant(flight, now)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::complaints::{Complaints, Kind};
 use longpipe_events::{Span, Time};
-use longpipe_tcp::congestion::control::{Grant, Pacing};
+use longpipe_tcp::congestion::control::{CwndUpdate, Pacing};
 use longpipe_tcp::flight::Flight;
 use longpipe_tcp::pacer;
 
@@ -49,7 +49,7 @@ pub struct Answers {
 impl Answers {
     /// Returns the grant of an answer.
     #[inline]
-    pub fn take(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> Grant {
+    pub fn take(&mut self, answer: &Answer, flight: &Flight, now: Time, complaints: &Complaints) -> CwndUpdate {
         let complain = |kind, value, taken: f64| {
             complaints.add(kind, value, taken, now);
             taken
@@ -70,7 +70,7 @@ impl Answers {
             }
             threshold => threshold,
         };
-        Grant {
+        CwndUpdate {
             window,
             threshold,
             pacing: self.pacing(answer, flight, now, complaints),

@@ -6,7 +6,9 @@ use crate::heartbeat;
 use crate::interface::{self, NO_TIME, SAME_RATE};
 use crate::object::{Object, Shared};
 use longpipe_events::{Span, Stream, Time};
-use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, Grant, Lost, Pacing, Phase, Sent, Wants};
+use longpipe_tcp::congestion::control::{
+    Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants,
+};
 use longpipe_tcp::congestion::loaded::Controller;
 use longpipe_tcp::flight::Flight;
 use std::ffi::{c_int, c_void};
@@ -61,7 +63,7 @@ impl Flow {
         );
     }
 
-    fn take(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> Grant {
+    fn take(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> CwndUpdate {
         self.answers.take(&plain(answer), flight, now, &self.object.complaints)
     }
 
@@ -143,7 +145,7 @@ impl Control for Flow {
         self.create(on);
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         let (seen, mut answer) = (shown(flight, Time::ZERO), unchanged(flight));
         self.answers.least_rtt = Some(rtt);
         if let Some(on_start) = self.object.control().on_start {
@@ -160,7 +162,7 @@ impl Control for Flow {
             sequence: sent.sequence,
             end: sent.end,
             in_flight: sent.in_flight,
-            retransmission: u32::from(sent.again),
+            retransmission: u32::from(sent.retransmission),
             app_limited: u32::from(sent.app_limited),
         };
         // SAFETY: the state is of this object, the structures are those of the interface.
@@ -187,7 +189,7 @@ impl Control for Flow {
         heartbeat::during(|| unsafe { on_sample(self.state, &told, &seen) });
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let (seen, mut answer) = (shown(flight, ack.now), unchanged(flight));
         let told = interface::Ack {
@@ -212,9 +214,9 @@ impl Control for Flow {
             grows: u32::from(ack.grows),
             open: u32::from(ack.open),
             phase: match ack.phase {
-                Phase::Open => 0,
-                Phase::Recovery => 1,
-                Phase::Loss => 2,
+                RecoveryPhase::Open => 0,
+                RecoveryPhase::Recovery => 1,
+                RecoveryPhase::Loss => 2,
             },
             window_limited: u32::from(ack.window_limited),
             window_was_full: u32::from(ack.usage.full),
@@ -227,7 +229,7 @@ impl Control for Flow {
         self.take(&answer, flight, ack.now)
     }
 
-    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         let Some(on_lost) = self.object.control().on_lost else {
             return;
         };
@@ -246,7 +248,7 @@ impl Control for Flow {
         heartbeat::during(|| unsafe { on_lost(self.state, &told, &seen) });
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         let (seen, mut answer) = (shown(flight, now), unchanged(flight));
         let cause: c_int = match cause {
             Cause::FastRetransmit => 0,
@@ -260,7 +262,7 @@ impl Control for Flow {
         self.take(&answer, flight, now)
     }
 
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         let (seen, mut answer) = (shown(flight, now), unchanged(flight));
         if let Some(on_recovered) = self.object.control().on_recovered {
             // SAFETY: the state is of this object, the structures are those of the interface.

@@ -1,6 +1,6 @@
 //! Makes the table of an object from Rust: `longpipe_end::export!(Stacks)`.
 //!
-//! A panic of a stack is caught and becomes the line of its error.
+//! Panics of a stack are caught and returned as error lines.
 #![allow(unsafe_code)]
 
 use crate::table::{self, LINE, UNKNOWN};
@@ -20,7 +20,7 @@ pub trait Stacks {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
 }
 
-/// Exports the table of an object whose stacks are those of a type, described by a C string.
+/// Exports an object's table for the stacks of a type; a C string describes them.
 #[macro_export]
 macro_rules! export {
     ($stacks:ty, $described:expr) => {
@@ -47,7 +47,7 @@ pub const fn table<S: Stacks>(described: &'static CStr) -> table::Table {
     }
 }
 
-/// An end behind its pointer, which is thin.
+/// An end in a box of its own, so that the pointer to it is thin.
 struct Held(Box<dyn End>);
 
 thread_local! {
@@ -59,7 +59,7 @@ static HOOK: Once = Once::new();
 
 /// Runs the code of a stack; a panic becomes an error.
 fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    // The object has its own copy of the standard library, and so its own hook: nothing else loses one.
+    // The object has its own copy of the standard library, so setting its panic hook affects no other code.
     HOOK.call_once(|| {
         set_hook(Box::new(|panic| {
             let place = panic
@@ -72,7 +72,7 @@ fn caught<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(LATEST.take()))
 }
 
-/// The path of a source file without the folder of cargo's registry.
+/// Returns the path of a source file without the folder of cargo's registry.
 fn file_name(path: &str) -> &str {
     let within = path.split_once("/registry/src/").map(|(_, rest)| rest);
     within
@@ -98,7 +98,7 @@ fn write_line(line: &str, to: *mut c_char) {
         .iter()
         .map(|byte| if matches!(byte, 0 | b'\n') { b' ' } else { *byte })
         .collect();
-    // SAFETY: the interface has `LINE` bytes there, and `clean` is shorter.
+    // SAFETY: the interface requires `LINE` bytes at this pointer, and `clean` is shorter.
     unsafe {
         std::ptr::copy_nonoverlapping(clean.as_ptr(), to.cast(), clean.len());
         to.add(clean.len()).write(0);
@@ -122,9 +122,9 @@ unsafe extern "C" fn create<S: Stacks>(
     end: *mut *mut c_void,
     problem: *mut c_char,
 ) -> u32 {
-    // SAFETY: the interface has all pointers valid during the call, and texts ended by a zero byte.
+    // SAFETY: the interface requires pointers that are valid during the call, and texts that end with a zero byte.
     let text = |at: *const c_char| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned();
-    // SAFETY: as above.
+    // SAFETY: the interface requires a pointer that is valid during the call.
     let of = unsafe { &*setup };
     let settings: Vec<(String, String)> = (0..of.count as usize)
         .map(|index| {
@@ -158,34 +158,34 @@ unsafe extern "C" fn destroy(end: *mut c_void) {
     });
 }
 
-/// The end behind a pointer.
+/// Returns the end behind a pointer.
 ///
 /// # Safety
-/// The pointer is one that `create` made, and no other reference to the end exists during the call.
+/// The pointer must come from `create`, and no other reference to the end may exist during the call.
 unsafe fn held<'a>(end: *mut c_void) -> &'a mut dyn End {
     // SAFETY: by the function's own contract.
     unsafe { &mut *(*end.cast::<Held>()).0 }
 }
 
 unsafe extern "C" fn due(end: *mut c_void) -> u64 {
-    // SAFETY: the interface has ends used by one call at a time.
+    // SAFETY: the interface allows one call at a time for an end.
     let end = unsafe { held(end) };
-    // One that panics here does so again when it is woken, where a line can be told.
+    // After a panic here, wake the end at once: it will panic again in `wake`, which can return an error line.
     caught(|| Ok(end.due())).unwrap_or(0)
 }
 
-/// Hands datagrams to the host.
+/// Passes datagrams to the host.
 struct Host(table::Outbox);
 
 impl Outbox for Host {
     fn send(&mut self, payload: &[u8], ecn: Ecn) {
-        // SAFETY: the interface has `send` valid during the call, with `host`.
+        // SAFETY: the interface requires `send` and `host` to be valid during the call.
         unsafe { (self.0.send)(self.0.host, payload.as_ptr(), payload.len() as u32, ecn as u32) }
     }
 }
 
 unsafe extern "C" fn wake(end: *mut c_void, now: u64, outbox: *const table::Outbox, problem: *mut c_char) -> u32 {
-    // SAFETY: the interface has ends used by one call at a time, and the outbox valid during the call.
+    // SAFETY: the interface allows one call at a time for an end, and requires a valid outbox during the call.
     let (end, mut host) = unsafe { (held(end), Host(*outbox)) };
     told(caught(|| end.wake(now, &mut host)), problem)
 }
@@ -198,13 +198,13 @@ unsafe extern "C" fn receive(
     ecn: u32,
     problem: *mut c_char,
 ) -> u32 {
-    // SAFETY: the interface has ends used by one call at a time, and the payload valid during the call.
+    // SAFETY: the interface allows one call at a time for an end, and requires a valid payload during the call.
     let (end, payload) = unsafe { (held(end), std::slice::from_raw_parts(payload, bytes as usize)) };
     told(caught(|| end.receive(now, payload, Ecn::from_bits(ecn))), problem)
 }
 
 unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
-    // SAFETY: the interface has ends used by one call at a time.
+    // SAFETY: the interface allows one call at a time for an end.
     let end = unsafe { held(end) };
     let found = caught(|| Ok(end.state())).unwrap_or_default();
     let known = |value: Option<u64>| value.unwrap_or(UNKNOWN);
@@ -222,7 +222,7 @@ unsafe extern "C" fn state(end: *mut c_void, state: *mut table::State) {
 }
 
 unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: table::Tell, host: *mut c_void) {
-    // SAFETY: the interface has ends used by one call at a time.
+    // SAFETY: the interface allows one call at a time for an end.
     let end = unsafe { held(end) };
     let found = caught(|| Ok(end.report())).unwrap_or_default();
     let mut closed = [0; LINE];
@@ -245,7 +245,7 @@ unsafe extern "C" fn report(end: *mut c_void, report: *mut table::Report, tell: 
     unsafe { report.write(counters) };
     for (name, value) in &found.values {
         if let Ok(name) = CString::new(name.as_str()) {
-            // SAFETY: the interface has `tell` valid during the call, with `host`.
+            // SAFETY: the interface requires `tell` and `host` to be valid during the call.
             unsafe { tell(host, name.as_ptr(), *value) };
         }
     }

@@ -1,7 +1,7 @@
 //! The interface between a run and a real protocol stack that ends one of its flows.
 //!
 //! A run drives each end in virtual time: it delivers packets ([`End::receive`]), then lets the end act ([`End::wake`]), and
-//! asks when the end wants to act next ([`End::due`]). An end reads no clock and no randomness of the machine.
+//! reads the time at which the end wants to act next ([`End::due`]). An end uses neither a clock nor random numbers of the machine.
 //!
 //! Stacks live in shared objects behind the table of C functions in [`table`]; [`export`] makes one from [`End`].
 
@@ -38,19 +38,19 @@ impl Ecn {
     }
 }
 
-/// Which end of a flow this is.
+/// Role of an end in its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The end whose data the flow carries.
+    /// The end that sends the flow's data.
     Sender,
-    /// The end to which the data goes.
+    /// The end that receives the flow's data.
     Receiver,
 }
 
-/// What an end is created from.
+/// Arguments for the creation of an end.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup<'a> {
-    /// The end of the flow.
+    /// Role of the end.
     pub role: Role,
     /// Seed of all randomness of the end.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub struct Setup<'a> {
     pub start_ps: u64,
     /// Largest UDP payload that the path takes [byte].
     pub most_bytes: u32,
-    /// Names and values, as the scenario has them.
+    /// Names and values of the scenario's settings.
     pub settings: &'a [(String, String)],
 }
 
@@ -81,7 +81,7 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Takes the datagrams that an end sends now.
+/// Receives the datagrams that an end sends.
 pub trait Outbox {
     /// Sends a UDP datagram.
     fn send(&mut self, payload: &[u8], ecn: Ecn);
@@ -92,10 +92,10 @@ pub trait End: Send {
     /// Returns the time at which `wake` is to be called if nothing is received before, or [`NEVER`].
     fn due(&mut self) -> u64;
 
-    /// Acts at `now`: expired timers, what was received, and the application. Called once per instant with anything to do.
+    /// Processes expired timers, received datagrams and the application at `now`. Called once per instant at which there is work.
     ///
     /// # Errors
-    /// One line about a defect of the stack, which ends the run. A connection that dies is no error: see [`Report`].
+    /// One line about a defect of the stack, which ends the run. A failed connection is not an error: see [`Report::closed`].
     fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String>;
 
     /// Takes a UDP datagram that arrives at `now`; `wake` follows at the same time.
@@ -107,11 +107,11 @@ pub trait End: Send {
     /// Returns the state of the connection's sender, for traces.
     fn state(&mut self) -> State;
 
-    /// Returns what the end has counted.
+    /// Returns the counters of the end.
     fn report(&mut self) -> Report;
 }
 
-/// State of a sender. `None` is what the stack does not show.
+/// State of a sender. `None` if the stack does not report the value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Congestion window [byte].
@@ -135,7 +135,7 @@ pub struct State {
 pub struct Report {
     /// Data that the application has received, without gaps [byte].
     pub delivered_bytes: u64,
-    /// Time at which the application had all it waited for [ps].
+    /// Time at which the application had received all data that it expected [ps].
     pub completed_ps: Option<u64>,
     /// Packets sent.
     pub sent_packets: u64,
@@ -149,7 +149,7 @@ pub struct Report {
     pub congestion_events: u64,
     /// Time at which the handshake was complete [ps].
     pub handshake_ps: Option<u64>,
-    /// When and why the connection ended before the application was done; the reason is one line.
+    /// Time and reason of a connection's end before the application was done; the reason is one line.
     pub closed: Option<(u64, String)>,
     /// Further values, by name with its unit.
     pub values: Vec<(String, f64)>,

@@ -8,9 +8,9 @@ use std::ffi::{c_char, c_void};
 pub const VERSION: u32 = 1;
 /// The name under which an object exports its table, with a zero byte.
 pub const SYMBOL: &[u8] = b"longpipe_ends\0";
-/// A number that is not known.
+/// Value for an unknown number.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Room for a line about what went wrong, with its zero byte [byte].
+/// Buffer size for an error line with its zero byte [byte].
 pub const LINE: usize = 512;
 
 /// A name and a value, each ended by a zero byte.
@@ -23,7 +23,7 @@ pub struct Setting {
     pub value: *const c_char,
 }
 
-/// What an end is created from; valid during the call only.
+/// Arguments for the creation of an end; valid during the call only.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Setup {
@@ -35,25 +35,25 @@ pub struct Setup {
     pub settings: *const Setting,
     /// Number of settings.
     pub count: u32,
-    /// 1 at the end whose data the flow carries, 0 at the other one.
+    /// 1 for the end that sends the flow's data, 0 for the other end.
     pub sends: u32,
     /// Largest UDP payload that the path takes [byte].
     pub most_bytes: u32,
-    /// Zero.
+    /// Must be zero.
     pub reserved: u32,
 }
 
-/// Where an end hands over what it sends; valid during the call only.
+/// Callback for the datagrams that an end sends; valid during the call only.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Outbox {
     /// First argument of `send`.
     pub host: *mut c_void,
-    /// Takes a copy of a datagram: payload, its length, and the two ECN bits.
+    /// Copies a datagram: payload, its length, and the two ECN bits.
     pub send: unsafe extern "C" fn(host: *mut c_void, payload: *const u8, bytes: u32, ecn: u32),
 }
 
-/// State of a sender; `UNKNOWN` is what the stack does not show.
+/// State of a sender; `UNKNOWN` for values that the stack does not report.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct State {
@@ -110,7 +110,7 @@ pub struct Table {
     pub version: u32,
     /// Length of this structure [byte].
     pub size: u32,
-    /// What the object has, as "quinn 0.11.19, noq 1.4.0", ended by a zero byte.
+    /// Stacks of the object, as in "quinn 0.11.19, noq 1.4.0", with a zero byte at the end.
     pub stacks: *const c_char,
     /// Creates an end of a stack, and writes its state to `end`.
     pub create: unsafe extern "C" fn(

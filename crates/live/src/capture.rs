@@ -3,7 +3,7 @@
 
 use crate::path::{cause_number, CAUSE_NAMES};
 use longpipe_events::Time;
-use longpipe_network::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
+use longpipe_network::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use longpipe_network::{DropCause, Link};
 use std::io;
 use std::path::Path;
@@ -79,8 +79,8 @@ impl Capture {
     }
 }
 
-fn interface<'a>(name: &'a str, description: &'a str) -> Interface<'a> {
-    Interface {
+fn interface<'a>(name: &'a str, description: &'a str) -> CaptureInterface<'a> {
+    CaptureInterface {
         name,
         description,
         comment: "real packets; times count from the start of the run",

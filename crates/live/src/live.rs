@@ -140,7 +140,7 @@ impl Live {
             looked = now;
             let mut busy = false;
             for _ in 0..self.hosts.len() {
-                let left = self.let_out(now, &clock);
+                let left = self.pass_due_packets(now, &clock);
                 let between = clock.now();
                 intake.left(left, nanoseconds(now, between));
                 now = between;
@@ -156,7 +156,7 @@ impl Live {
             }
             if now >= told + BETWEEN_LOOKS {
                 told = now;
-                self.tell(now, watch);
+                self.publish(now, watch);
                 if is_over(stop)? || now >= self.path.end() {
                     break;
                 }
@@ -206,8 +206,8 @@ impl Live {
 
     fn finish(mut self, clock: &Clock, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let now = clock.now();
-        self.let_out(now, clock);
-        self.tell(now, watch);
+        self.pass_due_packets(now, clock);
+        self.publish(now, watch);
         if let Some(recorder) = self.recorder {
             recorder.finish(self.path.now(), self.path.decisions())?;
         }
@@ -217,7 +217,7 @@ impl Live {
         Ok((self.said, self.path))
     }
 
-    fn tell(&mut self, now: Time, watch: &Mutex<Said>) {
+    fn publish(&mut self, now: Time, watch: &Mutex<Said>) {
         self.said.elapsed = now;
         self.said.counts = self.path.counts();
         self.said.decisions = self.path.decisions();
@@ -225,7 +225,7 @@ impl Live {
     }
 
     /// Passes packets that are due by `now`. Returns their number.
-    fn let_out(&mut self, now: Time, clock: &Clock) -> u64 {
+    fn pass_due_packets(&mut self, now: Time, clock: &Clock) -> u64 {
         let mut left = 0;
         let until = self.leaving.begin(now, &mut self.path);
         for outcome in self.path.advance_to(until) {

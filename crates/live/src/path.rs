@@ -1,54 +1,54 @@
-//! The path in virtual time: packets enter at instants that never go back, and each is delivered or lost at one of its own.
+//! A path in virtual time for external packets: packets enter at times that never decrease, and each is later delivered or lost.
 
 use longpipe_events::{mix, Time};
 use longpipe_network::report::{InvariantError, Report};
-use longpipe_network::{Circuit, DropCause, Fate, ForeignPacket, Outcome, Probe, Scenario, ScenarioError, Simulation};
+use longpipe_network::{Circuit, DropCause, ExternalPacket, Fate, Outcome, Probe, Scenario, ScenarioError, Simulation};
 
 /// A packet that enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time of entry.
     pub at: Time,
     /// Circuit of an external flow: 2f from the sender of flow f to its receiver, 2f + 1 back.
     pub circuit: u32,
     /// Length of the IP packet [byte].
     pub bytes: u16,
-    /// Whether it may be marked.
+    /// Whether the packet is ECN-capable.
     pub capable: bool,
-    /// Whether it is marked already.
+    /// Whether the packet already carries CE.
     pub marked: bool,
 }
 
-/// What has become of all packets so far.
+/// Counters of packets, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// That entered.
+    /// Packets that entered.
     pub entered: u64,
-    /// That were delivered.
+    /// Packets delivered.
     pub delivered: u64,
-    /// That were marked here, of those.
+    /// Delivered packets that this path marked.
     pub marked: u64,
-    /// That were lost, by cause.
+    /// Packets lost, by cause.
     pub lost: [u64; CAUSES],
 }
 
-/// Number of causes, whose numbers begin at 1.
+/// Number of causes of loss; they are numbered from 1.
 pub const CAUSES: usize = 6;
 
-/// What the causes are called.
+/// Names of the causes.
 pub const CAUSE_NAMES: [&str; CAUSES] = ["overflow", "policy", "forced", "outage", "bit-errors", "cells"];
 
 /// Initial value of the hash over decisions.
 const FIRST: u64 = 0x6c6f_6e67_7069_7065;
 
 impl Counts {
-    /// That were lost in any way.
+    /// Returns the number of lost packets, over all causes.
     pub fn all_lost(&self) -> u64 {
         self.lost.iter().sum()
     }
 }
 
-/// A scenario some of whose flows are foreign, at an instant. `P` observes the run.
+/// A run of a scenario with external flows, at its present time. `P` observes the run.
 #[derive(Clone, Debug)]
 pub struct Path<P: Probe = ()> {
     simulation: Simulation<P>,
@@ -60,10 +60,10 @@ pub struct Path<P: Probe = ()> {
 }
 
 impl Path {
-    /// The path at time zero.
+    /// Returns the path at time zero.
     ///
     /// # Errors
-    /// The first thing that is wrong with the scenario.
+    /// The first problem of the scenario.
     pub fn new(scenario: &Scenario, seed: u64) -> Result<Path, ScenarioError> {
         Path::observed(scenario, seed, ())
     }
@@ -85,12 +85,12 @@ impl<P: Probe> Path<P> {
         })
     }
 
-    /// A packet enters; its number, counted from 0. It does so no earlier than what was last asked for.
+    /// Lets a packet enter, at `arrival.at` or the present time of the path, whichever is later. Returns its number, counted from 0.
     pub fn enter(&mut self, arrival: Arrival) -> u64 {
         let id = self.counts.entered;
         self.counts.entered += 1;
         self.now = arrival.at.max(self.now).min(self.end);
-        let packet = ForeignPacket {
+        let packet = ExternalPacket {
             id,
             bytes: arrival.bytes,
             capable: arrival.capable,
@@ -100,7 +100,7 @@ impl<P: Probe> Path<P> {
         id
     }
 
-    /// What was decided up to `time` and not yet told of, in order.
+    /// Advances to `time`. Returns the outcomes that were not returned before, in order.
     pub fn advance_to(&mut self, time: Time) -> &[Outcome] {
         self.now = time.max(self.now).min(self.end);
         self.simulation.advance_to(self.now);
@@ -124,32 +124,32 @@ impl<P: Probe> Path<P> {
         &self.taken
     }
 
-    /// When anything happens next, if nothing enters before.
+    /// Returns the time of the next event if no packet enters before.
     pub fn next_due(&mut self) -> Time {
         self.simulation.next_due()
     }
 
-    /// No packet is delivered before this, if none enters.
+    /// Returns a lower bound on the time of the next delivery if no packet enters.
     pub fn horizon(&mut self) -> Time {
         self.simulation.horizon()
     }
 
-    /// What time it is on the path.
+    /// Returns the present time of the path.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// When the path ends.
+    /// Returns the end of the run.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// What has become of the packets.
+    /// Returns the counters of packets.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// A hash of everything that was decided: which packet, when, and what.
+    /// Returns a hash over all outcomes: packet, time and fate.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }
@@ -164,7 +164,7 @@ impl<P: Probe> Path<P> {
         self.simulation
     }
 
-    /// Ends the run now; what ports and flows have counted.
+    /// Ends the run now. Returns the counters of ports and flows.
     ///
     /// # Errors
     /// Packets that are not accounted for.
@@ -175,7 +175,7 @@ impl<P: Probe> Path<P> {
 }
 
 impl Counts {
-    /// Counts a decision, and adds it to the hash of those before.
+    /// Counts an outcome. Returns `hash` with the outcome included.
     fn take(&mut self, hash: u64, outcome: &Outcome) -> u64 {
         let fate = match outcome.fate {
             Fate::Delivered { marked } => {
@@ -194,7 +194,7 @@ impl Counts {
     }
 }
 
-/// A cause's place in `CAUSE_NAMES`. Records keep hashes over it, so that a cause which came later shares an older one's.
+/// Returns a cause's index in `CAUSE_NAMES`. Stored records contain hashes over it, so causes introduced later share an older one's index.
 pub fn cause_number(cause: DropCause) -> usize {
     let shared = match cause {
         DropCause::AckFilter | DropCause::Policer => DropCause::Aqm,

@@ -4,7 +4,7 @@
 //! End ─▶ Lockstep (payloads, clock) ─▶ Path (lengths, ECN; decides) ─▶ Lockstep, at the same instant ─▶ End
 //! ```
 //!
-//! The core sees the length and the ECN bits of a packet; its payload stays here, by the packet's number. At each instant all
+//! The core sees the length and the ECN bits of a packet; this crate keeps the payload by packet number. At each instant all
 //! packets are delivered first, in the order in which the path decided; then every end with a packet or an expired timer acts,
 //! in the order of ends. What an end sends enters the path at that instant.
 

@@ -1,4 +1,4 @@
-//! The driver: a path in virtual time, and the ends of its foreign flows.
+//! Drives a path in virtual time, and the protocol stacks at the ends of its external flows.
 
 use longpipe_end::{Ecn, End, Outbox, Report as EndReport, Role, Setup, NEVER};
 use longpipe_events::{mix, Stream, Time};
@@ -12,17 +12,17 @@ use std::collections::VecDeque;
 /// Headers of IPv4 and UDP before each payload [byte].
 pub const HEADER_BYTES: u32 = 28;
 
-/// Steps at one instant after which the clock of a run counts as stopped by an end.
+/// Maximum number of steps at one instant; beyond it an end is assumed to keep time from advancing.
 const MOST_ACTS: u32 = 100_000;
 
-/// Why a run with stacks cannot begin or go on.
+/// Error that keeps a run with stacks from starting or continuing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StackError {
-    /// The scenario: a line that names the field.
+    /// Invalid scenario; the line names the field.
     Scenario(String),
-    /// A defect of a stack: the flow, the stack, and what it said.
+    /// Defect of a stack; the line names flow, stack and message.
     Defect(String),
-    /// What the core counted does not add up.
+    /// The core's counters violate an invariant.
     Counters(String),
 }
 
@@ -73,7 +73,7 @@ pub struct Lockstep<P: Probe = ()> {
     path: Path<P>,
     /// Sender and receiver of each flow with a stack, in order.
     sides: Vec<Side>,
-    /// When each of them is due [ps].
+    /// Time of each end's next action [ps].
     due: Vec<u64>,
     /// Names of the sides' flows and stacks, for messages.
     names: Vec<String>,
@@ -85,7 +85,7 @@ pub struct Lockstep<P: Probe = ()> {
     outcomes: Vec<Outcome>,
     /// Whether states of senders are reported to the probe.
     watched: bool,
-    /// The present instant, and how often ends have acted at it.
+    /// Present time, and number of steps of ends at that time.
     at: Time,
     acts: u32,
     over: bool,
@@ -95,7 +95,7 @@ pub struct Lockstep<P: Probe = ()> {
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,
-    /// Where each ends in `bytes`, and its ECN bits.
+    /// End of each datagram in `bytes`, and its ECN bits.
     ends: Vec<(usize, Ecn)>,
 }
 
@@ -195,7 +195,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Hands over the packets that have arrived, and forgets those that were lost.
+    /// Delivers the packets that have arrived to their ends, and discards the payloads of lost packets.
     fn deliver(&mut self, now: Time) -> Result<(), StackError> {
         for outcome in &self.outcomes {
             let Some(kept) = self.payloads.take(outcome.id) else {
@@ -214,7 +214,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Has an end act; what it sends enters the path.
+    /// Lets an end act; the datagrams that it sends enter the path.
     fn wake(&mut self, index: usize, now: Time) -> Result<(), StackError> {
         self.forget_decided();
         let side = &mut self.sides[index];
@@ -248,7 +248,7 @@ impl<P: Probe> Lockstep<P> {
         Ok(())
     }
 
-    /// Drops the ECN bits of packets that all have been decided about.
+    /// Discards the ECN bits of packets whose outcome is known.
     fn forget_decided(&mut self) {
         while self.first < self.payloads.first() {
             self.codepoints.pop_front();
@@ -261,10 +261,10 @@ impl<P: Probe> Lockstep<P> {
         self.path.now().0 as f64 / self.path.end().0 as f64
     }
 
-    /// Returns the results: those of the network with the stacks' counters in the rows of their flows, and the ends'.
+    /// Returns the network's report, with the stacks' counters in the rows of their flows, and the reports of the ends.
     ///
     /// # Errors
-    /// What the network counted does not add up.
+    /// The network's counters violate an invariant.
     pub fn report(&mut self) -> Result<(Report, Vec<FlowEnds>), StackError> {
         let mut report = self.path.report()?;
         let mut flows = Vec::with_capacity(self.sides.len() / 2);
@@ -289,7 +289,7 @@ impl<P: Probe> Lockstep<P> {
         Ok((report, flows))
     }
 
-    /// Returns the hash of all decisions of the path: which packet, when, and what.
+    /// Returns a hash over all outcomes of the path: packet, time and fate.
     pub fn decisions(&self) -> u64 {
         self.path.decisions()
     }
@@ -300,7 +300,7 @@ impl<P: Probe> Lockstep<P> {
     }
 }
 
-/// The seed of an end.
+/// Returns the seed of an end.
 fn random(seed: u64, end: u64) -> u64 {
     Stream::new(seed, "stack", end).below(u64::MAX)
 }

@@ -41,9 +41,9 @@ impl Object {
         })
     }
 
-    /// What the object has, as "quinn 0.11.19, noq 1.4.0".
+    /// Returns the object's stacks, as in "quinn 0.11.19, noq 1.4.0".
     pub fn stacks(&self) -> String {
-        // SAFETY: the interface has a text there that ends with a zero byte.
+        // SAFETY: the interface requires a text that ends with a zero byte here.
         unsafe { CStr::from_ptr(self.table.stacks) }
             .to_string_lossy()
             .into_owned()
@@ -88,7 +88,7 @@ impl Object {
     }
 }
 
-/// The line that a failed call wrote.
+/// Returns the error line that a failed call wrote.
 fn told(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     if failed == 0 {
         return Ok(());
@@ -96,7 +96,7 @@ fn told(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     Err(line(problem))
 }
 
-/// A text up to its zero byte, or all of it.
+/// Returns a text up to its zero byte, or all of it without one.
 fn line(text: &[c_char; LINE]) -> String {
     let bytes: Vec<u8> = text.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,4 +1,4 @@
-//! The object whose stacks this process has.
+//! The shared object that provides the stacks of this process.
 
 use crate::object::Object;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 static LOADED: Mutex<Option<Arc<Object>>> = Mutex::new(None);
 
-/// Loads the object with the stacks of this process, once; returns what it has, as "quinn 0.11.19, noq 1.4.0".
+/// Loads the object with the stacks, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
 ///
 /// # Errors
-/// One line: the file is no such object.
+/// One line if the file is not an object with stacks.
 pub fn register(file: &Path) -> Result<String, String> {
     let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
     if loaded.is_none() {

@@ -1,4 +1,4 @@
-//! Ends in virtual time over a path whose times follow by hand: 1 Gbit/s and 1 ms on both sides of a trunk of 8 Mbit/s and 10 ms,
+//! Ends in virtual time over a path whose times are computed by hand: 1 Gbit/s and 1 ms on both sides of a trunk of 8 Mbit/s and 10 ms,
 //! whose buffer holds three packets.
 
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000_000;
 
-/// What happened at an end: its number, the time [ps], and what.
+/// An event at an end: number of the end, time [ps], and description.
 type Log = Arc<Mutex<Vec<(usize, u64, What)>>>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +18,13 @@ enum What {
     Received(u8, usize, Ecn),
 }
 
-/// An end that acts by a script.
+/// An end that follows a script.
 struct Scripted {
     number: usize,
     log: Log,
-    /// When it is due, in order.
+    /// Times at which it wants to act, in order.
     due: Vec<u64>,
-    /// What it sends when woken first: first byte, length, and ECN bits.
+    /// Datagrams that it sends when woken first: first byte, length, and ECN bits.
     sends: Vec<(u8, usize, Ecn)>,
     /// Whether it answers each packet with one byte.
     answers: bool,
@@ -70,7 +70,7 @@ fn scenario() -> Scenario {
     serde_json::from_str(include_str!("dumbbell.json")).expect("a scenario")
 }
 
-/// Runs the scenario with ends that `script` makes from their number; returns what happened and the hash of the state.
+/// Runs the scenario with ends that `script` creates by number. Returns the events and the hash of the final state.
 fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, What)>, u64) {
     let (log, mut number) = (Log::default(), 0);
     let mut create = |_: &StackConfig, setup: &Setup<'_>| -> Result<Box<dyn End>, String> {
@@ -95,7 +95,7 @@ fn run(script: impl Fn(usize, &mut Scripted)) -> (Vec<(usize, u64, What)>, u64) 
     (log, report.state_hash)
 }
 
-/// Time of a packet over the path: two hops of 1 Gbit/s, one of 8 Mbit/s, 12 ms of propagation [ps].
+/// Transit time of a packet over the path: two hops of 1 Gbit/s, one of 8 Mbit/s, 12 ms of propagation [ps].
 fn over(payload: u64) -> u64 {
     let bits = 8 * (payload + 28);
     2 * bits * 1_000 + bits * 125_000 + 12 * MS
@@ -146,7 +146,7 @@ fn packets_come_before_timers_and_ends_act_by_number() {
 
 #[test]
 fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
-    // The trunk's buffer has room for three packets, of which one has left before the fourth and the fifth come.
+    // The trunk's buffer has room for three packets, one of which has left before the fourth and the fifth arrive.
     let (log, hash) = run(|number, end| {
         if number == 0 {
             end.due = vec![0];
@@ -183,7 +183,7 @@ fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
     assert_ne!(hash, other);
 }
 
-/// An end that is never content, or that has a defect.
+/// An end that always requests a further step at the same time, or that has a defect.
 struct Broken {
     line: Option<&'static str>,
 }
@@ -240,7 +240,7 @@ fn a_setting_that_a_stack_refuses_names_the_flow() {
 }
 
 #[test]
-fn a_stack_needs_a_foreign_flow() {
+fn a_stack_needs_an_external_flow() {
     let mut scenario = scenario();
     scenario.flows[0].foreign = false;
     assert!(matches!(scenario.flows[0].traffic, TrafficConfig::Stack(_)));

@@ -1,6 +1,6 @@
 //! Records of lost packets, with the cause of each loss.
 
-use crate::hosts::foreign::{Fate, Outcome};
+use crate::hosts::external::{Fate, Outcome};
 use crate::packets::{Flow, Link, Packet};
 use longpipe_events::Time;
 use strum::VariantNames;
@@ -88,7 +88,7 @@ pub(crate) fn report_external(
     outcomes: &mut Vec<Outcome>,
 ) -> usize {
     let before = outcomes.len();
-    let external = lost.iter().filter(|(_, packet, _)| packet.is_foreign());
+    let external = lost.iter().filter(|(_, packet, _)| packet.is_external());
     outcomes.extend(external.map(|&(_, ref packet, cause)| Outcome {
         time: now,
         id: packet.sequence(),

@@ -9,7 +9,6 @@
 #![cfg_attr(not(feature = "reference"), allow(dead_code))]
 
 pub mod atm;
-mod certainty;
 mod clock;
 mod conditioners;
 pub mod defect;
@@ -17,8 +16,8 @@ pub mod drops;
 pub mod hosts;
 mod impairments;
 pub mod ip;
+mod lookahead;
 mod medium;
-mod motion;
 pub mod observe;
 mod packets;
 pub mod policies;
@@ -28,13 +27,14 @@ mod run;
 pub mod scenario;
 pub mod simulation;
 mod ties;
+mod time_varying;
 
 /// Engine number, raised exactly when the result of any run changes by a bit. `tests/all/golden.rs` compares it with recorded
 /// results.
 pub const ENGINE: u32 = 8;
 
 pub use drops::{DropCause, Dropped};
-pub use hosts::foreign::{Fate, ForeignPacket, Outcome};
+pub use hosts::external::{ExternalPacket, Fate, Outcome};
 pub use observe::arrived::Arrived;
 pub use observe::probe::Probe;
 pub use observe::recorder::Recorder;

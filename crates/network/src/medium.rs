@@ -6,30 +6,30 @@ use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link};
 use crate::report::state_hash::StateHash;
-use crate::report::{Carried, InvariantError};
+use crate::report::{InvariantError, MediumReport};
 use longpipe_events::Time;
 
 /// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`; it knows nothing else about hosts.
 pub(crate) trait Medium: Sized {
     /// A packet that was sent and may move on at once, because its order among all packets is known.
-    type Certain: Default;
+    type Proven: Default;
 
     /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
     fn travels(&self, vc: Circuit) -> bool;
 
-    /// Sends a packet of a circuit in response to one that left its trunk at `since`. The caller forwards the returned packet.
+    /// Sends a packet of a circuit in response to one that left its trunk at `left_trunk`. The caller forwards the returned packet.
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         vc: Circuit,
         frame: u32,
         payload: &impl Payload,
-        since: Time,
-    ) -> Self::Certain;
+        left_trunk: Time,
+    ) -> Self::Proven;
 
     /// Sends a packet that is no response to another one.
     #[inline(always)]
-    fn send_off<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
+    fn send_unsolicited<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
         self.send(hosts, vc, frame, payload, UNKNOWN);
     }
 
@@ -61,7 +61,7 @@ pub(crate) trait Medium: Sized {
 
     /// Returns the earliest time of any timer or application event at the host at the end of `link`; before it packets may be
     /// delivered early. None if the host has no early delivery.
-    fn quiet_until(&mut self, _link: Link) -> Option<&mut Time> {
+    fn earliest_event(&mut self, _link: Link) -> Option<&mut Time> {
         None
     }
 
@@ -74,5 +74,5 @@ pub(crate) trait Medium: Sized {
     fn deliver_first<P: Probe>(&mut self, _hosts: &mut Hosts<P>, _link: Link) {}
 
     /// Returns the counters of all links at `now`, the end of the run, after checking their invariants.
-    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError>;
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError>;
 }

@@ -2,19 +2,19 @@
 
 use crate::clock::Actor;
 use crate::hosts::connection::Connection;
-use crate::hosts::relay;
+use crate::hosts::proxy;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
-use crate::report::flows::{DatagramReport, RelayReport};
+use crate::report::flows::{DatagramReport, ProxyReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
 use longpipe_tcp::reductions::Reductions;
 
 /// Results of flows, web traffic, datagrams and proxies.
-type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<RelayReport>);
+type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<ProxyReport>);
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -115,13 +115,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (flows, web, datagrams, relays) = self.flow_reports(&mut hash)?;
+        let (flows, web, datagrams, proxies) = self.flow_reports(&mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
             datagrams,
-            relays,
+            proxies,
             ports: carried.ports,
             packet_ports: carried.packet_ports,
             classes: carried.classes,
@@ -139,7 +139,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {
         let mut flows = Vec::with_capacity(self.hosts.flows.len());
-        let (mut web, mut datagrams, mut relays) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut web, mut datagrams, mut proxies) = (Vec::new(), Vec::new(), Vec::new());
         for (index, flow) in self.hosts.flows.iter().enumerate() {
             let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
@@ -176,16 +176,16 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
                 let own = own.report(Flow::new(index));
                 hash.datagrams(&own);
-                own.tell(&mut report);
+                own.fill_in(&mut report);
                 datagrams.push(own);
             }
-            if let Some(own) = relay::report(&self.hosts, Flow::new(index)) {
+            if let Some(own) = proxy::report(&self.hosts, Flow::new(index)) {
                 let own = own.map_err(|broken| InvariantError(format!("what flow {index} passes on: {broken}")))?;
-                hash.relay(&own);
-                relays.push(own);
+                hash.proxy(&own);
+                proxies.push(own);
             }
             flows.push(report);
         }
-        Ok((flows, web, datagrams, relays))
+        Ok((flows, web, datagrams, proxies))
     }
 }

@@ -7,16 +7,16 @@
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;
 use crate::atm::{vbr, Atm};
-use crate::certainty::early::EarlyHosts;
-use crate::certainty::promises::Promises;
 use crate::hosts::connection::Connection;
-use crate::hosts::foreign::{self, ForeignPacket, Outcome};
+use crate::hosts::external::{self, ExternalPacket, Outcome};
 use crate::hosts::hosts;
 use crate::ip::port::fifo::Router;
 #[cfg(feature = "reference")]
 use crate::ip::reference::Reference;
-use crate::ip::wire::{Waiting, Wire};
+use crate::ip::wire::{PendingArrivals, Wire};
 use crate::ip::Ip;
+use crate::lookahead::early::EarlyHosts;
+use crate::lookahead::guarantees::Guarantees;
 use crate::observe::probe::Probe;
 use crate::packets::Circuit;
 use crate::report::{InvariantError, Report};
@@ -64,20 +64,20 @@ impl<P: Probe> Simulation<P> {
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
-        let promises = Promises::new(scenario, &topology);
-        let early = EarlyHosts::new(scenario, &topology, &promises, probe.is_idle());
-        let certain = (&promises, &early);
+        let guarantees = Guarantees::new(scenario, &topology);
+        let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
+        let lookahead = (&guarantees, &early);
         Ok(Simulation(match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
                 let watched = (!probe.is_idle(), probe.wants_cells());
-                let atm = Atm::new(scenario, &topology, certain, seed, watched);
+                let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
                 let mut run = Run::new(hosts(scenario, &topology, early, at, probe), atm);
                 vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
                 Engines::Cells(Box::new(run))
             }
             (Framing::Ip, Engine::Trains) => {
-                let ip = Ip::new(scenario, &topology, certain, seed);
+                let ip = Ip::new(scenario, &topology, lookahead, seed);
                 let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
                 Engines::Packets(Box::new(Run::new(hosts(scenario, &topology, early, at, probe), ip)))
             }
@@ -131,12 +131,12 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.horizon())
     }
 
-    /// Injects an external packet at the start of circuit `vc` of a foreign flow at `time`, after all other events of
+    /// Injects an external packet at the start of circuit `vc` of an external flow at `time`, after all other events of
     /// that time.
-    pub fn enter(&mut self, time: Time, vc: Circuit, packet: ForeignPacket) {
+    pub fn enter(&mut self, time: Time, vc: Circuit, packet: ExternalPacket) {
         of!(&mut self.0, run => {
             run.advance_to(time);
-            foreign::ends::enter(&mut run.hosts, &mut run.medium, vc, packet);
+            external::ends::enter(&mut run.hosts, &mut run.medium, vc, packet);
         });
     }
 
@@ -197,7 +197,7 @@ fn fixed_bytes(scenario: &Scenario) -> u64 {
             .map(<[usize]>::len)
             .sum::<usize>()
     });
-    memory::bytes::<(FedWire, Wire, Router, Waiting)>(scenario.links.len())
+    memory::bytes::<(FedWire, Wire, Router, PendingArrivals)>(scenario.links.len())
         + memory::bytes::<(Connection, [Reassembler; 2])>(scenario.flows.len())
         + memory::bytes::<Step>(steps.sum::<usize>())
 }

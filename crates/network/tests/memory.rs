@@ -1,4 +1,4 @@
-//! What a run may hold: it ends where it would pass that, wherever it grows, and is the same run below.
+//! The memory limit of a run: a run that would exceed it ends with an error, and the limit does not change results below it.
 
 mod common;
 

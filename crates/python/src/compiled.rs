@@ -54,7 +54,7 @@ impl Compiled {
         // SAFETY: the state is an array of the controller's own, the record and the grant have the layout for which the hook
         // was compiled.
         unsafe { (self.0)(state as *mut c_void, at, &mut grant) };
-        // What the hook did not touch stays as it is, which is what an equal value means, too.
+        // A value that the hook did not change leaves cwnd or ssthresh unchanged.
         let changed = |value: f64, before: f64| (value.to_bits() != before.to_bits()).then_some(value);
         Grant {
             window: changed(grant.window, flight.cwnd()),

@@ -3,7 +3,7 @@
 use crate::ScenarioError;
 use longpipe_events::{Span, Time};
 use longpipe_tcp::config::TcpConfig;
-use longpipe_tcp::recovery::rack::State;
+use longpipe_tcp::recovery::rack::CongestionState;
 use longpipe_tcp::segment::MAX_SACK_BLOCKS;
 use longpipe_tcp::{AckSegment, Problem, SackBlock, Sender};
 use pyo3::exceptions::PyValueError;
@@ -113,17 +113,17 @@ impl Endpoint {
             return Ok(info);
         };
         let state = match state {
-            State::Open if count.arrived > 0 => DISORDER,
-            State::Open => OPEN,
-            State::Reduced => CWR,
-            State::Recovery => RECOVERY,
-            State::Loss => LOSS,
+            CongestionState::Open if count.arrived > 0 => DISORDER,
+            CongestionState::Open => OPEN,
+            CongestionState::Reduced => CWR,
+            CongestionState::Recovery => RECOVERY,
+            CongestionState::Loss => LOSS,
         };
         info.set_item("ca_state", state)?;
-        info.set_item("unacked", count.under_way)?;
+        info.set_item("unacked", count.unacked)?;
         info.set_item("sacked", count.arrived)?;
-        info.set_item("lost", count.lost + count.again)?;
-        info.set_item("retrans", count.again)?;
+        info.set_item("lost", count.lost + count.retransmitted)?;
+        info.set_item("retrans", count.retransmitted)?;
         if let Some(least) = count.least_rtt {
             info.set_item("min_rtt", least.0 / PS_PER_US)?;
         }

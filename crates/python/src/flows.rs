@@ -2,7 +2,7 @@
 
 use crate::array;
 use longpipe_events::Time;
-use longpipe_network::report::flows::RelayReport;
+use longpipe_network::report::flows::ProxyReport;
 use longpipe_network::report::{FlowReport, Report};
 use longpipe_network::Scenario;
 use numpy::IntoPyArray;
@@ -54,9 +54,9 @@ fn counters(py: Python<'_>, columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) 
 }
 
 /// Returns one row per connection whose data a proxy forwards over another one.
-pub fn relays<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+pub fn proxies<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let rows = &report.relays;
+    let rows = &report.proxies;
     let name = |flow: usize| scenario.flows[flow].name.as_str();
     let last = |mut flow: usize| {
         while let Some(onward) = scenario.flows[flow].onward {
@@ -64,13 +64,13 @@ pub fn relays<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyR
         }
         flow
     };
-    let names = |of: &dyn Fn(&RelayReport) -> usize| rows.iter().map(|row| name(of(row))).collect::<Vec<&str>>();
+    let names = |of: &dyn Fn(&ProxyReport) -> usize| rows.iter().map(|row| name(of(row))).collect::<Vec<&str>>();
     columns.set_item("connection", names(&|row| row.flow))?;
     columns.set_item("flow", names(&|row| last(row.flow)))?;
-    columns.set_item("onward", names(&|row| row.onward))?;
+    columns.set_item("onward", names(&|row| row.forwarded_over))?;
     let flows: Vec<&FlowReport> = rows.iter().map(|row| &report.flows[row.flow]).collect();
     counters(py, &columns, &flows)?;
-    let integers = |name, column: fn(&RelayReport) -> u64| {
+    let integers = |name, column: fn(&ProxyReport) -> u64| {
         columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
     };
     columns.set_item("mean_buffer_bytes", array(py, rows.iter().map(|row| row.mean_bytes)))?;

@@ -121,7 +121,7 @@ fn columns(
         (report, simulation.reductions(), ends)
     };
     result.set_item("flows", flows::columns(py, &scenario, &report)?)?;
-    result.set_item("relays", flows::relays(py, &scenario, &report)?)?;
+    result.set_item("relays", flows::proxies(py, &scenario, &report)?)?;
     result.set_item("reductions", reductions::columns(py, &scenario, &reductions)?)?;
     let ports = match scenario.framing {
         scenario::Framing::Aal5 => ports(py, &scenario, &report)?,
@@ -293,7 +293,7 @@ fn variant_names(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         ("phase", config::PhaseConfig::VARIANTS),
         ("ack", config::AckConfig::VARIANTS),
         ("stage", longpipe_tcp::congestion::stage::Stage::VARIANTS),
-        ("state", longpipe_tcp::recovery::rack::State::VARIANTS),
+        ("state", longpipe_tcp::recovery::rack::CongestionState::VARIANTS),
         ("drop_cause", longpipe_network::DropCause::VARIANTS),
         ("event", longpipe_tcp::journal::EventKind::VARIANTS),
         ("event_cause", longpipe_tcp::journal::EventCause::VARIANTS),

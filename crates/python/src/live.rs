@@ -84,13 +84,13 @@ pub(crate) fn live_run<'py>(
         })
         .collect();
     let known = |way: &Way| {
-        let foreign = (way.first..way.first.saturating_add(way.flows))
+        let external = (way.first..way.first.saturating_add(way.flows))
             .all(|flow| scenario.flows.get(flow as usize).is_some_and(|flow| flow.foreign));
-        foreign && way.flows > 0 && way.ends.iter().all(|&end| end < hosts.len())
+        external && way.flows > 0 && way.ends.iter().all(|&end| end < hosts.len())
     };
     if !ways.iter().all(known) {
         return Err(PyValueError::new_err(
-            "ways: needs hosts and foreign flows that are there",
+            "ways: needs existing hosts and flows with foreign = true",
         ));
     }
     let (spin_ns, late_ns, real_time, outside) = options;
@@ -175,12 +175,12 @@ pub(crate) fn live_replay<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (scenario, mut path, controls) = path(scenario_json, seed)?;
     let circuits = 2 * scenario.flows.len() as u32;
-    let foreign = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
+    let external = |circuit: u32| circuit < circuits && scenario.flows[(circuit / 2) as usize].foreign;
     let (mut unknown, mut delays, mut entered) = (0, Histogram::default(), Vec::new());
     let ended = py.detach(|| {
         let mut looked = Instant::now();
         let ended = record::read(&file, offset, |arrival| {
-            if !foreign(arrival.circuit) {
+            if !external(arrival.circuit) {
                 unknown += 1;
                 return Ok(());
             }

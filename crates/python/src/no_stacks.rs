@@ -1,4 +1,4 @@
-//! Real protocol stacks where the system has none: scenarios with them are refused.
+//! Replaces `stacks.rs` on systems without real protocol stacks: refuses scenarios that need them.
 
 use crate::modules::Controls;
 use crate::ScenarioError;
@@ -6,7 +6,7 @@ use longpipe_network::{Probe, Report, Scenario, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What the ends of flows have counted: there are none.
+/// Counters of the ends of flows, which do not exist here.
 #[derive(Default)]
 pub(crate) struct Ends;
 
@@ -22,7 +22,7 @@ pub(crate) fn complete<P: Probe>(
     Err(ScenarioError::new_err("traffic.stack: on this system; needs Linux"))
 }
 
-/// No rows.
+/// Returns an empty table.
 pub(crate) fn columns<'py>(py: Python<'py>, _scenario: &Scenario, _ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     Ok(PyDict::new(py))
 }

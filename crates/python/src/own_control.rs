@@ -9,7 +9,7 @@ use longpipe_control::{heartbeat, requirements, Complaints};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_network::Scenario;
 use longpipe_tcp::config::CongestionConfig;
-use longpipe_tcp::congestion::control::{self, Ack, Cause, Control, Lost, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::control::{self, Ack, Cause, Control, LostSegment, Pacing, Sent, Wants};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
 use pyo3::exceptions::PyTypeError;
@@ -299,7 +299,7 @@ impl Connection {
     }
 
     /// Returns the grant of a hook that may move the window if `moves` says so, or the class owns it.
-    fn take(&mut self, grant: Option<Grant>, moves: bool, flight: &Flight, now: Time) -> control::Grant {
+    fn take(&mut self, grant: Option<Grant>, moves: bool, flight: &Flight, now: Time) -> control::CwndUpdate {
         let mut answer = Answer::unchanged(flight);
         if let Some(grant) = grant {
             if moves || self.run.class.requirements.owns_window {
@@ -387,7 +387,7 @@ impl Control for Connection {
         self.create(draws.below(1 << 63));
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> control::Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> control::CwndUpdate {
         self.answers.least_rtt = Some(rtt);
         let record = EventRecord::new(Time::ZERO, Some(rtt), flight);
         let grant = self.call(START, record, flight, Time::ZERO);
@@ -408,7 +408,7 @@ impl Control for Connection {
         self.answers.pacing(&answer, flight, sent.now, &self.run.complaints)
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> control::Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> control::CwndUpdate {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let mut grant = None;
         if self.has(ACK) {
@@ -426,13 +426,13 @@ impl Control for Connection {
         self.take(grant, ack.grows, flight, ack.now)
     }
 
-    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         if self.has(LOST) {
             self.call(LOST, LostRecord::new(lost, now, flight), flight, now);
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> control::Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> control::CwndUpdate {
         let hook = match cause {
             Cause::FastRetransmit => LOSS,
             Cause::Timeout => TIMEOUT,
@@ -444,7 +444,7 @@ impl Control for Connection {
         self.take(Some(grant), true, flight, now)
     }
 
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> control::Grant {
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> control::CwndUpdate {
         let hook = if spurious { UNDO } else { RECOVERED };
         let grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
         self.take(grant, true, flight, now)

@@ -1,7 +1,7 @@
 //! Columns of the ports of a run of IP packets.
 
 use crate::{array, has_bit_errors, port_name};
-use longpipe_network::ip::report::{MotionReport, PacketReport};
+use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::Scenario;
@@ -57,7 +57,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     )?;
     // Columns of time-varying links, if there are any.
     if ports.iter().any(|port| port.motion.is_some()) {
-        let moving = |name, column: fn(&MotionReport) -> u64| {
+        let moving = |name, column: fn(&TimeVaryingReport) -> u64| {
             let of = |port: &PacketReport| port.motion.as_ref().map_or(0, column);
             columns.set_item(name, ports.iter().map(of).collect::<Vec<u64>>().into_pyarray(py))
         };

@@ -4,7 +4,7 @@
 
 use longpipe_control::monitor::Monitor;
 use longpipe_events::{Span, Time};
-use longpipe_tcp::congestion::control::{Ack, Lost, Phase, Sent};
+use longpipe_tcp::congestion::control::{Ack, LostSegment, RecoveryPhase, Sent};
 use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 
@@ -123,8 +123,8 @@ impl AckRecord {
             nxt: flight.nxt as f64,
             receiver_window: flight.rwnd as f64,
             grows: ack.grows,
-            in_recovery: ack.phase == Phase::Recovery,
-            after_timeout: ack.phase == Phase::Loss,
+            in_recovery: ack.phase == RecoveryPhase::Recovery,
+            after_timeout: ack.phase == RecoveryPhase::Loss,
             window_limited: ack.window_limited,
             app_limited: ack.rate.is_some_and(|sample| sample.app_limited),
         }
@@ -155,8 +155,8 @@ impl IntervalRecord {
             window: flight.cwnd(),
             ssthresh: flight.ssthresh(),
             mss: flight.mss(),
-            in_recovery: ack.phase == Phase::Recovery,
-            after_timeout: ack.phase == Phase::Loss,
+            in_recovery: ack.phase == RecoveryPhase::Recovery,
+            after_timeout: ack.phase == RecoveryPhase::Loss,
             window_limited: ack.window_limited,
         }
     }
@@ -188,14 +188,14 @@ impl SentRecord {
             window: flight.cwnd(),
             ssthresh: flight.ssthresh(),
             mss: flight.mss(),
-            retransmission: sent.again,
+            retransmission: sent.retransmission,
             app_limited: sent.app_limited,
         }
     }
 }
 
 impl LostRecord {
-    pub(crate) fn new(lost: &Lost, now: Time, flight: &Flight) -> LostRecord {
+    pub(crate) fn new(lost: &LostSegment, now: Time, flight: &Flight) -> LostRecord {
         LostRecord {
             now: now.as_seconds(),
             sequence: lost.sequence as f64,

@@ -10,17 +10,17 @@ use pyo3::types::PyDict;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// What the ends of flows have counted, and a hash of all decisions of the path.
+/// Reports of the ends of flows, and a hash over all outcomes of the path.
 #[derive(Default)]
 pub(crate) struct Ends {
     flows: Vec<FlowEnds>,
     decisions: u64,
 }
 
-/// Instants between two looks at the interpreter: some 20 ms.
+/// Number of instants between two checks for Ctrl-C, some 20 ms.
 const INSTANTS: u64 = 2_000;
 
-/// Loads the object with the stacks, once per process; returns what it has, as "quinn 0.11.19, noq 1.4.0".
+/// Loads the object with the stacks, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
 #[pyfunction]
 pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
     registry::register(&file).map_err(ScenarioError::new_err)
@@ -61,7 +61,7 @@ fn raised(error: StackError) -> PyErr {
     }
 }
 
-/// One row per flow with a stack: its state at the end, nan for what it does not show.
+/// Returns one row per flow with a stack: its state at the end of the run, nan for values that the stack does not report.
 pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let (ends, decisions) = (&ends.flows, format!("{:016x}", ends.decisions));
@@ -78,7 +78,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     columns.set_item("version", texts(&|ends| config(ends).version.clone()))?;
     columns.set_item("decisions", texts(&|_| decisions.clone()))?;
     let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
-    // The client's is complete a half round trip before the server's.
+    // The client's handshake is complete half a round trip before the server's.
     let client = |ends: &FlowEnds| {
         [ends.sender.handshake_ps, ends.receiver.handshake_ps]
             .into_iter()
@@ -99,7 +99,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
     )?;
     let all = |ends: &FlowEnds| {
         let own = ends.sender.values.iter();
-        // The receiver of responses measures them.
+        // The receiver measures the response times.
         let others = ends
             .receiver
             .values

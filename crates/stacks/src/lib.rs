@@ -1,7 +1,7 @@
 //! Real QUIC stacks as ends of flows: quinn-proto and noq-proto, each with its own controls, timers and TLS.
 //!
-//! The object exports the table of `longpipe_end.h`. `quic/` has what both stacks share, compiled once for each of them:
-//! noq is a fork of quinn, and their interfaces differ in a few types only.
+//! The object exports the table of `longpipe_end.h`. `quic/` has the common code, compiled once for each stack: noq is a fork
+//! of quinn, and their interfaces differ in a few types only.
 
 mod certificate;
 mod handshake;

@@ -19,7 +19,7 @@ mod null {
     crate::null::null_crypto!(id: ConnectionId, path: [path: PathId,], start: [&self]);
 }
 
-/// What differs from quinn.
+/// Functions whose implementation differs from quinn's.
 mod adapter {
     use super::proto::{congestion, *};
     use crate::stats::Stats;
@@ -57,13 +57,13 @@ mod adapter {
         connection.poll_transmit(at, NonZeroUsize::MIN, buffer)
     }
 
-    /// Writes data to a stream; returns how much it took, if any.
+    /// Writes data to a stream. Returns the number of bytes written; None if the stream accepts none.
     pub fn write(connection: &mut Connection, id: StreamId, data: Bytes) -> Option<usize> {
         connection.send_stream(id).write_chunks(&mut &mut [data][..]).ok()
     }
 
     pub fn stats(connection: &mut Connection) -> Stats {
-        // All packets take the first path, as there is no other one.
+        // There is only one path.
         let (all, path) = (
             connection.stats(),
             connection.path_stats(PathId::ZERO).unwrap_or_default(),
@@ -82,7 +82,7 @@ mod adapter {
         }
     }
 
-    /// Slow-start threshold [byte] and pacing rate [bit/s], where the control shows them.
+    /// Returns the slow-start threshold [byte] and the pacing rate [bit/s], if the controller reports them.
     pub fn metrics(connection: &Connection) -> (Option<u64>, Option<u64>) {
         let Some(state) = connection.congestion_state(PathId::ZERO) else {
             return (None, None);

@@ -1,10 +1,10 @@
-//! QUIC without cryptography: keys that change nothing, with tags of 16 bytes, so that packets have the same lengths as with TLS.
+//! QUIC without cryptography: null keys with tags of 16 bytes, so that packets have the same lengths as with TLS.
 
 /// Length of AES-GCM's tags and of samples for header protection (RFC 9001 section 5) [byte].
 pub const TAG: usize = 16;
 
-/// Implements a stack's traits of cryptography. quinn and noq differ in the types of connection IDs, in the path that
-/// packet keys are told, and in the receiver of `start_session`.
+/// Implements a stack's cryptography traits. quinn and noq differ in the types of connection IDs, in whether packet keys
+/// receive a path, and in the receiver of `start_session`.
 macro_rules! null_crypto {
     (id: $id:ty, path: [$($path:ident: $path_type:ty,)?], start: [$($this:tt)*]) => {
         use crate::handshake::Handshake;
@@ -16,7 +16,7 @@ macro_rules! null_crypto {
         use proto::{ConnectError, ConnectionId, Side, TransportError};
         use std::any::Any;
 
-        /// Keys that change nothing.
+        /// Keys that leave packets unchanged.
         #[derive(Clone, Copy, Debug)]
         pub struct Null;
 

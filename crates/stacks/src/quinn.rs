@@ -19,7 +19,7 @@ mod null {
     crate::null::null_crypto!(id: &ConnectionId, path: [], start: [self: Arc<Self>]);
 }
 
-/// What differs from noq.
+/// Functions whose implementation differs from noq's.
 mod adapter {
     use super::proto::{congestion, *};
     use crate::stats::Stats;
@@ -56,7 +56,7 @@ mod adapter {
         connection.poll_transmit(at, 1, buffer)
     }
 
-    /// Writes data to a stream; returns how much it took, if any.
+    /// Writes data to a stream. Returns the number of bytes written; None if the stream accepts none.
     pub fn write(connection: &mut Connection, id: StreamId, data: Bytes) -> Option<usize> {
         connection
             .send_stream(id)
@@ -81,7 +81,7 @@ mod adapter {
         }
     }
 
-    /// Slow-start threshold [byte] and pacing rate [bit/s], where the control shows them.
+    /// Returns the slow-start threshold [byte] and the pacing rate [bit/s], if the controller reports them.
     pub fn metrics(connection: &Connection) -> (Option<u64>, Option<u64>) {
         let metrics = connection.congestion_state().metrics();
         (metrics.ssthresh.filter(|bytes| *bytes < u64::MAX), metrics.pacing_rate)

@@ -2,17 +2,17 @@
 
 use longpipe_end::{Role, Setup};
 
-/// What the application does.
+/// The application's workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// The flow's sender connects and sends streams, all at once.
     Streams {
         /// Number of streams.
         count: u64,
-        /// Data in all [byte]; `u64::MAX` is data without end.
+        /// Total data [byte]; `u64::MAX` for data without end.
         bytes: u64,
     },
-    /// The flow's receiver connects and asks, one request after another; the sender answers.
+    /// The flow's receiver connects and sends one request after another; the sender answers.
     Requests {
         /// Number of requests.
         count: u64,
@@ -26,9 +26,9 @@ pub enum Workload {
 /// Settings of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
-    /// Congestion control, one that the stack has.
+    /// Congestion control of the stack.
     pub congestion: &'a str,
-    /// What the application does.
+    /// The application's workload.
     pub workload: Workload,
     /// Whether packets are encrypted by TLS 1.3 keys.
     pub tls: bool,

@@ -1,4 +1,4 @@
-//! What a connection counts, under the same names for each stack.
+//! Counters of a connection, with equal names for each stack.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub struct Stats {
     pub cwnd: u64,
     /// Smoothed RTT.
     pub rtt: Duration,
-    /// Minimum RTT, where the stack shows it.
+    /// Minimum RTT, if the stack reports it.
     pub min_rtt: Option<Duration>,
     /// Packets sent.
     pub sent_packets: u64,

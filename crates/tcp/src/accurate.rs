@@ -81,7 +81,7 @@ impl Counter {
     }
 
     /// Records that an ACK leaves; returns its ACE field.
-    pub fn tell(&mut self) -> u8 {
+    pub fn next_ace(&mut self) -> u8 {
         (self.untold, self.is_due) = (0, false);
         (self.packets % CYCLE) as u8
     }

@@ -4,15 +4,15 @@
 use crate::config::TcpConfig;
 use crate::congestion::control::{Pacing, Usage, Wants};
 use crate::flight::Flight;
-use crate::ledger::Ledger;
 use crate::pacer::{self, Pacer};
+use crate::retransmission_queue::RetransmissionQueue;
 use longpipe_events::{Span, Time};
 
 /// Inputs of such a controller, and the pacing rate that it has set.
 #[derive(Clone, Debug)]
 pub struct CcState {
     /// Per-segment records of data in flight, if the controller or the recovery needs them.
-    pub ledger: Option<Ledger>,
+    pub rtx_queue: Option<RetransmissionQueue>,
     /// Smallest round-trip time measured by the retransmission timer.
     pub least_rtt: Option<Span>,
     /// Whether the sender has used its full window (cwnd-limited).
@@ -24,7 +24,7 @@ pub struct CcState {
     /// Whether the pacing rate is derived from cwnd and SRTT instead of set by the controller.
     by_window: bool,
     /// Whether the controller is invoked for each transmission.
-    pub hears_sending: bool,
+    pub reports_transmissions: bool,
 }
 
 impl CcState {
@@ -32,22 +32,22 @@ impl CcState {
     pub fn new(wants: Wants, config: &TcpConfig) -> CcState {
         let most = config.pacing_burst_segments.map_or(u64::MAX, u64::from);
         CcState {
-            ledger: (wants.records || wants.losses).then(|| Ledger::new(wants)),
+            rtx_queue: (wants.records || wants.losses).then(|| RetransmissionQueue::new(wants)),
             least_rtt: None,
             usage: Usage::default(),
             pacing: None,
             pacer: (config.pacing || wants.pacing)
                 .then(|| Pacer::new(most.saturating_mul(u64::from(config.mss_bytes)))),
             by_window: config.pacing && !wants.pacing,
-            hears_sending: wants.sending,
+            reports_transmissions: wants.sending,
         }
     }
 
     /// Returns the bytes in flight: not acknowledged and, if records are kept, not reported by SACK blocks.
     #[inline]
     pub fn in_flight(&self, flight: &Flight) -> u64 {
-        match &self.ledger {
-            Some(ledger) => ledger.in_flight(flight.max),
+        match &self.rtx_queue {
+            Some(rtx_queue) => rtx_queue.in_flight(flight.max),
             None => flight.outstanding(),
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::congestion::control::Cause;
 use crate::flight::Flight;
-use crate::recovery::rack::State;
+use crate::recovery::rack::CongestionState;
 use crate::reductions::{LossCause, Reductions};
 use longpipe_events::Time;
 use strum::VariantNames;
@@ -82,13 +82,13 @@ impl From<Cause> for EventCause {
     }
 }
 
-impl From<State> for EventCause {
-    fn from(state: State) -> EventCause {
+impl From<CongestionState> for EventCause {
+    fn from(state: CongestionState) -> EventCause {
         match state {
-            State::Open => EventCause::Open,
-            State::Reduced => EventCause::Cwr,
-            State::Recovery => EventCause::Recovery,
-            State::Loss => EventCause::Loss,
+            CongestionState::Open => EventCause::Open,
+            CongestionState::Reduced => EventCause::Cwr,
+            CongestionState::Recovery => EventCause::Recovery,
+            CongestionState::Loss => EventCause::Loss,
         }
     }
 }
@@ -123,7 +123,7 @@ struct Pages {
     reductions: Reductions,
     /// Events that have not been taken, if an observer requested them.
     events: Option<Vec<SenderEvent>>,
-    state: Option<State>,
+    state: Option<CongestionState>,
 }
 
 impl Journal {
@@ -199,13 +199,13 @@ impl Journal {
     }
 
     /// Returns the events since the last call; the last one reports the congestion state, if it changed.
-    pub fn take(&mut self, now: Time, state: State, flight: &Flight) -> Vec<SenderEvent> {
+    pub fn take(&mut self, now: Time, state: CongestionState, flight: &Flight) -> Vec<SenderEvent> {
         let Some(pages) = &mut self.0 else { return Vec::new() };
         let Some(events) = &mut pages.events else {
             return Vec::new();
         };
         let before = pages.state.replace(state);
-        if before.unwrap_or(State::Open) != state {
+        if before.unwrap_or(CongestionState::Open) != state {
             events.push(SenderEvent {
                 time: now,
                 kind: EventKind::State,

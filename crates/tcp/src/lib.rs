@@ -4,7 +4,7 @@
 //! application ─▶ Sender ── DataSegment ─▶ … ─▶ Receiver ── AckSegment ─▶ … ─▶ Sender
 //!                  ├ recovery:   which segments to retransmit
 //!                  ├ congestion: how much data may be in flight; the only writer of cwnd
-//!                  ├ ledger:     send time and state of each segment, if one of these two needs them
+//!                  ├ retransmission_queue: send time and state of each segment, if one of these two needs them
 //!                  ├ pacer:      departure time of the next segments, if pacing is on
 //!                  └ timer:      RTT estimate and retransmission timeout
 //! ```
@@ -21,7 +21,6 @@ mod growing_window;
 mod handshake;
 mod hoe;
 pub mod journal;
-pub mod ledger;
 mod marks;
 mod optional_features;
 pub mod pacer;
@@ -30,6 +29,7 @@ pub mod ranges;
 pub mod receiver;
 pub mod recovery;
 pub mod reductions;
+pub mod retransmission_queue;
 mod scoreboard;
 pub mod segment;
 pub mod sender;

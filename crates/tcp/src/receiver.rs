@@ -37,13 +37,13 @@ pub struct Receiver {
     /// Whether every segment is acknowledged at once, without a timestamp echo.
     at_once: bool,
     /// As `at_once`, and no data lie beyond a hole.
-    plain: bool,
+    fast_path: bool,
     /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
-    attends: bool,
+    slow_path_only: bool,
     /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
-    says_more: bool,
+    acks_carry_more: bool,
     /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
-    simple: bool,
+    in_order_fast_path: bool,
     /// Data beyond a hole.
     beyond: Ranges,
     /// Time at which a delayed ACK is due.
@@ -56,7 +56,7 @@ pub struct Receiver {
     /// Timestamp to echo (RFC 7323 section 4).
     echo: MaybeTime,
     /// Whether ACKs carry the receiver's clock, for a sender that measures one-way delays.
-    tells_clock: bool,
+    sends_clock: bool,
     /// Receive-window autotuning, which acknowledges at once while the window grows.
     window: Option<Box<GrowingWindow>>,
     /// SACK compression.
@@ -73,7 +73,7 @@ pub struct Receiver {
     /// Data received before the mark state changed, whose ACK is sent first; and whether another ACK follows.
     before_mark: Option<(u64, bool)>,
     /// Whether ACKs carry D-SACK blocks, and the duplicate received since the last ACK.
-    tells_duplicates: bool,
+    sends_dsack: bool,
     duplicate: Option<(u64, u64)>,
     /// The SYN to answer.
     opening: Opening,
@@ -130,21 +130,21 @@ impl Receiver {
             each,
             timeout: Span(timeout_ps),
             delays,
-            attends: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
-            says_more: !config.ecn.is_off() || config.congestion.measures_delay(),
-            simple: config.ecn.is_off() && !config.congestion.measures_delay() && writes.is_none(),
+            slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
+            acks_carry_more: !config.ecn.is_off() || config.congestion.measures_delay(),
+            in_order_fast_path: config.ecn.is_off() && !config.congestion.measures_delay() && writes.is_none(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
             writes: writes.map(Box::new),
             quick,
-            tells_clock: config.congestion.measures_delay(),
+            sends_clock: config.congestion.measures_delay(),
             ecn: config.ecn,
             echoes_mark: false,
             counter: Counter::new(config.ecn.counts_bytes()),
             before_mark: None,
             sack_blocks: config.recovery.sack_blocks().min(config.room_for_blocks() as u32) as u8,
             latest: 0,
-            tells_duplicates: config.recovery.tells_duplicates(),
+            sends_dsack: config.recovery.sends_dsack(),
             duplicate: None,
             opening: Opening::Over,
             reported: [(0, 0); MAX_SACK_BLOCKS],
@@ -156,26 +156,26 @@ impl Receiver {
             echo: MaybeTime::NONE,
             pending: false,
             at_once,
-            plain: at_once,
+            fast_path: at_once,
         }
     }
 
     /// Disables the fast path because an observer needs every segment.
-    pub fn heed_each_segment(&mut self) {
-        (self.at_once, self.plain, self.simple) = (false, false, false);
+    pub fn disable_fast_path(&mut self) {
+        (self.at_once, self.fast_path, self.in_order_fast_path) = (false, false, false);
     }
 
     /// Requests a repetition of the latest ACK, even if nothing new has arrived.
-    pub fn tell_again(&mut self) {
+    pub fn repeat_ack(&mut self) {
         self.pending = true;
     }
 
     /// Fast path: processes a segment without timestamp that only needs an immediate ACK. Returns the acknowledgement
     /// number; None without effect if `on_segment` must be called.
     #[inline(always)]
-    pub fn take_plain(&mut self, sequence: u64, length: u32) -> Option<u64> {
-        let plain = self.plain & (sequence == self.acknowledged) & (length > 0);
-        plain.then(|| {
+    pub fn try_fast_path(&mut self, sequence: u64, length: u32) -> Option<u64> {
+        let fast_path = self.fast_path & (sequence == self.acknowledged) & (length > 0);
+        fast_path.then(|| {
             self.next = sequence + u64::from(length);
             self.acknowledged = self.next;
             self.next
@@ -187,7 +187,7 @@ impl Receiver {
     /// `is_pending` then returns true, `answer_in_order` returns the ACK.
     #[inline]
     pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
-        let expected = self.simple & (sequence == self.next) & (length > 0);
+        let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0);
         if !(expected && self.beyond.is_empty() && self.duplicate.is_none()) {
             return false;
         }
@@ -209,7 +209,7 @@ impl Receiver {
     /// Processes an intact segment.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Time, segment: &DataSegment) {
-        if !self.attends & (segment.sequence == self.next) & (segment.length > 0) && self.beyond.is_empty() {
+        if !self.slow_path_only & (segment.sequence == self.next) & (segment.length > 0) && self.beyond.is_empty() {
             self.take_next(now, segment);
         } else {
             self.take_any(now, segment);
@@ -244,7 +244,7 @@ impl Receiver {
 
     #[inline(always)]
     fn take_any(&mut self, now: Time, segment: &DataSegment) {
-        if self.attends {
+        if self.slow_path_only {
             return self.take_in_full(now, *segment);
         }
         let (in_order, filled) = self.place(segment);
@@ -254,7 +254,7 @@ impl Receiver {
             self.unacknowledged += 1;
             self.pending = true;
         }
-        self.plain = self.at_once && self.beyond.is_empty();
+        self.fast_path = self.at_once && self.beyond.is_empty();
     }
 
     /// Processes a segment if more than the number of segments determines its ACK.
@@ -287,7 +287,7 @@ impl Receiver {
             }
         }
         self.wait_for_mark();
-        self.plain = self.at_once && self.beyond.is_empty();
+        self.fast_path = self.at_once && self.beyond.is_empty();
     }
 
     /// Stores a segment. Returns whether it was expected, and whether it filled a hole.
@@ -308,7 +308,7 @@ impl Receiver {
             let news = segment.sequence > self.next && self.beyond.insert(segment.sequence, segment.end());
             if news {
                 self.put = if self.put == 0 { segment.sequence } else { SEVERAL };
-            } else if self.tells_duplicates {
+            } else if self.sends_dsack {
                 self.duplicate = Some((segment.sequence, segment.end()));
             }
         }
@@ -320,7 +320,7 @@ impl Receiver {
     fn open(&mut self, segment: &DataSegment) {
         self.echo = segment.timestamp;
         if segment.opening.is_syn() {
-            (self.opening, self.pending, self.says_more) = (segment.opening, true, true);
+            (self.opening, self.pending, self.acks_carry_more) = (segment.opening, true, true);
         }
     }
 
@@ -409,8 +409,8 @@ impl Receiver {
 
     /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
     #[inline(always)]
-    pub fn says_more(&self) -> bool {
-        self.says_more
+    pub fn acks_carry_more(&self) -> bool {
+        self.acks_carry_more
     }
 
     /// Returns the number of bytes delivered in order to the application.

@@ -45,7 +45,7 @@ struct Noted {
 
 /// The latest reduction, unless it was undone.
 #[derive(Clone, Copy, Debug)]
-struct Latest {
+struct LatestReduction {
     cause: LossCause,
     since: Time,
     /// Window after the reduction [byte].
@@ -59,7 +59,7 @@ pub struct Reductions {
     noted: Vec<Noted>,
     /// Length of `noted` above which acknowledged losses are removed.
     most: usize,
-    latest: Option<Latest>,
+    latest: Option<LatestReduction>,
     /// Cause of the latest answered loss, and SND.MAX at that time.
     episode: Option<(LossCause, u64)>,
     totals: [Total; CAUSES],
@@ -93,7 +93,7 @@ impl Reductions {
         self.end_latest(now, Some(before));
         // Loss recovery may lower the window to the threshold only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
-        self.latest = Some(Latest {
+        self.latest = Some(LatestReduction {
             cause,
             since: now,
             window,
@@ -139,7 +139,7 @@ impl Reductions {
 
     /// Ends the effect of the latest reduction, with a window of `last`; None if the window is as after the reduction.
     fn end_latest(&mut self, now: Time, last: Option<f64>) {
-        if let Some(Latest { cause, since, window }) = self.latest.take() {
+        if let Some(LatestReduction { cause, since, window }) = self.latest.take() {
             let total = &mut self.totals[usize::from(cause.0)];
             let lasted = now - since;
             total.lasted = Span(total.lasted.0 + lasted.0);

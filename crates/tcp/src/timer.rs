@@ -112,7 +112,7 @@ impl RttEstimator {
 
     /// Returns the duration of the timer [ps] if it does not depend on the time at which it is armed.
     #[inline]
-    pub fn steady_rto(&self) -> Option<NonZeroU64> {
+    pub fn constant_rto(&self) -> Option<NonZeroU64> {
         match self {
             RttEstimator::Coarse(timer) if timer.expires_on_tick => None,
             _ => NonZeroU64::new(self.rto().0),

@@ -1,8 +1,8 @@
 //! Random scenarios that move some data, but not too much.
 
 use crate::common::any_graph::any_scenario;
-use crate::common::any_graph::motion::any_that_moves;
 use crate::common::any_graph::rerouting::any_rerouted;
+use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::random::{any_dumbbell, any_parking_lot, any_parking_lot_of_packets, as_packets, with_web};
 use crate::common::{add_vbr, run, SECOND};
 use crate::Book;
@@ -91,6 +91,6 @@ pub fn add_all(book: &mut Book) {
     );
     add(book, "any-dumbbell/vbr", 16, with_vbr());
     add(book, "any-parking-lot/cells", 16, any_parking_lot());
-    add(book, "graph-of-moving-cells", 24, any_that_moves(Framing::Aal5));
+    add(book, "graph-of-moving-cells", 24, any_time_varying(Framing::Aal5));
     add(book, "any-parking-lot/packets", 16, any_parking_lot_of_packets());
 }

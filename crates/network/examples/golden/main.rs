@@ -13,7 +13,7 @@ mod named;
 mod options;
 mod paths;
 mod pies;
-mod relays;
+mod proxies;
 
 use common::compare::{findings, MANY_EVENTS};
 use common::golden::{difference, entries, results, run_all, write_entries, write_results, Entry, Pinned};
@@ -61,7 +61,7 @@ fn main() -> ExitCode {
     }
     paths::add_all(&mut book);
     named::add_all(&mut book);
-    relays::add_all(&mut book);
+    proxies::add_all(&mut book);
     drawn::add_all(&mut book);
     frames::add_all(&mut book);
     marks::add_all(&mut book);

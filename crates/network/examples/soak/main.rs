@@ -12,8 +12,8 @@
 mod common;
 mod coverage;
 
-use common::any_graph::motion::any_that_moves;
 use common::any_graph::rerouting::any_rerouted;
+use common::any_graph::time_varying::any_time_varying;
 use common::any_graph::{any_scenario, with_ends};
 use common::compare::{findings, Finding, MANY_EVENTS};
 use common::kept::Kept;
@@ -120,7 +120,7 @@ fn drawn(framing: Framing, links: Links, number: u64) -> Kept {
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
     let drawn = match links {
         Links::Still => any_scenario(framing).boxed(),
-        Links::Move => any_that_moves(framing).boxed(),
+        Links::Move => any_time_varying(framing).boxed(),
         Links::Reroute => any_rerouted().boxed(),
     };
     let tree = with_ends(drawn).new_tree(&mut runner);

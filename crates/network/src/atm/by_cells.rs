@@ -37,7 +37,7 @@ impl Atm {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
-                Feed::Moving(port) => match port.pop() {
+                Feed::TimeVarying(port) => match port.pop() {
                     Some(cell) => self.carry(hosts, link, hosts.clock.now, cell),
                     None => self.deliver(hosts, link),
                 },
@@ -115,7 +115,7 @@ impl Atm {
         cell: Cell,
     ) -> Option<Time> {
         let probe = &mut hosts.probe;
-        let Feed::Moving(port) = &mut self.links[link.index()].feed else {
+        let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
             unreachable!("routes pass through switches alone")
         };
         let way = port.on_cell(at, cell.left == 0, local, |held| probe.queue(at, link, held));
@@ -129,7 +129,7 @@ impl Atm {
         }
         let arrival = way.arrival?;
         let FedWire { end, feed, .. } = &mut self.links[link.index()];
-        let Feed::Moving(port) = feed else { return None };
+        let Feed::TimeVarying(port) = feed else { return None };
         if !end.unshared {
             if port.send(arrival, cell) {
                 self.schedule(hosts, link);
@@ -147,7 +147,7 @@ impl Atm {
         let (mut first, end) = (false, hosts.clock.end);
         for left in (0..frame_cells(u32::from(packet.bytes()))).rev() {
             let cell = Cell { vc, frame, left, step };
-            let Feed::Moving(port) = &mut self.links[link.index()].feed else {
+            let Feed::TimeVarying(port) = &mut self.links[link.index()].feed else {
                 unreachable!("circuits begin at hosts")
             };
             let way = port.on_cell(ready, left == 0, local, |_| {});
@@ -218,7 +218,7 @@ fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Op
                 Packet::new(vc, frame, 0, &requests.segments.take(frame & !REQUEST), &mut options)
             }
         }
-        _ if state.foreign.is_some() || state.datagrams.is_some() => take_without_tcp(state, vc, frame),
+        _ if state.external.is_some() || state.datagrams.is_some() => take_without_tcp(state, vc, frame),
         _ if on_data_circuit => Packet::new(vc, frame, 0, &state.data.take(frame), &mut options),
         _ => Packet::new(vc, frame, 0, &state.acks.take(frame), &mut options),
     };
@@ -230,6 +230,6 @@ fn take_without_tcp(flow: &mut Connection, vc: Circuit, frame: u32) -> Packet {
     if let Some(datagrams) = &mut flow.datagrams {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }
-    let packet = flow.foreign.as_mut().map(|foreign| foreign.take(vc, frame));
+    let packet = flow.external.as_mut().map(|external| external.take(vc, frame));
     Packet::new(vc, frame, 0, &packet.unwrap_or_default(), &mut Options::NONE.clone())
 }

@@ -2,7 +2,7 @@
 
 use super::aal5::{frame_cells, CELL_BITS};
 use super::by_sweeps;
-use super::interface::{Accepted, Frame};
+use super::interface::{Accepted, ScheduledFrame};
 use super::lanes::Edge;
 use super::link::{FedWire, Feed};
 use super::port::trains::{First, Last, TrainPort};
@@ -18,7 +18,7 @@ use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
 
 impl Atm {
-    /// Passes a packet to its host's interface as a frame. `since` is the departure time from the trunk of the packet that
+    /// Passes a packet to its host's interface as a frame. `left_trunk` is the departure time from the trunk of the packet that
     /// it answers. Returns the packet if it is an ACK whose order is proven and the caller must forward it.
     #[inline(always)]
     pub(crate) fn send_frame<P: Probe>(
@@ -27,8 +27,8 @@ impl Atm {
         link: Link,
         packet: Packet,
         options: &Options,
-        since: Time,
-    ) -> Option<Frame> {
+        left_trunk: Time,
+    ) -> Option<ScheduledFrame> {
         let vc = packet.vc();
         let by_edges = self.by_edges[vc.index()];
         let ready = hosts.ready(link);
@@ -41,23 +41,28 @@ impl Atm {
             hosts.lose(ready.min(hosts.clock.end), link, &packet, DropCause::InjectedLoss);
             return None;
         };
-        let lead = nic.lead;
+        let ack_lookahead = nic.ack_lookahead;
         if by_edges & accepted.soon {
             nic.send(cells);
             self.in_transit.keep_options(&packet, options);
-            if vc.is_back() && self.is_certain(lead, accepted.last, since, hosts.clock.end) {
-                return Some(Frame::new(packet, cells, accepted, true));
+            if vc.is_back() && self.is_order_proven(ack_lookahead, accepted.last, left_trunk, hosts.clock.end) {
+                return Some(ScheduledFrame::new(packet, cells, accepted, true));
             }
             self.announce(hosts, packet, cells, accepted);
             return None;
         }
-        self.wait_at_host(hosts, link, Frame::new(packet, cells, accepted, by_edges), options);
+        self.wait_at_host(
+            hosts,
+            link,
+            ScheduledFrame::new(packet, cells, accepted, by_edges),
+            options,
+        );
         None
     }
 
     /// Queues a frame at its host's interface, or passes it to the ports that sweep.
     #[inline(never)]
-    fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: Frame, options: &Options) {
+    fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: ScheduledFrame, options: &Options) {
         let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
             return;
         };
@@ -221,30 +226,30 @@ impl Atm {
             return;
         };
         let left = port.grid.start(slot + 1);
-        let since = if lone.is_some() {
+        let left_trunk = if lone.is_some() {
             left
         } else {
             port.as_if_alone(left, last)
         };
-        let leaving = (left + port.delay, since);
+        let leaving = (left + port.delay, left_trunk);
         if packet.has_options() {
             return self.leave_with_options(hosts, (link, packet), leaving);
         }
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    /// Records a frame's departure onto a link, at whose end it arrives at `at`. `since` is its departure from its trunk.
+    /// Records a frame's departure onto a link, at whose end it arrives at `at`. `left_trunk` is its departure from its trunk.
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         (link, packet): (Link, Packet),
-        (at, since): (Time, Time),
+        (at, left_trunk): (Time, Time),
         options: &Options,
     ) {
-        let certain = self.pass_on(hosts, link, (packet.further(), at), options, since);
-        if let Some(ack) = certain {
-            self.go_on_at_once(hosts, ack);
+        let proven = self.pass_on(hosts, link, (packet.further(), at), options, left_trunk);
+        if let Some(ack) = proven {
+            self.pass_port_at_once(hosts, ack);
         }
     }
 
@@ -260,7 +265,7 @@ impl Atm {
         self.leave(hosts, packet, leaving, &options);
     }
 
-    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `since` is its departure from
+    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is its departure from
     /// its trunk.
     #[inline(always)]
     pub(crate) fn pass_on<P: Probe>(
@@ -269,8 +274,8 @@ impl Atm {
         mut link: Link,
         (mut packet, mut at): (Packet, Time),
         options: &Options,
-        since: Time,
-    ) -> Option<Frame> {
+        left_trunk: Time,
+    ) -> Option<ScheduledFrame> {
         while !self.links[link.index()].end.host {
             link = self.topology.steps[packet.step() as usize].link;
             packet = packet.further();
@@ -282,10 +287,10 @@ impl Atm {
         if at > hosts.clock.end {
             return None;
         }
-        self.await_delivery(hosts, link, at, packet, options, since)
+        self.await_delivery(hosts, link, at, packet, options, left_trunk)
     }
 
-    /// Queues a whole frame that arrives at its host at `at`. `since` is its departure from its trunk.
+    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is its departure from its trunk.
     #[inline(always)]
     pub(super) fn await_delivery<P: Probe>(
         &mut self,
@@ -294,8 +299,8 @@ impl Atm {
         at: Time,
         packet: Packet,
         options: &Options,
-        since: Time,
-    ) -> Option<Frame> {
+        left_trunk: Time,
+    ) -> Option<ScheduledFrame> {
         if self.errors.any() {
             if let Some(corrupting) = self.corrupting_link(&packet) {
                 hosts.lose(at, corrupting, &packet, DropCause::BitError);
@@ -303,16 +308,16 @@ impl Atm {
             }
         }
         let wire = &self.links[link.index()];
-        let quiet = at <= wire.quiet_until && wire.deliveries.is_empty() && !hosts.ahead.busy;
-        if quiet || (at > hosts.clock.now && hosts.approach(self, link, at)) {
-            let now = hosts.begin_ahead(at);
-            if packet.is_plain_ack() && self.take_plain_ack_frame(hosts, packet) {
-                hosts.end_ahead(now);
+        let quiet = at <= wire.earliest_event && wire.deliveries.is_empty() && !hosts.early_delivery.delivering_early;
+        if quiet || (at > hosts.clock.now && hosts.prepare_for_arrival(self, link, at)) {
+            let now = hosts.begin_early(at);
+            if packet.is_ack_without_options() && self.take_ack_frame_on_fast_path(hosts, packet) {
+                hosts.end_early(now);
                 return None;
             }
-            let certain = hosts.receive(self, packet, options, since);
-            hosts.end_ahead(now);
-            return certain;
+            let proven = hosts.receive(self, packet, options, left_trunk);
+            hosts.end_early(now);
+            return proven;
         }
         let wire = &mut self.links[link.index()];
         wire.deliveries.push(OnWire { arrival: at, packet }, options);

@@ -1,7 +1,7 @@
 //! Event handling of ports that sweep: accepts frames from hosts, and delivers completed ones.
 
 use super::aal5::frame_cells;
-use super::interface::Frame;
+use super::interface::ScheduledFrame;
 use super::Atm;
 use crate::clock::{Actor, CELL, UNKNOWN};
 use crate::drops::DropCause;
@@ -11,7 +11,13 @@ use crate::packets::{Options, Packet};
 use longpipe_events::Time;
 
 /// Accepts a frame with assigned slots, whose first cell arrives downstream at `first`.
-pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, frame: Frame, first: Time, options: &Options) {
+pub(super) fn send<P: Probe>(
+    atm: &mut Atm,
+    hosts: &mut Hosts<P>,
+    frame: ScheduledFrame,
+    first: Time,
+    options: &Options,
+) {
     if let Some((port, at)) = atm.sweeps.send(&frame, first, options) {
         hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
@@ -19,7 +25,7 @@ pub(super) fn send<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, frame: Frame, 
 
 /// Lets a port process the arrivals that are known by now.
 pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
-    atm.sweeps.look(port, hosts.clock.now, hosts.clock.end);
+    atm.sweeps.process(port, hosts.clock.now, hosts.clock.end);
     if atm.sweeps.have_lost() {
         for (lost, packet) in atm.sweeps.take_lost() {
             if atm.lost_frames.insert(lost.vc, lost.frame) {
@@ -44,7 +50,7 @@ pub(super) fn sweep<P: Probe>(atm: &mut Atm, hosts: &mut Hosts<P>, port: u32) {
             atm.pass_on(hosts, done.link, (packet, done.at), &options, UNKNOWN);
         }
     }
-    if let Some(at) = atm.sweeps.rest(port) {
+    if let Some(at) = atm.sweeps.next_processing(port) {
         hosts.clock.set(Actor::Port(port as usize), at, CELL);
     }
 }

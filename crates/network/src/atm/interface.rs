@@ -10,7 +10,7 @@ use longpipe_events::{Span, Time};
 
 /// A frame with assigned slots.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Frame {
+pub struct ScheduledFrame {
     /// Packet of the frame; in cell-by-cell simulation its payload is kept elsewhere.
     pub packet: Packet,
     /// Slot of its first cell.
@@ -23,11 +23,11 @@ pub struct Frame {
     pub by_edges: bool,
 }
 
-impl Frame {
+impl ScheduledFrame {
     /// Creates an accepted frame.
     #[inline(always)]
-    pub fn new(packet: Packet, cells: u16, accepted: Accepted, by_edges: bool) -> Frame {
-        Frame {
+    pub fn new(packet: Packet, cells: u16, accepted: Accepted, by_edges: bool) -> ScheduledFrame {
+        ScheduledFrame {
             packet,
             slot: accepted.slot,
             last: accepted.last,
@@ -63,7 +63,7 @@ pub enum Off {
     /// A cell.
     Cell(Cell),
     /// A frame by edges that is about to arrive.
-    Frame(Frame),
+    Frame(ScheduledFrame),
 }
 
 /// Sending interface of a host, with the wire behind it.
@@ -76,7 +76,7 @@ pub struct Nic {
     /// First free slot.
     next: SlotCursor,
     /// Queued frames; cells of the first are on the wire.
-    queue: Ring<Frame>,
+    queue: Ring<ScheduledFrame>,
     /// First slot whose cell has not arrived downstream yet.
     head: SlotCursor,
     /// Cells of the first queued frame that have not arrived downstream; 0 without frames.
@@ -84,7 +84,7 @@ pub struct Nic {
     loss: Option<Box<Loss>>,
     /// Lead of ACKs: one whose last cell arrives within this time after its data left the trunk, with no other on its way,
     /// precedes all later ACKs.
-    pub lead: Span,
+    pub ack_lookahead: Span,
     /// Number of frames that entered.
     pub frames_in: u64,
     /// Number of cells that entered.
@@ -110,7 +110,7 @@ impl Nic {
             head: grid.cursor(0),
             left: 0,
             loss,
-            lead: Span(0),
+            ack_lookahead: Span(0),
             frames_in: 0,
             cells_in: 0,
             lost_forced: 0,
@@ -150,7 +150,7 @@ impl Nic {
     }
 
     /// Queues a frame. Returns whether `head` changed.
-    pub fn wait(&mut self, frame: Frame) -> bool {
+    pub fn wait(&mut self, frame: ScheduledFrame) -> bool {
         self.queue.push(frame);
         let idle = self.left == 0;
         if idle {

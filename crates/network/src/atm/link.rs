@@ -1,11 +1,11 @@
 //! A directed link: a wire, and the interface or port that feeds it.
 
 use crate::atm::interface::Nic;
-use crate::atm::port::moving::Moving;
-use crate::atm::port::sweep::Account;
+use crate::atm::port::sweep::SweepCounters;
+use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
-use crate::atm::port::Port;
+use crate::atm::port::CellPort;
 use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
@@ -20,7 +20,7 @@ pub struct FedWire {
     /// Feed of the wire.
     pub feed: Feed,
     /// Time up to which the host at the end may receive frames early.
-    pub quiet_until: Time,
+    pub earliest_event: Time,
     /// Frames that wait for their arrival at the host at the end.
     pub deliveries: Deliveries,
 }
@@ -31,15 +31,15 @@ pub enum Feed {
     /// A host's interface.
     Nic(Nic),
     /// A switch port that is simulated cell by cell.
-    Port(Port),
+    Port(CellPort),
     /// An interface or port of a time-varying link.
-    Moving(Box<Moving>),
+    TimeVarying(Box<TimeVaryingCellPort>),
     /// A switch port that processes frames as trains of cells.
     Trains(Box<TrainPort>),
     /// A switch port without a queue, behind a port of trains or another port without a queue.
     Transit(Transit),
     /// A switch port that sweeps, with its counters at the end of the run.
-    Swept(Box<Account>),
+    Swept(Box<SweepCounters>),
     /// A VBR source by number, whose cells the port at the link's end processes.
     Vbr(usize),
 }
@@ -94,12 +94,12 @@ impl FedWire {
         match &self.feed {
             Feed::Nic(nic) => nic.head(),
             Feed::Port(_) if self.end.host => self.deliveries.first().map(|next| (next.arrival, next.packet.vc())),
-            Feed::Moving(port) if port.host || !self.end.host => port.head(),
-            Feed::Moving(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
+            Feed::TimeVarying(port) if port.host || !self.end.host => port.head(),
+            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) if self.end.host => {
                 self.deliveries.first().map(|next| (next.arrival, next.packet.vc()))
             }
             Feed::Port(port) => port.head(),
-            Feed::Moving(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
+            Feed::TimeVarying(_) | Feed::Trains(_) | Feed::Transit(_) | Feed::Swept(_) | Feed::Vbr(_) => None,
         }
     }
 }

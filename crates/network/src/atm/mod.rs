@@ -17,22 +17,22 @@ pub mod slots;
 pub(crate) mod sweeps;
 pub mod vbr;
 
-use crate::certainty::acks;
-use crate::certainty::early::EarlyHosts;
-use crate::certainty::promises::Promises;
 use crate::hosts::Hosts;
 use crate::impairments::bit_errors::FrameErrors;
+use crate::lookahead::acks;
+use crate::lookahead::early::EarlyHosts;
+use crate::lookahead::guarantees::Guarantees;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
-use crate::report::{Carried, InvariantError};
+use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
 use aal5::Reassembler;
-use interface::Frame;
+use interface::ScheduledFrame;
 use lanes::EdgesInTransit;
 use link::{FedWire, Feed};
 use longpipe_events::{Span, Time};
@@ -72,7 +72,7 @@ impl Atm {
     pub fn new(
         scenario: &Scenario,
         topology: &Topology,
-        (promises, early): (&Promises, &EarlyHosts),
+        (guarantees, early): (&Guarantees, &EarlyHosts),
         seed: u64,
         watched: (bool, bool),
     ) -> Atm {
@@ -80,10 +80,10 @@ impl Atm {
         let (mut links, sweeps) = plan.links();
         let trains = |link: &&FedWire| matches!(link.feed, Feed::Trains(_));
         if links.iter().filter(trains).count() <= lanes::LANES {
-            let leads = acks::leads(scenario, topology, promises, early);
-            for (link, lead) in links.iter_mut().zip(leads) {
+            let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
+            for (link, ack_lookahead) in links.iter_mut().zip(ack_lookaheads) {
                 if let Feed::Nic(nic) = &mut link.feed {
-                    nic.lead = lead;
+                    nic.ack_lookahead = ack_lookahead;
                 }
             }
         }
@@ -111,13 +111,13 @@ impl Atm {
         let cell_by_cell = self
             .links
             .iter()
-            .any(|link| matches!(link.feed, Feed::Port(_) | Feed::Moving(_)));
+            .any(|link| matches!(link.feed, Feed::Port(_) | Feed::TimeVarying(_)));
         usual_interval(scenario, &self.topology, cell_by_cell)
     }
 }
 
 impl Medium for Atm {
-    type Certain = Option<Frame>;
+    type Proven = Option<ScheduledFrame>;
 
     #[inline(always)]
     fn travels(&self, vc: Circuit) -> bool {
@@ -131,12 +131,12 @@ impl Medium for Atm {
         vc: Circuit,
         frame: u32,
         payload: &impl Payload,
-        since: Time,
-    ) -> Option<Frame> {
+        left_trunk: Time,
+    ) -> Option<ScheduledFrame> {
         let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
         let mut options = Options::NONE;
         let packet = Packet::new(vc, frame, step, payload, &mut options);
-        self.send_frame(hosts, link, packet, &options, since)
+        self.send_frame(hosts, link, packet, &options, left_trunk)
     }
 
     #[inline(always)]
@@ -166,8 +166,8 @@ impl Medium for Atm {
     }
 
     #[inline(always)]
-    fn quiet_until(&mut self, link: Link) -> Option<&mut Time> {
-        Some(&mut self.links[link.index()].quiet_until)
+    fn earliest_event(&mut self, link: Link) -> Option<&mut Time> {
+        Some(&mut self.links[link.index()].earliest_event)
     }
 
     fn first_waiting(&self, link: Link) -> Option<Time> {
@@ -178,7 +178,7 @@ impl Medium for Atm {
         self.deliver(hosts, link);
     }
 
-    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
         settled::settle(self, now);
         report::reports(self, now, hash)
     }

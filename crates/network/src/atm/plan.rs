@@ -8,20 +8,20 @@ use crate::atm::link::{Deliveries, FedWire, Feed};
 use crate::atm::port::admission::Admission;
 use crate::atm::port::class::Class;
 use crate::atm::port::classes::VbrQueue;
-use crate::atm::port::moving::Moving;
 use crate::atm::port::red::RedOfFrames;
 use crate::atm::port::scheduler::Scheduler;
-use crate::atm::port::trains::{Parts, TrainPort};
+use crate::atm::port::time_varying::TimeVaryingCellPort;
+use crate::atm::port::trains::{TrainParameters, TrainPort};
 use crate::atm::port::transit::Transit;
-use crate::atm::port::Port;
+use crate::atm::port::CellPort;
 use crate::atm::sweeps::Sweeps;
 use crate::impairments::loss::Loss;
-use crate::motion::Motion;
 use crate::packets::Circuit;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
 use crate::ties::TieRule;
+use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Span, Time};
 
 /// Builds the links of a scenario.
@@ -68,7 +68,7 @@ impl<'a> Plan<'a> {
                 } else {
                     0
                 };
-                at += Span(cell + config.promise().least_delay);
+                at += Span(cell + config.guarantees().least_delay);
                 circuits[link].extend(carries_packets.then_some((vc, step)));
                 let known: &mut Vec<usize> = &mut inputs[link];
                 known.extend(before.filter(|before| known.last() != Some(before)));
@@ -107,7 +107,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Returns whether a link is static.
-    fn stands(&self, link: usize) -> bool {
+    fn is_static(&self, link: usize) -> bool {
         self.scenario.links[link].motion.is_none()
     }
 
@@ -126,8 +126,8 @@ impl<'a> Plan<'a> {
         let no_faster =
             grids[input].contains(&grids[link]).0 > 0 || grids[input].alignment(delay, &grids[link]).is_some();
         no_faster
-            && self.stands(link)
-            && self.stands(input)
+            && self.is_static(link)
+            && self.is_static(input)
             && self.runs_in_time(link)
             && self.is_port(link)
             && self.is_port(input)
@@ -169,7 +169,7 @@ impl<'a> Plan<'a> {
         };
         let alike = |input: usize| {
             !self.is_port(input)
-                && self.stands(input)
+                && self.is_static(input)
                 && grids[input] == grids[first]
                 && links[input].delay_ps == links[first].delay_ps
         };
@@ -177,7 +177,7 @@ impl<'a> Plan<'a> {
         self.scenario.engine == Engine::Trains
             && !self.by_cells
             && self.is_port(link)
-            && self.stands(link)
+            && self.is_static(link)
             && !self.acts(link)
             && self.runs_in_time(link)
             && self.packets_from(link).all(alike)
@@ -220,15 +220,15 @@ impl<'a> Plan<'a> {
         let links = feeds.zip(&self.topology.ends).map(|(feed, &end)| FedWire {
             end,
             feed,
-            quiet_until: Time::ZERO,
+            earliest_event: Time::ZERO,
             deliveries: Deliveries::default(),
         });
         (links.collect(), self.sweeps(&swept.ports))
     }
 
     fn plain(&self, link: usize) -> Feed {
-        if let Some(moving) = self.moving(link) {
-            Feed::Moving(Box::new(moving))
+        if let Some(time_varying) = self.time_varying(link) {
+            Feed::TimeVarying(Box::new(time_varying))
         } else if self.is_port(link) {
             Feed::Port(self.port(link))
         } else {
@@ -249,9 +249,9 @@ impl<'a> Plan<'a> {
     }
 
     /// Builds an interface or port of a time-varying link; a host's is unlimited and without a policy.
-    fn moving(&self, link: usize) -> Option<Moving> {
+    fn time_varying(&self, link: usize) -> Option<TimeVaryingCellPort> {
         let config = &self.scenario.links[link];
-        let motion = Motion::of_cells(config, self.topology.grids[link].start(0))?;
+        let motion = TimeVaryingLink::of_cells(config, self.topology.grids[link].start(0))?;
         let (limit, policy) = if self.is_port(link) {
             (config.buffer.map(|buffer| buffer.limit), self.policy(link))
         } else {
@@ -260,18 +260,18 @@ impl<'a> Plan<'a> {
         let vcs = self.topology.vcs_of_link[link][Class::Ubr as usize] as usize;
         let admission = Admission::new(limit, policy, self.loss(link), vcs);
         let end = Time(self.scenario.duration_ps);
-        Some(Moving::new(!self.is_port(link), motion, admission, end))
+        Some(TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end))
     }
 
     /// Builds a switch port. VBR has a queue of its own at its first switch; behind it, it is alone at its ports, also without
     /// a limit.
-    fn port(&self, index: usize) -> Port {
+    fn port(&self, index: usize) -> CellPort {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
         let (grid, delay) = (self.topology.grids[index], Span(link.delay_ps));
         let first_of_vbr = self.first_of_vbr.contains(&index);
         if vbr > 0 && !first_of_vbr {
-            return Port::new(grid, delay, Admission::new(None, Policy::TailDrop, None, vbr), None);
+            return CellPort::new(grid, delay, Admission::new(None, Policy::TailDrop, None, vbr), None);
         }
         let admission = Admission::new(
             link.buffer.map(|buffer| buffer.limit),
@@ -280,7 +280,7 @@ impl<'a> Plan<'a> {
             ubr,
         )
         .with_red(RedOfFrames::new(link, self.seed, index as u64, ubr));
-        Port::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
+        CellPort::new(grid, delay, admission, self.vbr_queue(index).map(Box::new))
     }
 
     /// Builds the VBR queue at the first port of a VBR source.
@@ -306,7 +306,7 @@ impl<'a> Plan<'a> {
             let from = self.topology.steps[step as usize - 1].link;
             (vc, from, self.topology.ends[from.index()])
         });
-        let parts = Parts {
+        let parts = TrainParameters {
             lane,
             input: self.topology.grids[input],
             input_delay: Span(self.scenario.links[input].delay_ps),

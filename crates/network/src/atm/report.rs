@@ -6,12 +6,12 @@ use super::port::class::Class;
 use super::vbr::on_off::{Meter, OnOff};
 use super::Atm;
 use crate::report::state_hash::StateHash;
-use crate::report::{check, Carried, ClassReport, InvariantError, PortReport, SourceReport};
+use crate::report::{check, ClassReport, InvariantError, MediumReport, PortReport, SourceReport};
 use longpipe_events::{Span, Time};
 
 /// Returns counters by link, class and VBR source.
-pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
-    let mut carried = Carried::default();
+pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
+    let mut carried = MediumReport::default();
     for (index, link) in atm.links.iter_mut().enumerate() {
         let found = class_reports(index, link, atm.topology.vcs_of_link[index], atm.transit[index], now);
         for report in &found {
@@ -29,7 +29,7 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
         report.frames_spoilt = atm.errors.spoilt_by(index);
         let conserved = report.cells_in == report.cells_out + report.lost() + report.held;
         let possible = match &link.feed {
-            Feed::Moving(port) => port.used(now).1,
+            Feed::TimeVarying(port) => port.used(now).1,
             _ => report.utilization <= 1.0,
         };
         check(conserved && possible, || format!("port {index}: {report:?}"))?;
@@ -77,7 +77,7 @@ fn class_reports(index: usize, link: &mut FedWire, vcs: [u32; 2], transit: bool,
                 .map(|queue| report(Class::Vbr, queue.counters_at(now), queue.held()));
             return [Some(own), beside].into_iter().flatten().collect();
         }
-        Feed::Moving(port) if !port.host => {
+        Feed::TimeVarying(port) if !port.host => {
             let counters = port.counters_at(now);
             return vec![report(own, counters, port.held())];
         }
@@ -115,7 +115,7 @@ fn held_by_vc(feed: &Feed, class: Class, vcs: usize, now: Time) -> Vec<u64> {
         Feed::Trains(port) => port.held_by_vc(now),
         Feed::Transit(port) => port.held.clone(),
         Feed::Swept(account) => account.held.clone(),
-        Feed::Moving(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
+        Feed::TimeVarying(port) => (0..vcs).map(|vc| port.vc_held(vc)).collect(),
         Feed::Nic(_) | Feed::Vbr(_) => Vec::new(),
     }
 }
@@ -154,7 +154,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
             let (accepted, arrived) = (meter.count(now, OnOff::ready), meter.count(now, OnOff::arrival));
             host(accepted, arrived, 0, accepted - arrived, 0)
         }
-        Feed::Moving(port) if port.host => {
+        Feed::TimeVarying(port) if port.host => {
             let counters = port.counters_at(now);
             let held = counters.cells_in - counters.lost() - counters.cells_out;
             PortReport {
@@ -189,7 +189,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                 peak_queue: classes[0].counters.peak_queue,
                 mean_queue: classes[0].mean_queue,
                 utilization: match feed {
-                    Feed::Moving(port) => port.used(now).0,
+                    Feed::TimeVarying(port) => port.used(now).0,
                     _ => cells_out as f64 / slots,
                 },
                 frames_spoilt: 0,

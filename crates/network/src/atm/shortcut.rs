@@ -1,7 +1,7 @@
 //! Frames without an event of their own: ACKs whose order at their port is known, and the effects of ACKs without options.
 
 use super::by_frames::train_port;
-use super::interface::Frame;
+use super::interface::ScheduledFrame;
 use super::port::trains::{First, Last};
 use super::Atm;
 use crate::clock::UNKNOWN;
@@ -13,16 +13,16 @@ use longpipe_events::{Span, Time};
 
 impl Atm {
     /// Returns whether an ACK precedes all others at its port, provided that none is on its way. Its data left the trunk at
-    /// `since`, its last cell reaches the port at `last`, and its interface has this `lead`.
+    /// `left_trunk`, its last cell reaches the port at `last`, and its interface has this `ack_lookahead`.
     #[inline(always)]
-    pub(crate) fn is_certain(&self, lead: Span, last: Time, since: Time, end: Time) -> bool {
-        let soon = last.0.wrapping_sub(since.0) < lead.0;
+    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
+        let soon = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
         soon & (last <= end) & (self.in_transit.astray == 0)
     }
 
     /// Lets an ACK pass its port now, after the ACKs on their way. It must precede all ACKs that are not on their way yet.
     #[inline(always)]
-    pub(crate) fn go_on_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: Frame) {
+    pub(crate) fn pass_port_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: ScheduledFrame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
         let port = train_port(&mut self.links, link);
         let lane = port.lane;
@@ -51,12 +51,12 @@ impl Atm {
                 return;
             }
         }
-        self.go_on_behind_others(hosts, lane, frame);
+        self.pass_port_behind_others(hosts, lane, frame);
     }
 
-    /// Slow path of `go_on_at_once`, for ACKs behind others or at a port that may drop them.
+    /// Slow path of `pass_port_at_once`, for ACKs behind others or at a port that may drop them.
     #[inline(never)]
-    fn go_on_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: Frame) {
+    fn pass_port_behind_others<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize, frame: ScheduledFrame) {
         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
         let now = hosts.clock.now;
         while self.in_transit.arrives_by(lane, frame.last) {
@@ -68,17 +68,17 @@ impl Atm {
     /// Delivers an ACK without options to its sender in an untraced run. Returns false if the sender may do more than send full
     /// segments.
     #[inline(always)]
-    pub(crate) fn take_plain_ack_frame<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
+    pub(crate) fn take_ack_frame_on_fast_path<P: Probe>(&mut self, hosts: &mut Hosts<P>, packet: Packet) -> bool {
         let (flow, data) = (packet.vc().flow(), packet.vc().reverse());
         let (now, travels) = (hosts.clock.now, self.travels[data.index()]);
         let state = &mut hosts.flows[flow.index()];
-        if !travels || !state.sender.take_plain(now, packet.sequence()) {
+        if !travels || !state.sender.try_fast_path(now, packet.sequence()) {
             return false;
         }
         let Entry { link, step } = state.way;
         let mss = state.sender.mss_bytes();
         while let Some(segment) = hosts.flows[flow.index()].sender.poll_full(now) {
-            let packet = Packet::plain_data(data, step, segment, mss);
+            let packet = Packet::data_without_options(data, step, segment, mss);
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
         let state = &hosts.flows[flow.index()];

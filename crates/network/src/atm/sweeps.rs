@@ -4,8 +4,8 @@
 //! can therefore be advanced to the current time, and slightly beyond, once the ports before it are. It must be processed no
 //! later than the first unprocessed frame could reach its host.
 
-use crate::atm::interface::Frame;
-use crate::atm::port::sweep::{Account, Done, LostCell, Run, Sink, Stream, SweepPort};
+use crate::atm::interface::ScheduledFrame;
+use crate::atm::port::sweep::{CellRun, Done, LostCell, Sink, Stream, SweepCounters, SweepPort};
 use crate::atm::port::transit::Passed;
 use crate::packets::ring::Ring;
 use crate::packets::{Circuit, Link, Options, Packet};
@@ -30,7 +30,7 @@ pub struct Reach {
     /// Minimum time from a host's sending of a cell to the cell's arrival [ps].
     pub outlook: u64,
     /// Minimum time from a cell's arrival to its arrival at its host, over circuits with no further port that sweeps [ps].
-    pub lead: u64,
+    pub ack_lookahead: u64,
     /// Time before which all arrivals have been processed [ps].
     swept: u64,
     /// Time at which the port will be processed next; `NEVER` if nothing is in transit to it [ps].
@@ -42,12 +42,12 @@ const NEVER: u64 = u64::MAX;
 
 impl Reach {
     /// Creates the state of a port that has processed nothing.
-    pub fn new(feeders: Vec<Before>, closure: Vec<Before>, outlook: u64, lead: u64) -> Reach {
+    pub fn new(feeders: Vec<Before>, closure: Vec<Before>, outlook: u64, ack_lookahead: u64) -> Reach {
         Reach {
             feeders,
             closure,
             outlook,
-            lead,
+            ack_lookahead,
             swept: 0,
             wakes: NEVER,
         }
@@ -150,15 +150,15 @@ impl Sweeps {
     /// Accepts a host's frame, whose first cell arrives at `first`. Returns the port that must be processed earlier for it,
     /// and the new time.
     #[inline]
-    pub fn send(&mut self, sent: &Frame, first: Time, options: &Options) -> Option<(u32, Time)> {
-        let Frame { packet, cells, .. } = *sent;
+    pub fn send(&mut self, sent: &ScheduledFrame, first: Time, options: &Options) -> Option<(u32, Time)> {
+        let ScheduledFrame { packet, cells, .. } = *sent;
         let route = self.routes[packet.vc().index()].as_mut()?;
         let frame = route.packets.tail() as u32;
         route.packets.push(packet);
         if packet.has_options() {
             route.options.push(*options);
         }
-        let run = Run {
+        let run = CellRun {
             time: first.0,
             slot: sent.slot,
             frame,
@@ -179,7 +179,7 @@ impl Sweeps {
     }
 
     /// Lets a port process the arrivals by `end` that are known at `now`.
-    pub fn look(&mut self, port: u32, now: Time, end: Time) {
+    pub fn process(&mut self, port: u32, now: Time, end: Time) {
         self.looking = port;
         let until = now.0.saturating_add(self.reaches[port as usize].outlook);
         self.sweep(port, until.min(end.0 + 1));
@@ -208,7 +208,7 @@ impl Sweeps {
     }
 
     /// Completes the processing of a port. Returns the time of its next processing.
-    pub fn rest(&mut self, port: u32) -> Option<Time> {
+    pub fn next_processing(&mut self, port: u32) -> Option<Time> {
         self.done.clear();
         self.looking = u32::MAX;
         let bound = |before: &Before| {
@@ -218,7 +218,7 @@ impl Sweeps {
         };
         let reach = &self.reaches[port as usize];
         let next = reach.closure.iter().map(bound).min().unwrap_or(NEVER);
-        let wakes = next.saturating_add(reach.lead).saturating_sub(1);
+        let wakes = next.saturating_add(reach.ack_lookahead).saturating_sub(1);
         self.reaches[port as usize].wakes = if next == NEVER { NEVER } else { wakes };
         (next != NEVER).then_some(Time(wakes))
     }
@@ -272,7 +272,7 @@ impl Sweeps {
     }
 
     /// Returns link and counters of each port at the end of the run.
-    pub fn accounts(&self, now: Time) -> impl Iterator<Item = (Link, Account)> + '_ {
+    pub fn accounts(&self, now: Time) -> impl Iterator<Item = (Link, SweepCounters)> + '_ {
         self.ports.iter().map(move |port| (port.link(), port.account(now)))
     }
 

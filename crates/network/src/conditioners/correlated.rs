@@ -1,4 +1,4 @@
-//! Random numbers that are each correlated with the one before, as `get_crandom` of Linux's `net/sched/sch_netem.c` draws them: the
+//! Random numbers that are each correlated with the previous one, as `get_crandom` of Linux's `net/sched/sch_netem.c` draws them: the
 //! weighted mean of a uniform number and the previous draw.
 
 use longpipe_events::Stream;
@@ -11,12 +11,12 @@ const MOST: f64 = u32::MAX as f64;
 pub(super) struct Correlated {
     stream: Stream,
     last: u32,
-    /// Weight of the last number in units of 2⁻³², less one; 0 for independent numbers.
+    /// Weight of the previous number in units of 2⁻³², minus one; 0 for independent numbers.
     weight: u32,
 }
 
 impl Correlated {
-    /// Creates numbers with a weight of the previous one from 0 to 1.
+    /// Creates a generator; `correlation` from 0 to 1 is the weight of the previous number.
     pub fn new(correlation: f64, mut stream: Stream) -> Correlated {
         Correlated {
             last: stream.below(1 << 32) as u32,
@@ -25,7 +25,7 @@ impl Correlated {
         }
     }
 
-    /// Returns the greatest draw that stands for success with this probability.
+    /// Returns the largest draw that counts as success, for a success probability.
     pub fn threshold(probability: f64) -> u32 {
         (probability * MOST).round() as u32
     }

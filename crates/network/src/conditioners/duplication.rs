@@ -1,12 +1,12 @@
 //! Duplication: packets that arrive twice at a port, as Linux's `netem duplicate` clones them.
 //!
-//! The clone passes the injected loss, the policers, the queue and the wire by itself, before the original, and is not duplicated again.
+//! The clone precedes the original, passes injected loss, policers, queue and wire independently, and is not duplicated again.
 
 use super::correlated::Correlated;
 use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Stream;
 
-/// Decides packet by packet.
+/// Random duplication of packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Duplication {
     draws: Correlated,

@@ -40,7 +40,7 @@ impl Reordering {
 
 /// The jitter of a wire.
 #[derive(Clone, Debug)]
-pub(crate) struct Jitter {
+pub(crate) struct LinkJitter {
     mean_ns: i64,
     jitter_ns: i64,
     table: Option<Vec<i16>>,
@@ -48,9 +48,9 @@ pub(crate) struct Jitter {
     reordering: Option<Reordering>,
 }
 
-impl Jitter {
+impl LinkJitter {
     /// Creates the jitter among a link's conditioners, with their reordering, if any.
-    pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<Jitter>> {
+    pub fn among(configs: &[ConditionerConfig], seed: u64, link: u64) -> Option<Box<LinkJitter>> {
         let jitter = configs.iter().find_map(|config| match config {
             ConditionerConfig::Jitter(jitter) => Some(jitter),
             _ => None,
@@ -59,11 +59,11 @@ impl Jitter {
             ConditionerConfig::Reordering(reordering) => Some(reordering),
             _ => None,
         });
-        Some(Box::new(Jitter::new(jitter, reordering, (seed, link))))
+        Some(Box::new(LinkJitter::new(jitter, reordering, (seed, link))))
     }
 
-    fn new(config: &JitterConfig, reordering: Option<&ReorderingConfig>, (seed, link): (u64, u64)) -> Jitter {
-        Jitter {
+    fn new(config: &JitterConfig, reordering: Option<&ReorderingConfig>, (seed, link): (u64, u64)) -> LinkJitter {
+        LinkJitter {
             mean_ns: (config.delay_ps / PS_PER_NS) as i64,
             jitter_ns: (config.jitter_ps / PS_PER_NS) as i64,
             table: config.table.clone(),
@@ -106,12 +106,12 @@ mod tests {
             jitter_ps: 2_000_000_000,
             table,
             correlation,
-            order: crate::scenario::motion::OrderConfig::Free,
+            order: crate::scenario::time_varying::OrderConfig::Free,
         }
     }
 
     fn delays(config: &JitterConfig, reordering: Option<&ReorderingConfig>, count: usize) -> Vec<f64> {
-        let mut jitter = Jitter::new(config, reordering, (1, 0));
+        let mut jitter = LinkJitter::new(config, reordering, (1, 0));
         (0..count).map(|_| jitter.next() as f64 / 1e9).collect()
     }
 

@@ -1,4 +1,4 @@
-//! A policer: a token bucket that drops or marks what exceeds a rate, and never delays a packet.
+//! A policer: a token bucket that drops or marks packets that exceed a rate, and never delays a packet.
 //!
 //! The arithmetic is that of Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
@@ -13,18 +13,18 @@ use longpipe_events::Time;
 const TICK_NS: i64 = 64;
 const TICKS_PER_SECOND: f64 = 15.625e6;
 
-/// The policer.
+/// A policer with its token buckets.
 #[derive(Clone, Debug)]
 pub(super) struct Policer {
     rates: Rates,
     mtu_bytes: u32,
     exceed: Exceed,
-    /// One for all, or one for each circuit.
+    /// One bucket for all packets, or one per circuit.
     buckets: Vec<Bucket>,
 }
 
 impl Policer {
-    /// A policer with full buckets.
+    /// Creates a policer with full buckets.
     pub fn new(config: &PolicerConfig, circuits: usize) -> Policer {
         let ticks = (config.burst_bytes as f64 / (config.rate_bps / 8) as f64 * TICKS_PER_SECOND).ceil();
         let mtu_bytes = config.mtu_bytes.unwrap_or(u32::MAX);
@@ -37,7 +37,7 @@ impl Policer {
         }
     }
 
-    /// Decides about a packet of a circuit (`tcf_police_act`). A packet that exceeds the rate leaves the buckets as they are.
+    /// Decides about a packet of a circuit (`tcf_police_act`). A packet that exceeds the rate takes no tokens.
     pub fn decide(&mut self, now: Time, vc: Circuit, bytes: u32) -> Decision {
         let bucket = match &mut self.buckets[..] {
             [all] => all,

@@ -1,14 +1,14 @@
-//! A shaper: a token bucket that delays what exceeds a rate, in front of the transmitter (Linux: `tbf`).
+//! A shaper: a token bucket in front of the transmitter that delays packets that exceed a rate (Linux: `tbf`).
 //!
-//! The arithmetic is that of Linux's `net/sched/sch_tbf.c` with the burst in bytes, as iproute2 passes it since 2013. The packet that
-//! waits for tokens has been dequeued by the queue discipline, as Linux's `qdisc_peek_dequeued` does, and keeps its room in the buffer.
+//! The arithmetic is that of Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013. The packet that
+//! waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but still occupies the buffer.
 
 use super::token_bucket::{nanoseconds, Bucket, LengthToTime, Rates};
 use super::PS_PER_NS;
 use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
 use longpipe_events::Time;
 
-/// The shaper.
+/// A shaper with its token bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Tbf {
     rates: Rates,
@@ -17,7 +17,7 @@ pub(crate) struct Tbf {
 }
 
 impl Tbf {
-    /// The shaper among a link's conditioners, with a full bucket.
+    /// Creates the shaper among a link's conditioners, with a full bucket.
     pub fn among(configs: &[ConditionerConfig]) -> Option<Tbf> {
         configs.iter().find_map(|config| match config {
             ConditionerConfig::Tbf(tbf) => Some(Tbf::new(tbf)),
@@ -36,13 +36,13 @@ impl Tbf {
         }
     }
 
-    /// Whether a packet is longer than the burst or the MTU. It is then dropped at enqueue, because the buckets never hold enough
-    /// tokens.
+    /// Returns whether a packet is longer than the burst or the MTU, and therefore dropped at enqueue: the buckets never hold enough
+    /// tokens for it.
     pub fn is_too_long(&self, bytes: u64) -> bool {
         bytes > self.most_bytes
     }
 
-    /// Takes the tokens of the first packet, which the transmitter could begin at `now`. Returns when they suffice.
+    /// Consumes the tokens of the first packet, which the transmitter could begin at `now`. Returns the time at which they suffice.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {
         let now_ns = nanoseconds(now);
         let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));

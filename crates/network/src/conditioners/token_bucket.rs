@@ -11,7 +11,7 @@ pub(super) fn nanoseconds(time: Time) -> i64 {
     (time.0 / PS_PER_NS) as i64
 }
 
-/// The time that lengths take at a rate (`struct psched_ratecfg`).
+/// Transmission time of a length at a rate (`struct psched_ratecfg`).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LengthToTime {
     mult: u32,
@@ -19,7 +19,7 @@ pub(super) struct LengthToTime {
 }
 
 impl LengthToTime {
-    /// At this rate [byte/s] (`psched_ratecfg_precompute__`).
+    /// Creates the conversion for a rate [byte/s] (`psched_ratecfg_precompute__`).
     pub fn new(bytes_per_second: u64) -> LengthToTime {
         let (mut factor, mut shift) = (NS_PER_SECOND, 0);
         loop {
@@ -32,7 +32,7 @@ impl LengthToTime {
         }
     }
 
-    /// Time of a packet [ns] (`psched_l2t_ns`).
+    /// Returns the transmission time of a packet [ns] (`psched_l2t_ns`).
     pub fn of(self, bytes: u32) -> i64 {
         ((u64::from(bytes) * u64::from(self.mult)) >> self.shift) as i64
     }
@@ -43,21 +43,21 @@ impl LengthToTime {
 pub(super) struct Bucket {
     tokens: i64,
     peak_tokens: i64,
-    /// When a packet last conformed (`t_c`).
+    /// Time at which a packet last conformed (`t_c`).
     checked: i64,
 }
 
-/// The rates that fill token buckets, and their depths.
+/// Fill rates and depths of a pair of token buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     rate: LengthToTime,
     depth_ns: i64,
-    /// Peak rate, and the time of the largest packet at it.
+    /// Peak rate, and transmission time of the largest packet at that rate.
     peak: Option<(LengthToTime, i64)>,
 }
 
 impl Rates {
-    /// A rate [bit/s] with a depth [ns], and maybe a peak rate [bit/s] whose bucket holds `mtu_bytes`.
+    /// Creates buckets from a rate [bit/s] with a depth [ns], and optionally a peak rate [bit/s] whose bucket holds `mtu_bytes`.
     pub fn new(rate_bps: u64, depth_ns: i64, peak_bps: Option<u64>, mtu_bytes: u32) -> Rates {
         let peak = peak_bps.map(|peak| {
             let peak = LengthToTime::new(peak / 8);
@@ -70,7 +70,7 @@ impl Rates {
         }
     }
 
-    /// A full bucket.
+    /// Returns a full bucket.
     pub fn full(&self) -> Bucket {
         Bucket {
             tokens: self.depth_ns,
@@ -89,13 +89,13 @@ impl Rates {
         (tokens, peak_tokens)
     }
 
-    /// Returns how long after `now` there are tokens for a packet [ns]; 0 if it conforms.
+    /// Returns the time from `now` until a packet conforms [ns]; 0 if it conforms now.
     pub fn deficit(&self, bucket: &Bucket, now: i64, bytes: u32) -> i64 {
         let (tokens, peak_tokens) = self.left(bucket, now, bytes);
         (-tokens).max(-peak_tokens).max(0)
     }
 
-    /// Takes the tokens of a packet that conforms at `now` [ns].
+    /// Consumes the tokens of a packet that conforms at `now` [ns].
     pub fn take(&self, bucket: &mut Bucket, now: i64, bytes: u32) {
         let (tokens, peak_tokens) = self.left(bucket, now, bytes);
         *bucket = Bucket {

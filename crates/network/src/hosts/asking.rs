@@ -80,7 +80,7 @@ fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow
         };
         let frame = requests.segments.number(travels, segment) | REQUEST;
         hosts.probe.sent(now, flow, frame, &segment);
-        medium.send_off(hosts, Circuit::of_acks(flow), frame, &segment);
+        medium.send_unsolicited(hosts, Circuit::of_acks(flow), frame, &segment);
     }
     hosts.arm_receiving_host(medium, flow);
 }
@@ -91,7 +91,7 @@ fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
             hosts.probe.answered(now, flow, frame, &ack);
-            medium.send_off(hosts, Circuit::of_data(flow), frame, &ack);
+            medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &ack);
         }
     }
     hosts.arm_sending_host(medium, flow);

@@ -2,8 +2,8 @@
 
 use super::datagrams::source::Source;
 use super::datagrams::Datagrams;
-use super::foreign::Foreign;
-use super::relay::onward::{join, Relay};
+use super::external::ExternalPackets;
+use super::proxy::forwarding::{join, Proxy};
 use super::requests::Requests;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::{Circuit, Flow};
@@ -54,9 +54,9 @@ pub struct Connection {
     /// Datagrams that the flow sends instead of TCP segments.
     pub datagrams: Option<Box<Datagrams>>,
     /// Packets of real programs, for an external flow.
-    pub(crate) foreign: Option<Box<Foreign>>,
+    pub(crate) external: Option<Box<ExternalPackets>>,
     /// State of a connection at a split-TCP proxy.
-    pub(crate) relay: Option<Box<Relay>>,
+    pub(crate) proxy: Option<Box<Proxy>>,
 }
 
 impl Connection {
@@ -102,7 +102,7 @@ impl Connection {
         let delivered = self.receiver.delivered();
         match &mut self.requests {
             Some(requests) => requests.on_delivered(now, delivered),
-            None if self.relay.as_ref().is_some_and(|relay| relay.feeds()) => {
+            None if self.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) => {
                 // A proxy forwards all data.
                 self.completion = self.completion.or((delivered >= self.size).then_some(now));
             }
@@ -121,7 +121,7 @@ impl Connection {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
-            _ if self.foreign.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(vc, frame),
+            _ if self.external.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(vc, frame),
             _ if !vc.is_back() => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
@@ -132,7 +132,7 @@ impl Connection {
         if let Some(datagrams) = &self.datagrams {
             return datagrams.get(frame).packet_bytes();
         }
-        let packet = self.foreign.as_ref().map(|foreign| foreign.get(vc, frame));
+        let packet = self.external.as_ref().map(|external| external.get(vc, frame));
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
@@ -179,7 +179,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
         let mut sender = Sender::new(&flow.tcp, phase);
         sender.draw_from(Stream::new(seed, "control", entity));
         if requests.is_some() {
-            sender.let_other_open();
+            sender.open_passively();
         }
         Connection {
             sender,
@@ -199,8 +199,8 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
                 .filter(|_| !flow.foreign)
                 .map(|source| Datagrams::new(source, may_repeat)),
-            foreign: flow.foreign.then(Box::default),
-            relay: None,
+            external: flow.foreign.then(Box::default),
+            proxy: None,
         }
     });
     let mut flows: Vec<Connection> = flows.collect();

@@ -1,33 +1,39 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
-use super::{asking, datagrams, foreign, relay, Hosts};
+use super::{asking, datagrams, external, proxy, Hosts};
 use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
-use crate::packets::payload::{PlainAck, SparseAck};
+use crate::packets::payload::{AckWithoutOptions, SparseAck};
 use crate::packets::{Circuit, Flow, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 impl<P: Probe> Hosts<P> {
-    /// Delivers a packet to its end point at the current time; `since` is its departure from its trunk. Returns the medium's
+    /// Delivers a packet to its end point at the current time; `left_trunk` is its departure from its trunk. Returns the medium's
     /// answer for the ACK that this causes.
     #[inline(always)]
-    pub fn receive<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options, since: Time) -> M::Certain {
+    pub fn receive<M: Medium>(
+        &mut self,
+        medium: &mut M,
+        packet: Packet,
+        options: &Options,
+        left_trunk: Time,
+    ) -> M::Proven {
         let flow = packet.vc().flow();
-        if packet.is_of_request() || packet.is_notable() {
-            return self.receive_in_full(medium, packet, options, since);
+        if packet.is_of_request() || packet.has_extras() {
+            return self.receive_in_full(medium, packet, options, left_trunk);
         }
         if packet.is_data() {
             let segment = packet.segment(&Options::default());
             let receiver = &mut self.flows[flow.index()].receiver;
-            if let Some(acknowledgement) = receiver.take_plain(segment.sequence, segment.length) {
-                return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, since);
+            if let Some(acknowledgement) = receiver.try_fast_path(segment.sequence, segment.length) {
+                return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, left_trunk);
             }
-            self.on_data(medium, flow, packet.frame(), &segment, since)
+            self.on_data(medium, flow, packet.frame(), &segment, left_trunk)
         } else {
             self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
-            M::Certain::default()
+            M::Proven::default()
         }
     }
 
@@ -38,26 +44,26 @@ impl<P: Probe> Hosts<P> {
         medium: &mut M,
         packet: Packet,
         options: &Options,
-        since: Time,
-    ) -> M::Certain {
+        left_trunk: Time,
+    ) -> M::Proven {
         if !packet.is_of_sender() {
             self.receive_other(medium, packet, options);
-            return M::Certain::default();
+            return M::Proven::default();
         }
         let (flow, frame) = (packet.vc().flow(), packet.frame());
         if !packet.vc().is_back() {
-            return self.on_data(medium, flow, frame, &packet.segment(options), since);
+            return self.on_data(medium, flow, frame, &packet.segment(options), left_trunk);
         }
         self.on_ack(medium, flow, frame, &packet.ack(options));
-        M::Certain::default()
+        M::Proven::default()
     }
 
     /// Delivers a packet that is neither data of a flow nor an ACK of them.
     #[inline(never)]
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
-        if packet.is_foreign() {
-            foreign::ends::hand_over(self, packet);
+        if packet.is_external() {
+            external::ends::deliver(self, packet);
         } else if packet.is_datagram() {
             datagrams::ends::arrive(self, flow, frame, &packet.datagram());
         } else if packet.is_data() {
@@ -75,8 +81,8 @@ impl<P: Probe> Hosts<P> {
         (flow, frame): (Flow, u32),
         segment: &DataSegment,
         acknowledgement: u64,
-        since: Time,
-    ) -> M::Certain {
+        left_trunk: Time,
+    ) -> M::Proven {
         let now = self.clock.now;
         let travels = medium.travels(Circuit::of_acks(flow));
         let state = &mut self.flows[flow.index()];
@@ -90,7 +96,13 @@ impl<P: Probe> Hosts<P> {
         };
         let frame = state.acks.number(travels, ack);
         self.probe.answered(now, flow, frame, &ack);
-        medium.send(self, Circuit::of_acks(flow), frame, &PlainAck(acknowledgement), since)
+        medium.send(
+            self,
+            Circuit::of_acks(flow),
+            frame,
+            &AckWithoutOptions(acknowledgement),
+            left_trunk,
+        )
     }
 
     /// Delivers data to their receiver.
@@ -101,17 +113,17 @@ impl<P: Probe> Hosts<P> {
         flow: Flow,
         frame: u32,
         segment: &DataSegment,
-        since: Time,
-    ) -> M::Certain {
+        left_trunk: Time,
+    ) -> M::Proven {
         let now = self.clock.now;
         let state = &mut self.flows[flow.index()];
         self.probe.received(now, flow, frame, segment);
         state.receiver.on_segment(now, segment);
         if state.receiver.delivered() >= state.awaited {
             state.on_awaited(now);
-            relay::pass_on(self, medium, flow);
+            proxy::forward_data(self, medium, flow);
         }
-        self.send_ack(medium, flow, since)
+        self.send_ack(medium, flow, left_trunk)
     }
 
     /// Delivers an ACK to the sender.
@@ -119,8 +131,8 @@ impl<P: Probe> Hosts<P> {
     fn on_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, frame: u32, ack: &AckSegment) {
         let now = self.clock.now;
         self.probe.acknowledged(now, flow, frame, ack);
-        if self.flows[flow.index()].relay.is_some() {
-            return relay::on_ack(self, medium, flow, frame, ack);
+        if self.flows[flow.index()].proxy.is_some() {
+            return proxy::on_ack(self, medium, flow, frame, ack);
         }
         self.flows[flow.index()].sender.on_ack(now, ack);
         self.send_on(medium, flow);
@@ -130,13 +142,13 @@ impl<P: Probe> Hosts<P> {
     pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         let start = self.flows[flow.index()].start;
         self.clock.set(Actor::Start(flow), start, START);
-        self.foresee(medium, Circuit::of_data(flow), start, START);
+        self.set_next_action(medium, Circuit::of_data(flow), start, START);
     }
 
     /// Starts a flow's application, or issues a client's next request.
     pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        self.foresee_nothing(Circuit::of_data(flow));
-        if self.flows[flow.index()].foreign.is_some() {
+        self.clear_next_action(Circuit::of_data(flow));
+        if self.flows[flow.index()].external.is_some() {
             return;
         }
         if self.flows[flow.index()].requests.is_some() {
@@ -145,8 +157,8 @@ impl<P: Probe> Hosts<P> {
         if self.flows[flow.index()].datagrams.is_some() {
             return datagrams::ends::send(self, medium, flow);
         }
-        if self.flows[flow.index()].relay.is_some() {
-            return relay::on_clock(self, medium, flow);
+        if self.flows[flow.index()].proxy.is_some() {
+            return proxy::on_clock(self, medium, flow);
         }
         let size = self.flows[flow.index()].size;
         self.flows[flow.index()].sender.write_up_to(size);
@@ -170,7 +182,7 @@ impl<P: Probe> Hosts<P> {
             };
             let frame = state.data.number(travels, segment);
             self.probe.sent(now, flow, frame, &segment);
-            medium.send_off(self, Circuit::of_data(flow), frame, &segment);
+            medium.send_unsolicited(self, Circuit::of_data(flow), frame, &segment);
         }
         let window = self.flows[flow.index()].sender.flight();
         self.probe.window(now, flow, window.cwnd(), window.ssthresh());
@@ -185,36 +197,36 @@ impl<P: Probe> Hosts<P> {
         self.arm_sending_host(medium, flow);
     }
 
-    /// Sends the ACK that is due for data that left their trunk at `since`, and re-arms the delayed-ACK timer.
+    /// Sends the ACK that is due for data that left their trunk at `left_trunk`, and re-arms the delayed-ACK timer.
     #[inline(always)]
-    pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
+    pub fn send_ack<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
         let receiver = &mut self.flows[flow.index()].receiver;
-        if receiver.says_more() {
-            return self.send_ack_in_full(medium, flow, since);
+        if receiver.acks_carry_more() {
+            return self.send_ack_in_full(medium, flow, left_trunk);
         }
         let ack = receiver.poll_sparse();
-        let certain = ack.map(|ack| {
+        let proven = ack.map(|ack| {
             let frame = self.number_ack(medium, flow, &ack);
-            medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), since)
+            medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), left_trunk)
         });
         self.arm_receiving_host(medium, flow);
-        certain.unwrap_or_default()
+        proven.unwrap_or_default()
     }
 
     /// As `send_ack`, for an ACK that may carry options.
     #[inline(never)]
-    fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, since: Time) -> M::Certain {
+    fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
         let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {
             self.arm_receiving_host(medium, flow);
-            return M::Certain::default();
+            return M::Proven::default();
         };
         let frame = self.number_ack(medium, flow, &ack);
-        let certain = medium.send(self, Circuit::of_acks(flow), frame, &ack, since);
+        let proven = medium.send(self, Circuit::of_acks(flow), frame, &ack, left_trunk);
         if self.flows[flow.index()].receiver.is_pending() {
             self.answer_again(medium, flow);
         }
         self.arm_receiving_host(medium, flow);
-        certain
+        proven
     }
 
     /// Sends further ACKs that are due. Only delayed ACKs can be due together, and no lookahead applies to them.
@@ -222,7 +234,7 @@ impl<P: Probe> Hosts<P> {
     fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         while let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
             let frame = self.number_ack(medium, flow, &ack);
-            medium.send_off(self, Circuit::of_acks(flow), frame, &ack);
+            medium.send_unsolicited(self, Circuit::of_acks(flow), frame, &ack);
         }
     }
 

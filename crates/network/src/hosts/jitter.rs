@@ -5,13 +5,13 @@ use longpipe_events::{Span, Stream, Time};
 
 /// Jitter of a host; packets keep their order.
 #[derive(Clone, Debug)]
-pub struct Jitter {
+pub struct HostJitter {
     stream: Stream,
     bound: u64,
     latest: Time,
 }
 
-impl Jitter {
+impl HostJitter {
     /// Returns the time at which a packet sent now reaches the interface.
     pub fn ready(&mut self, now: Time) -> Time {
         let drawn = now + Span(self.stream.below(self.bound));
@@ -21,12 +21,12 @@ impl Jitter {
 }
 
 /// Returns the jitter by node, None without jitter; empty if no node has any.
-pub(crate) fn of_hosts(scenario: &Scenario, seed: u64) -> Vec<Option<Jitter>> {
+pub(crate) fn of_hosts(scenario: &Scenario, seed: u64) -> Vec<Option<HostJitter>> {
     if scenario.nodes.iter().all(|node| node.send_jitter_ps == 0) {
         return Vec::new();
     }
     let nodes = scenario.nodes.iter().enumerate().map(|(index, node)| {
-        (node.send_jitter_ps > 0).then(|| Jitter {
+        (node.send_jitter_ps > 0).then(|| HostJitter {
             stream: Stream::new(seed, "send-jitter", index as u64),
             bound: node.send_jitter_ps,
             latest: Time::ZERO,

@@ -1,28 +1,28 @@
 //! Hosts: end points, their timers, and the requests of their applications.
 
-pub mod ahead;
 mod asking;
 pub mod connection;
 pub mod datagrams;
+pub mod early_delivery;
 mod ends;
+pub mod external;
 pub mod files;
-pub mod foreign;
 mod jitter;
-pub mod relay;
+pub mod proxy;
 mod reports;
 pub mod requests;
 mod timers;
 pub mod web;
 
-use crate::certainty::early::EarlyHosts;
 use crate::clock::Clock;
+use crate::lookahead::early::EarlyHosts;
 use crate::observe::probe::Probe;
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::Scenario;
-use ahead::Ahead;
 use connection::{connections, Connection};
-use foreign::Outcome;
-use jitter::Jitter;
+use early_delivery::EarlyDelivery;
+use external::Outcome;
+use jitter::HostJitter;
 use longpipe_events::{Span, Time};
 
 /// All hosts of a run, with its clock and its probe.
@@ -31,10 +31,10 @@ pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
     pub flows: Vec<Connection>,
     /// Jitter by node; empty without jitter.
-    pub jitter: Vec<Option<Jitter>>,
+    pub jitter: Vec<Option<HostJitter>>,
     /// First node of each link.
     pub origins: Vec<u32>,
-    pub ahead: Ahead,
+    pub early_delivery: EarlyDelivery,
     pub probe: P,
     /// Fates of external packets that have not been collected yet.
     pub outcomes: Vec<Outcome>,
@@ -55,7 +55,7 @@ pub(crate) fn hosts<P: Probe>(
         flows: connections(scenario, seed, entries),
         jitter: jitter::of_hosts(scenario, seed),
         origins: topology.origins.clone(),
-        ahead: Ahead::new(early),
+        early_delivery: EarlyDelivery::new(early),
         probe,
         outcomes: Vec::new(),
     };

@@ -23,7 +23,7 @@ impl<P: Probe> Hosts<P> {
         asking::on_server_timer(self, medium, flow);
         if self.flows[flow.index()].sender_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Sender(flow));
-            self.foresee_nothing(Circuit::of_data(flow));
+            self.clear_next_action(Circuit::of_data(flow));
         }
     }
 
@@ -36,7 +36,7 @@ impl<P: Probe> Hosts<P> {
         asking::on_client_timer(self, medium, flow);
         if self.flows[flow.index()].receiver_armed == MaybeTime::NONE {
             self.clock.cancel(Actor::Receiver(flow));
-            self.foresee_nothing(Circuit::of_acks(flow));
+            self.clear_next_action(Circuit::of_acks(flow));
         }
     }
 
@@ -66,7 +66,7 @@ impl<P: Probe> Hosts<P> {
     fn set_timer<M: Medium>(&mut self, medium: &mut M, actor: Actor, end: Circuit, deadline: MaybeTime) {
         if let Some(deadline) = deadline.get() {
             self.clock.set(actor, deadline, TIMER);
-            self.foresee(medium, end, deadline, TIMER);
+            self.set_next_action(medium, end, deadline, TIMER);
         }
     }
 }

@@ -5,17 +5,17 @@ use longpipe_events::{Stream, Time};
 
 /// A piecewise constant loss probability.
 #[derive(Clone, Debug)]
-pub struct Steps {
+pub struct LossSteps {
     steps: Vec<(u64, Probability)>,
     /// Number of past steps.
     passed: usize,
     stream: Stream,
 }
 
-impl Steps {
+impl LossSteps {
     /// Creates the losses from ordered steps [ps]; nothing is lost before the first.
-    pub fn new(steps: &[(u64, f64)], stream: Stream) -> Steps {
-        Steps {
+    pub fn new(steps: &[(u64, f64)], stream: Stream) -> LossSteps {
+        LossSteps {
             steps: steps.iter().map(|&(at, share)| (at, Probability::new(share))).collect(),
             passed: 0,
             stream,
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_probability_holds_from_its_instant_on() {
         let steps = [(10, 1.0), (20, 0.0), (30, 0.5)];
-        let mut loss = Steps::new(&steps, Stream::new(1, "loss", 0));
+        let mut loss = LossSteps::new(&steps, Stream::new(1, "loss", 0));
         let lost: Vec<bool> = [0, 9, 10, 19, 20, 29].map(|at| loss.loses(Time(at))).to_vec();
         assert_eq!(lost, [false, false, true, true, false, false]);
         let half = (0..10_000).filter(|&later| loss.loses(Time(30 + later))).count();

@@ -1,6 +1,6 @@
 //! Injected losses: a link loses whole frames when they enter its port or interface.
 
-use super::in_time::{States, Steps};
+use super::in_time::{LossSteps, States};
 use crate::scenario::LossConfig;
 use longpipe_events::{Stream, Time};
 
@@ -31,7 +31,7 @@ pub enum Loss {
         stream: Stream,
     },
     /// A time-dependent probability.
-    OverTime(Steps),
+    OverTime(LossSteps),
     /// Bursts in continuous time.
     GilbertElliottInTime(States),
     /// Bursts by frames (Gilbert-Elliott).
@@ -82,7 +82,7 @@ impl Loss {
                 probability: Probability::new(probability),
                 stream,
             },
-            LossConfig::OverTime { ref steps_ps } => Loss::OverTime(Steps::new(steps_ps, stream)),
+            LossConfig::OverTime { ref steps_ps } => Loss::OverTime(LossSteps::new(steps_ps, stream)),
             LossConfig::GilbertElliottInTime {
                 good_ps,
                 bad_ps,

@@ -1,7 +1,7 @@
 //! Conservation of packets and bytes, checked at the end of a run.
 
 use super::port::line::{End, Line};
-use super::report::{MotionReport, PacketReport};
+use super::report::{PacketReport, TimeVaryingReport};
 use super::wire::{Port, Wire};
 use super::Ip;
 use crate::report::{check, InvariantError};
@@ -24,10 +24,14 @@ fn report_of(port: &mut Port, line: &mut Line, in_flight: (u64, u64), now: Time)
         Port::Delayed(delayed) => {
             let (mut report, agree, rate) = report_of(&mut delayed.port, line, in_flight, now);
             let within = report.conserves(rate, now);
-            report.motion = Some(MotionReport::of_delay(within));
+            report.motion = Some(TimeVaryingReport::of_delay(within));
             (report, agree, rate)
         }
-        Port::Moving(moving) => (moving.report(now, in_flight), moving.accounts_agree(), moving.rate()),
+        Port::TimeVarying(time_varying) => (
+            time_varying.report(now, in_flight),
+            time_varying.accounts_agree(),
+            time_varying.rate(),
+        ),
     }
 }
 
@@ -64,7 +68,7 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             line, port, verdict, ..
         } = wire;
         let lost = match port {
-            Port::Moving(moving) => moving.lost_later(now),
+            Port::TimeVarying(time_varying) => time_varying.lost_later(now),
             Port::VariableRate(port) => {
                 port.settle(line, now);
                 port.lost_later(now)
@@ -88,16 +92,16 @@ pub(super) fn packet_reports(ip: &mut Ip, now: Time) -> Result<Vec<PacketReport>
             let held = match port {
                 Port::ConstantRate(port) => port.queue().backlog(),
                 Port::VariableRate(port) => port.not_on_wire(),
-                Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => (0, 0),
+                Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => (0, 0),
             };
             sum(
                 &mut came[node],
-                report.packets_in + report.packets_duplicated - lost - held.0 - in_flight.0 - report.gone_astray().0,
+                report.packets_in + report.packets_duplicated - lost - held.0 - in_flight.0 - report.lost_at_end().0,
                 report.bytes_in + report.bytes_duplicated
                     - report.bytes_lost
                     - held.1
                     - in_flight.1
-                    - report.gone_astray().1,
+                    - report.lost_at_end().1,
             );
         }
         if !report.host {

@@ -32,27 +32,27 @@ pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnW
 pub(crate) struct Reaching {
     pub arrival: Time,
     pub packet: Packet,
-    pub since: Time,
+    pub left_trunk: Time,
 }
 
 /// An ACK on its first wire whose order among all packets is proven.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Certain {
+pub(crate) struct ProvenAck {
     pub next: OnWire,
     pub options: Options,
 }
 
 impl Ip {
     /// Sends a packet from a host's interface over a circuit that starts with this link and then this step. Returns the
-    /// packet if it is an ACK of data that left their trunk at `since`, its order is proven, and the caller must forward it.
+    /// packet if it is an ACK of data that left their trunk at `left_trunk`, its order is proven, and the caller must forward it.
     #[inline(always)]
     pub(super) fn transmit<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         (vc, frame, link, step): (Circuit, u32, Link, u32),
         payload: &impl Payload,
-        since: Time,
-    ) -> Option<Certain> {
+        left_trunk: Time,
+    ) -> Option<ProvenAck> {
         let ready = hosts.ready(link);
         let wire = &mut self.wires[link.index()];
         let mut options = NO_OPTIONS;
@@ -64,10 +64,17 @@ impl Ip {
         };
         let departure = wire.left(arrival);
         watch::packet(&mut hosts.probe, link, None, departure, packet, &options);
-        if vc.is_back() && self.is_certain(self.wires[link.index()].lead, arrival, since, hosts.clock.end) {
+        if vc.is_back()
+            && self.is_order_proven(
+                self.wires[link.index()].ack_lookahead,
+                arrival,
+                left_trunk,
+                hosts.clock.end,
+            )
+        {
             // Rebuilt, because copying the options that have just been written would stall the processor.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
-            return Some(Certain { next, options });
+            return Some(ProvenAck { next, options });
         }
         self.set_out(hosts, link, OnWire { arrival, packet }, &options);
         None
@@ -104,18 +111,18 @@ impl Ip {
     pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         match self.wires[link.index()].line.end {
             End::Host => self.reach_host(hosts, link, next, options, UNKNOWN),
-            End::Through if next.arrival <= hosts.clock.end => self.go_on(hosts, next, options),
+            End::Through if next.arrival <= hosts.clock.end => self.continue_from_router(hosts, next, options),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::DecidedOnArrival => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
-    /// Whether an ACK of data that left their trunk at `since` precedes all further arrivals at the shared port at the end
-    /// of its link, which has this `lead`.
+    /// Whether an ACK of data that left their trunk at `left_trunk` precedes all further arrivals at the shared port at the end
+    /// of its link, which has this `ack_lookahead`.
     #[inline(always)]
-    pub(crate) fn is_certain(&self, lead: Span, arrival: Time, since: Time, end: Time) -> bool {
-        let after = arrival.0.wrapping_sub(since.0);
-        (after < lead.0) & (arrival <= end) & self.lanes.have_no_ack()
+    pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
+        let after = arrival.0.wrapping_sub(left_trunk.0);
+        (after < ack_lookahead.0) & (arrival <= end) & self.lanes.have_no_ack()
     }
 
     /// Handles the first packet of all lanes if it precedes all other events and the end of the run. Returns whether it did.
@@ -183,7 +190,7 @@ impl Ip {
         let shared = self.wires[link.index()].is_shared();
         if let Some(next) = self.wires[link.index()].pop(&mut options) {
             self.lanes.astray -= u64::from(shared) * next.packet.vc().way() as u64;
-            self.go_on(hosts, next, &options);
+            self.continue_from_router(hosts, next, &options);
         }
     }
 
@@ -202,15 +209,15 @@ impl Ip {
             .errors
             .as_mut()
             .is_some_and(|errors| errors.spoil(8 * u32::from(bytes)));
-        let onward = Some(packet)
+        let next_hop = Some(packet)
             .filter(|_| !spoilt)
             .and_then(|packet| match verdict.reroutes {
-                true => self.routes.onward(&self.topology, link, now, packet),
+                true => self.routes.next_hop(&self.topology, link, now, packet),
                 false => Some(packet),
             });
-        if let Some(onward) = onward {
+        if let Some(next_hop) = next_hop {
             let packets = &mut wire.waiting.packets;
-            packets.get_mut(packets.head()).packet = onward;
+            packets.get_mut(packets.head()).packet = next_hop;
             return false;
         }
         if !spoilt {
@@ -229,29 +236,35 @@ impl Ip {
 
     /// Processes a packet's arrival at a router, and advances it as far as possible.
     #[inline(never)]
-    fn go_on<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
-        let busy = hosts.ahead.busy;
-        self.forward(hosts, (next.arrival, next.packet), options, busy);
+    fn continue_from_router<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
+        let delivering_early = hosts.early_delivery.delivering_early;
+        self.forward(hosts, (next.arrival, next.packet), options, delivering_early);
     }
 
     /// Processes a packet's arrival at a router, and advances it, as well as an ACK with proven order that it causes, as far
     /// as possible.
     #[inline(always)]
-    fn forward<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: (Time, Packet), options: &Options, busy: bool) {
-        self.forward_since(hosts, next, options, busy, UNKNOWN);
-    }
-
-    /// As `forward`, for a packet that left the first port of this advance at `since`; `UNKNOWN` is accepted.
-    #[inline(always)]
-    pub(super) fn forward_since<P: Probe>(
+    fn forward<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         next: (Time, Packet),
         options: &Options,
-        busy: bool,
-        since: Time,
+        delivering_early: bool,
     ) {
-        if let Some(reaching) = self.travel(hosts, next, options, busy, Some(since)) {
+        self.forward_from_trunk(hosts, next, options, delivering_early, UNKNOWN);
+    }
+
+    /// As `forward`, for a packet that left the first port of this advance at `left_trunk`; `UNKNOWN` is accepted.
+    #[inline(always)]
+    pub(super) fn forward_from_trunk<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: (Time, Packet),
+        options: &Options,
+        delivering_early: bool,
+        left_trunk: Time,
+    ) {
+        if let Some(reaching) = self.travel(hosts, next, options, delivering_early, Some(left_trunk)) {
             self.reach_quiet_host(hosts, reaching, options);
         }
     }
@@ -265,10 +278,10 @@ impl Ip {
         hosts: &mut Hosts<P>,
         (mut arrival, mut packet): (Time, Packet),
         options: &Options,
-        busy: bool,
+        delivering_early: bool,
         answered: Option<Time>,
     ) -> Option<Reaching> {
-        let mut since = answered.unwrap_or(UNKNOWN);
+        let mut left_trunk = answered.unwrap_or(UNKNOWN);
         let link = loop {
             let link = self.routes.next_link(&packet);
             packet = packet.further();
@@ -309,18 +322,24 @@ impl Ip {
             );
             if answered.is_some() {
                 // Each port on the way has a later departure, so that the first one is the minimum.
-                since = since.min(arrival - wire.line.delay());
+                left_trunk = left_trunk.min(arrival - wire.line.delay());
             }
-            if arrival > wire.line.quiet_until {
+            if arrival > wire.line.earliest_event {
                 break link;
             }
             match wire.line.end {
                 End::Through => {}
-                End::Host if !busy => return Some(Reaching { arrival, packet, since }),
+                End::Host if !delivering_early => {
+                    return Some(Reaching {
+                        arrival,
+                        packet,
+                        left_trunk,
+                    })
+                }
                 _ => break link,
             }
         };
-        self.stop(hosts, link, OnWire { arrival, packet }, options, since);
+        self.stop(hosts, link, OnWire { arrival, packet }, options, left_trunk);
         None
     }
 
@@ -337,7 +356,7 @@ impl Ip {
     ) -> Option<(Time, Packet)> {
         let wire = &mut self.wires[link.index()];
         match &mut wire.port {
-            Port::Interface(_) | Port::Delayed(_) | Port::Moving(_) => {}
+            Port::Interface(_) | Port::Delayed(_) | Port::TimeVarying(_) => {}
             Port::Router(router) => {
                 if let Some(departure) = router.take_marked() {
                     hosts.probe.marked(now, link, packet.vc().flow());
@@ -360,20 +379,27 @@ impl Ip {
         link: Link,
         next: OnWire,
         options: &Options,
-        since: Time,
+        left_trunk: Time,
     ) {
         match self.wires[link.index()].line.end {
-            End::Host => self.reach_host(hosts, link, next, options, since),
+            End::Host => self.reach_host(hosts, link, next, options, left_trunk),
             End::Shared => self.wait_in_lane(hosts, link, next, options),
-            End::Through | End::Unordered | End::Uncertain => self.wait_on_wire(hosts, link, next, options),
+            End::Through | End::Unordered | End::DecidedOnArrival => self.wait_on_wire(hosts, link, next, options),
         }
     }
 
     /// Delivers a packet to its host, early if possible; otherwise queues it for its arrival event.
     #[inline(never)]
-    fn reach_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options, since: Time) {
-        if hosts.approach(self, link, next.arrival) {
-            self.hand_over_ahead(hosts, next, options, since);
+    fn reach_host<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        link: Link,
+        next: OnWire,
+        options: &Options,
+        left_trunk: Time,
+    ) {
+        if hosts.prepare_for_arrival(self, link, next.arrival) {
+            self.deliver_early(hosts, next, options, left_trunk);
         } else {
             self.wait_on_wire(hosts, link, next, options);
         }
@@ -381,7 +407,7 @@ impl Ip {
 
     /// Processes the arrival of an ACK with proven order at a router, and advances it as far as possible.
     #[inline(never)]
-    pub(crate) fn go_on_for_certain<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
+    pub(crate) fn continue_proven<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options) {
         self.forward(hosts, (next.arrival, next.packet), options, false);
     }
 

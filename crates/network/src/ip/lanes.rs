@@ -22,7 +22,7 @@ const REACH: u64 = 32;
 
 /// All lanes of a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lanes {
+pub(crate) struct PacketLanes {
     packets: lanes::Lanes<OnWire, 2>,
     /// By lane: options of the packets with options, in order.
     options: [Ring<Options>; 2],
@@ -32,12 +32,12 @@ pub(crate) struct Lanes {
     pub astray: u64,
 }
 
-impl Lanes {
+impl PacketLanes {
     /// Appends a packet. Returns false, without effect, if it may arrive before packets already queued.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let lane = next.packet.vc().way();
-        let appended = self.append_plain(lane, next);
+        let appended = self.append_to(lane, next);
         if appended && next.packet.has_options() {
             self.options[lane].push(*options);
         }
@@ -46,12 +46,12 @@ impl Lanes {
 
     /// As `append`, for data without options.
     #[inline(always)]
-    pub fn append_plain_data(&mut self, next: OnWire) -> bool {
-        self.append_plain(0, next)
+    pub fn append_data_without_options(&mut self, next: OnWire) -> bool {
+        self.append_to(0, next)
     }
 
     #[inline(always)]
-    fn append_plain(&mut self, lane: usize, next: OnWire) -> bool {
+    fn append_to(&mut self, lane: usize, next: OnWire) -> bool {
         let at = next.arrival.0;
         if at <= self.last[lane] {
             return false;

@@ -16,22 +16,22 @@ pub(crate) mod routes;
 mod shortcut;
 pub mod wire;
 
-use crate::certainty::acks;
-use crate::certainty::early::EarlyHosts;
-use crate::certainty::promises::Promises;
 use crate::clock::{Actor, CELL, WHOLE_FRAME};
 use crate::hosts::Hosts;
+use crate::lookahead::acks;
+use crate::lookahead::early::EarlyHosts;
+use crate::lookahead::guarantees::Guarantees;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, OnWire, Options};
 use crate::report::state_hash::StateHash;
-use crate::report::{Carried, InvariantError};
+use crate::report::{InvariantError, MediumReport};
 use crate::scenario::topology::{usual_interval, Entry, Topology};
 use crate::scenario::Scenario;
 use crate::ties::TieRule;
-use forward::{rank, Certain};
-use lanes::Lanes;
+use forward::{rank, ProvenAck};
+use lanes::PacketLanes;
 use longpipe_events::{Span, Time};
 use port::line::End;
 use routes::Routes;
@@ -42,7 +42,7 @@ use wire::Wire;
 pub(crate) struct Ip {
     /// Wires by link.
     pub wires: Vec<Wire>,
-    pub lanes: Lanes,
+    pub lanes: PacketLanes,
     pub routes: Routes,
     pub topology: Topology,
     pub ties: TieRule,
@@ -50,11 +50,16 @@ pub(crate) struct Ip {
 
 impl Ip {
     /// Creates idle routers and wires of a scenario.
-    pub fn new(scenario: &Scenario, topology: &Topology, (promises, early): (&Promises, &EarlyHosts), seed: u64) -> Ip {
-        let leads = acks::leads(scenario, topology, promises, early);
+    pub fn new(
+        scenario: &Scenario,
+        topology: &Topology,
+        (guarantees, early): (&Guarantees, &EarlyHosts),
+        seed: u64,
+    ) -> Ip {
+        let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
         Ip {
-            wires: wire::wires(scenario, topology, &leads, seed),
-            lanes: Lanes::default(),
+            wires: wire::wires(scenario, topology, &ack_lookaheads, seed),
+            lanes: PacketLanes::default(),
             routes: Routes::new(scenario),
             topology: topology.clone(),
             ties: TieRule::new(scenario.ties, seed),
@@ -107,14 +112,14 @@ impl Ip {
                 let end = &self.topology.ends[link.index()];
                 CELL | self.ties.rank(end, next.arrival, next.packet.vc())
             }
-            End::Through | End::Host | End::Uncertain => WHOLE_FRAME,
+            End::Through | End::Host | End::DecidedOnArrival => WHOLE_FRAME,
         };
         hosts.clock.set(Actor::Link(link), next.arrival, order);
     }
 }
 
 impl Medium for Ip {
-    type Certain = Option<Certain>;
+    type Proven = Option<ProvenAck>;
 
     #[inline(always)]
     fn travels(&self, _vc: Circuit) -> bool {
@@ -128,10 +133,10 @@ impl Medium for Ip {
         vc: Circuit,
         frame: u32,
         payload: &impl Payload,
-        since: Time,
-    ) -> Option<Certain> {
+        left_trunk: Time,
+    ) -> Option<ProvenAck> {
         let Entry { link, step } = hosts.flows[vc.flow().index()].entry(vc);
-        self.transmit(hosts, (vc, frame, link, step), payload, since)
+        self.transmit(hosts, (vc, frame, link, step), payload, left_trunk)
     }
 
     #[inline(always)]
@@ -154,8 +159,8 @@ impl Medium for Ip {
     }
 
     #[inline(always)]
-    fn quiet_until(&mut self, link: Link) -> Option<&mut Time> {
-        Some(&mut self.wires[link.index()].line.quiet_until)
+    fn earliest_event(&mut self, link: Link) -> Option<&mut Time> {
+        Some(&mut self.wires[link.index()].line.earliest_event)
     }
 
     fn first_waiting(&self, link: Link) -> Option<Time> {
@@ -170,12 +175,12 @@ impl Medium for Ip {
         self.deliver(hosts, link);
     }
 
-    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
         let packet_ports = account::packet_reports(self, now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
-        Ok(Carried {
+        Ok(MediumReport {
             packet_ports,
-            ..Carried::default()
+            ..MediumReport::default()
         })
     }
 }

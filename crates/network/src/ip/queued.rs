@@ -82,14 +82,22 @@ impl Ip {
         watch::packet(&mut hosts.probe, link, came, departure, packet, options);
         let Some(arrival) = arrival else { return };
         let line = &wire.line;
-        let busy = hosts.ahead.busy;
+        let delivering_early = hosts.early_delivery.delivering_early;
         match line.end {
             End::Through if arrival <= hosts.clock.end => {
-                self.forward_since(hosts, (arrival, packet), options, busy, departure);
+                self.forward_from_trunk(hosts, (arrival, packet), options, delivering_early, departure);
             }
-            End::Host if (arrival <= line.quiet_until) & !busy => {
-                let since = departure;
-                self.reach_quiet_host(hosts, Reaching { arrival, packet, since }, options);
+            End::Host if (arrival <= line.earliest_event) & !delivering_early => {
+                let left_trunk = departure;
+                self.reach_quiet_host(
+                    hosts,
+                    Reaching {
+                        arrival,
+                        packet,
+                        left_trunk,
+                    },
+                    options,
+                );
             }
             _ => self.stop(hosts, link, OnWire { arrival, packet }, options, departure),
         }

@@ -4,13 +4,13 @@ use crate::impairments::bit_errors::BitErrors;
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{can_have_sent, share_used, Line};
-use crate::motion::order::Overtakings;
 use crate::report::state_hash::StateHash;
+use crate::time_varying::order::Overtakings;
 use longpipe_events::{Rate, Time};
 
 /// Additional results of a time-varying link.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct MotionReport {
+pub struct TimeVaryingReport {
     /// Packets dropped on arrival, or from the queue, in an outage.
     pub lost_outage: u64,
     /// Packets lost on the wire in an outage.
@@ -23,12 +23,12 @@ pub struct MotionReport {
     pub(crate) within_capacity: bool,
 }
 
-impl MotionReport {
+impl TimeVaryingReport {
     /// Returns the report of a link on which only the delay varies, in order.
-    pub(crate) fn of_delay(within_capacity: bool) -> MotionReport {
-        MotionReport {
+    pub(crate) fn of_delay(within_capacity: bool) -> TimeVaryingReport {
+        TimeVaryingReport {
             within_capacity,
-            ..MotionReport::default()
+            ..TimeVaryingReport::default()
         }
     }
 
@@ -84,7 +84,7 @@ pub struct PacketReport {
     /// Fraction of the line's capacity that was used.
     pub utilization: f64,
     /// Results of a time-varying link.
-    pub motion: Option<MotionReport>,
+    pub motion: Option<TimeVaryingReport>,
     /// Packets, included in those that left, that bit errors damaged on the wire.
     pub spoilt: u64,
     /// Their bytes.
@@ -158,8 +158,8 @@ impl PacketReport {
 
     /// Packets lost, in any way.
     pub(crate) fn packets_lost(&self) -> u64 {
-        let moving = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
-        self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + moving
+        let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
+        self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying
     }
 
     /// The same with what bit errors have spoilt, and with packets and bytes that went astray.
@@ -172,7 +172,7 @@ impl PacketReport {
     }
 
     /// Returns packets and bytes that left and were lost at the end of the wire.
-    pub(crate) fn gone_astray(&self) -> (u64, u64) {
+    pub(crate) fn lost_at_end(&self) -> (u64, u64) {
         (self.spoilt + self.strays, self.bytes_spoilt + self.bytes_strays)
     }
 
@@ -193,7 +193,7 @@ impl PacketReport {
             self.peak_bytes,
             self.mean_packets.map_or(0, f64::to_bits),
         ];
-        let moving = self.motion.map(|motion| {
+        let time_varying = self.motion.map(|motion| {
             let Overtakings { packets, furthest } = motion.overtakings;
             [motion.lost_outage, motion.lost_on_wire, packets, furthest]
         });
@@ -209,7 +209,7 @@ impl PacketReport {
             .chain(policed)
             .chain(duplicated)
             .chain(marked)
-            .chain(moving.into_iter().flatten())
+            .chain(time_varying.into_iter().flatten())
             .for_each(|word| hash.word(word));
     }
 }

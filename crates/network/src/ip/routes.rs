@@ -86,7 +86,7 @@ impl Routes {
 
     /// Returns a packet advanced from the router at which it arrived over `link` at `now`; None if no route leads on from
     /// there.
-    pub fn onward(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
+    pub fn next_hop(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
         let Some(changing) = self.changing.get(&packet.vc()) else {
             return Some(packet);
         };

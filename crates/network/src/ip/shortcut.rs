@@ -21,54 +21,64 @@ impl Ip {
     /// Delivers a packet early to a host without earlier timers or starts.
     #[inline(always)]
     pub(crate) fn reach_quiet_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, reaching: Reaching, options: &Options) {
-        let Reaching { arrival, packet, since } = reaching;
-        if packet.is_plain_data() {
-            self.take_plain_data(hosts, arrival, packet, since);
-        } else if packet.is_plain_ack() {
-            self.take_plain_ack(hosts, arrival, packet);
+        let Reaching {
+            arrival,
+            packet,
+            left_trunk,
+        } = reaching;
+        if packet.is_data_without_options() {
+            self.take_data_on_fast_path(hosts, arrival, packet, left_trunk);
+        } else if packet.is_ack_without_options() {
+            self.take_ack_on_fast_path(hosts, arrival, packet);
         } else {
-            self.hand_over_ahead(hosts, OnWire { arrival, packet }, options, since);
+            self.deliver_early(hosts, OnWire { arrival, packet }, options, left_trunk);
         }
     }
 
     #[inline(always)]
-    fn take_plain_data<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet, since: Time) {
+    fn take_data_on_fast_path<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        arrival: Time,
+        packet: Packet,
+        left_trunk: Time,
+    ) {
         let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow.index()];
-        let plain = state.receiver.take_plain(packet.sequence(), packet.segment_bytes());
-        let Some(acknowledgement) = plain else {
-            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, since);
+        let fast = state.receiver.try_fast_path(packet.sequence(), packet.segment_bytes());
+        let Some(acknowledgement) = fast else {
+            return self.deliver_early(hosts, OnWire { arrival, packet }, &NO_OPTIONS, left_trunk);
         };
         if acknowledgement >= state.awaited {
             state.on_awaited(arrival);
         }
         let Entry { link, step } = state.way_back;
-        let packet = Packet::plain_ack(Circuit::of_acks(flow), step, acknowledgement);
+        let packet = Packet::ack_without_options(Circuit::of_acks(flow), step, acknowledgement);
         let wire = &mut self.wires[link.index()];
-        let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
+        let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return;
         };
-        let lead = wire.lead;
-        if !self.is_certain(lead, onward, since, hosts.clock.end) {
+        let ack_lookahead = wire.ack_lookahead;
+        if !self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end) {
             let next = OnWire {
-                arrival: onward,
+                arrival: next_arrival,
                 packet,
             };
             return self.set_out_ahead(hosts, link, next, &NO_OPTIONS, arrival);
         }
-        let reaching = self.travel(hosts, (onward, packet), &NO_OPTIONS, false, None);
+        let reaching = self.travel(hosts, (next_arrival, packet), &NO_OPTIONS, false, None);
         if let Some(Reaching { arrival, packet, .. }) = reaching {
-            self.take_plain_ack(hosts, arrival, packet);
+            self.take_ack_on_fast_path(hosts, arrival, packet);
         }
     }
 
     #[inline(always)]
-    fn take_plain_ack<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
+    fn take_ack_on_fast_path<P: Probe>(&mut self, hosts: &mut Hosts<P>, arrival: Time, packet: Packet) {
         let flow = packet.vc().flow();
         let state = &mut hosts.flows[flow.index()];
         let sender = &mut state.sender;
-        if !sender.take_plain(arrival, packet.sequence()) {
-            return self.hand_over_ahead(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
+        if !sender.try_fast_path(arrival, packet.sequence()) {
+            return self.deliver_early(hosts, OnWire { arrival, packet }, &NO_OPTIONS, UNKNOWN);
         }
         let Entry { link, step } = state.way;
         let wire = &mut self.wires[link.index()];
@@ -76,13 +86,13 @@ impl Ip {
         while let Some(segment) = sender.poll_full(arrival) {
             let next = |arrival| OnWire {
                 arrival,
-                packet: Packet::plain_data(Circuit::of_data(flow), step, segment, mss),
+                packet: Packet::data_without_options(Circuit::of_data(flow), step, segment, mss),
             };
-            let Some(onward) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
+            let Some(next_arrival) = wire.send(arrival, next(arrival).packet.bytes(), |_| (0, false)) else {
                 continue;
             };
-            if wire.line.end != End::Shared || !self.lanes.append_plain_data(next(onward)) {
-                return self.send_rest(hosts, (flow, link), next(onward), &NO_OPTIONS, arrival);
+            if wire.line.end != End::Shared || !self.lanes.append_data_without_options(next(next_arrival)) {
+                return self.send_rest(hosts, (flow, link), next(next_arrival), &NO_OPTIONS, arrival);
             }
         }
         if !sender.is_spent() | (sender.next_calm_timeout() < state.sender_armed) {
@@ -92,36 +102,48 @@ impl Ip {
 
     /// Delivers a packet early to its end point. An ACK sent in response passes its port at once if it may.
     #[inline(always)]
-    pub(crate) fn hand_over_ahead<P: Probe>(
+    pub(crate) fn deliver_early<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
         next: OnWire,
         options: &Options,
-        since: Time,
+        left_trunk: Time,
     ) {
-        if hosts.ahead.in_order {
-            self.hand_over_in_order(hosts, next, options, since);
+        if hosts.early_delivery.in_order {
+            self.deliver_early_in_order(hosts, next, options, left_trunk);
         } else {
-            self.hand_over(hosts, next, options, since);
+            self.deliver_early_in_full(hosts, next, options, left_trunk);
         }
     }
 
     /// Delivers a packet by the fast path for data in order, if it applies.
     #[inline(never)]
-    fn hand_over_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
-        if !self.take_in_order(hosts, next, options, since) {
-            self.hand_over(hosts, next, options, since);
+    fn deliver_early_in_order<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        options: &Options,
+        left_trunk: Time,
+    ) {
+        if !self.take_in_order(hosts, next, options, left_trunk) {
+            self.deliver_early_in_full(hosts, next, options, left_trunk);
         }
     }
 
     /// Delivers a packet by the general path.
     #[inline(never)]
-    fn hand_over<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) {
-        let now = hosts.begin_ahead(next.arrival);
-        let certain = hosts.receive(self, next.packet, options, since);
-        hosts.end_ahead(now);
-        if let Some(ack) = &certain {
-            self.go_on_for_certain(hosts, ack.next, &ack.options);
+    fn deliver_early_in_full<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        options: &Options,
+        left_trunk: Time,
+    ) {
+        let now = hosts.begin_early(next.arrival);
+        let proven = hosts.receive(self, next.packet, options, left_trunk);
+        hosts.end_early(now);
+        if let Some(ack) = &proven {
+            self.continue_proven(hosts, ack.next, &ack.options);
         }
     }
 
@@ -141,9 +163,9 @@ impl Ip {
 
     #[inline(never)]
     pub(super) fn send_on_ahead<P: Probe>(&mut self, hosts: &mut Hosts<P>, flow: Flow, now: Time) {
-        let now = hosts.begin_ahead(now);
+        let now = hosts.begin_early(now);
         hosts.send_data(self, flow);
-        hosts.end_ahead(now);
+        hosts.end_early(now);
     }
 
     /// Sends a packet that left its host at `now`, ahead of time, over its first link.
@@ -156,15 +178,21 @@ impl Ip {
         options: &Options,
         now: Time,
     ) {
-        let now = hosts.begin_ahead(now);
+        let now = hosts.begin_early(now);
         self.set_out(hosts, link, next, options);
-        hosts.end_ahead(now);
+        hosts.end_early(now);
     }
 
-    /// Delivers a packet early. Returns false if it needs full processing. `since` is the time at which it left its trunk.
+    /// Delivers a packet early. Returns false if it needs full processing. `left_trunk` is the time at which it left its trunk.
     #[inline(always)]
-    fn take_in_order<P: Probe>(&mut self, hosts: &mut Hosts<P>, next: OnWire, options: &Options, since: Time) -> bool {
-        if !next.packet.is_simple() {
+    fn take_in_order<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        next: OnWire,
+        options: &Options,
+        left_trunk: Time,
+    ) -> bool {
+        if !next.packet.has_no_extras_but_options() {
             return false;
         }
         let stamp = match next.packet.has_options() {
@@ -175,7 +203,7 @@ impl Ip {
         if next.packet.vc().is_back() {
             self.take_ack_in_order(hosts, next, stamp)
         } else {
-            self.take_data_in_order(hosts, next, stamp, since)
+            self.take_data_in_order(hosts, next, stamp, left_trunk)
         }
     }
 
@@ -186,7 +214,7 @@ impl Ip {
         hosts: &mut Hosts<P>,
         next: OnWire,
         stamp: MaybeTime,
-        since: Time,
+        left_trunk: Time,
     ) -> bool {
         let OnWire { arrival, packet } = next;
         let flow = packet.vc().flow();
@@ -210,16 +238,16 @@ impl Ip {
         let mut options = NO_OPTIONS;
         let packet = Packet::new(Circuit::of_acks(flow), 0, step, &ack, &mut options);
         let wire = &mut self.wires[link.index()];
-        let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
+        let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
         };
-        let (lead, end) = (wire.lead, wire.line.end);
+        let (ack_lookahead, end) = (wire.ack_lookahead, wire.line.end);
         let next = OnWire {
-            arrival: onward,
+            arrival: next_arrival,
             packet,
         };
-        if self.is_certain(lead, onward, since, hosts.clock.end) {
-            self.go_on_for_certain(hosts, next, &options);
+        if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end) {
+            self.continue_proven(hosts, next, &options);
         } else if end != End::Shared || !self.lanes.append(next, &options) {
             self.set_out_ahead(hosts, link, next, &options, arrival);
         }
@@ -242,11 +270,11 @@ impl Ip {
         while let Some(segment) = sender.poll_after_ack(arrival) {
             let mut options = NO_OPTIONS;
             let packet = Packet::new(Circuit::of_data(flow), 0, step, &segment, &mut options);
-            let Some(onward) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
+            let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
                 continue;
             };
             let next = OnWire {
-                arrival: onward,
+                arrival: next_arrival,
                 packet,
             };
             if wire.line.end != End::Shared || !self.lanes.append(next, &options) {

@@ -1,7 +1,6 @@
 //! A directed link of an IP path: an output port, its wire, and where that ends.
 
-use crate::certainty::queueless::queueless;
-use crate::conditioners::jitter::Jitter;
+use crate::conditioners::jitter::LinkJitter;
 use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
@@ -12,15 +11,16 @@ use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
 use crate::ip::port::fifo::Router;
 use crate::ip::port::interface::Interface;
 use crate::ip::port::line::{End, Line, Repeats};
-use crate::ip::port::moving::Moving;
+use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
-use crate::motion::Motion;
+use crate::lookahead::queueless::queueless;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options, Packet};
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
 use crate::scenario::{LinkConfig, NodeKind, PolicyConfig, Scenario};
+use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Rate, Span, Time};
 
 /// A directed link: an output port with its wire. Two cache lines, a power of two, hold the fields that most packets use.
@@ -30,18 +30,18 @@ pub struct Wire {
     /// Transmitter.
     pub line: Line,
     /// An ACK that arrives earlier than this after its data packet left the trunk precedes the ACKs of later packets.
-    pub lead: Span,
+    pub ack_lookahead: Span,
     /// Queue of the port.
     pub(crate) port: Port,
     /// Checks packets at the end of the wire; None if it delivers all.
-    pub(crate) verdict: Option<Box<Verdict>>,
+    pub(crate) verdict: Option<Box<DeliveryCheck>>,
     /// Packets that wait for their arrival events.
-    pub(crate) waiting: Box<Waiting>,
+    pub(crate) waiting: Box<PendingArrivals>,
 }
 
 /// Packets on a wire that wait for their arrival events, in order.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingArrivals {
     pub packets: Ring<OnWire>,
     /// Options of those packets that have any, in the same order.
     options: Ring<Options>,
@@ -51,7 +51,7 @@ pub(crate) struct Waiting {
 
 /// Check at the end of a wire of whether a packet is delivered.
 #[derive(Clone, Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct DeliveryCheck {
     pub errors: Option<Box<BitErrors>>,
     /// End of the wire.
     end: End,
@@ -66,7 +66,7 @@ impl Wire {
     #[inline(always)]
     pub fn end(&self) -> End {
         match (&self.verdict, self.line.end) {
-            (Some(verdict), End::Uncertain) => verdict.end,
+            (Some(verdict), End::DecidedOnArrival) => verdict.end,
             (_, end) => end,
         }
     }
@@ -85,9 +85,9 @@ impl Wire {
         } else {
             match &mut self.port {
                 Port::Interface(interface) => interface.queue(&mut self.line, ready, bytes)?,
-                Port::Router(router) if router.is_plain() => router.queue(&mut self.line, ready, bytes)?,
+                Port::Router(router) if router.is_only_tail_drop() => router.queue(&mut self.line, ready, bytes)?,
                 Port::Router(router) => {
-                    let asked = asked(router.asks_for_vcs());
+                    let asked = asked(router.needs_vc_occupancies());
                     router.queue_by_rules(&mut self.line, ready, bytes, asked)?
                 }
                 _ => return self.send_otherwise(ready, bytes, asked(true)),
@@ -101,7 +101,7 @@ impl Wire {
     fn send_otherwise(&mut self, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match &mut self.port {
             Port::Delayed(delayed) => delayed.send(&mut self.line, ready, bytes, asked),
-            Port::Moving(moving) => moving.send(&mut self.line, ready, bytes, asked.0),
+            Port::TimeVarying(time_varying) => time_varying.send(&mut self.line, ready, bytes, asked.0),
             Port::Interface(_) | Port::Router(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
@@ -110,7 +110,7 @@ impl Wire {
     #[inline(always)]
     pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {
         match &mut self.port {
-            Port::Moving(moving) if watched => moving.take_left(),
+            Port::TimeVarying(time_varying) if watched => time_varying.take_left(),
             _ => None,
         }
     }
@@ -131,7 +131,7 @@ impl Wire {
     /// Adds a packet that waits for its arrival event, with its `options` if it has any. Returns whether it is the first.
     #[inline(always)]
     pub fn push(&mut self, next: OnWire, options: &Options) -> bool {
-        self.line.quiet_until = Time::ZERO;
+        self.line.earliest_event = Time::ZERO;
         self.waiting.push(next, options)
     }
 
@@ -142,7 +142,7 @@ impl Wire {
     }
 }
 
-impl Waiting {
+impl PendingArrivals {
     #[inline(always)]
     fn push(&mut self, next: OnWire, options: &Options) -> bool {
         if self.packets.last().is_some_and(|last| last.arrival > next.arrival) {
@@ -188,7 +188,7 @@ pub(crate) enum Port {
     /// Either of them, with a time-varying delay only.
     Delayed(Box<Delayed>),
     /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
-    Moving(Box<Moving>),
+    TimeVarying(Box<TimeVaryingPort>),
     /// Queue discipline that decides at dequeue, with a transmitter of constant rate.
     ConstantRate(Box<ConstantRatePort>),
     /// Any queue discipline, with any transmitter.
@@ -201,9 +201,9 @@ impl Port {
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
-            Port::Router(router) if router.is_plain() => router.queue(line, ready, bytes),
+            Port::Router(router) if router.is_only_tail_drop() => router.queue(line, ready, bytes),
             Port::Router(router) => router.queue_by_rules(line, ready, bytes, asked),
-            Port::Delayed(_) | Port::Moving(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
+            Port::Delayed(_) | Port::TimeVarying(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
     }
 
@@ -213,7 +213,7 @@ impl Port {
             Port::Interface(_) => Some((now, DropCause::InjectedLoss)),
             Port::Router(router) => Some((now, router.cause_of_loss())),
             Port::Delayed(delayed) => delayed.port.take_loss(now),
-            Port::Moving(moving) => moving.take_loss(),
+            Port::TimeVarying(time_varying) => time_varying.take_loss(),
             // Egress queues keep a list of drops, because they also drop packets that arrived earlier.
             Port::ConstantRate(_) | Port::VariableRate(_) => None,
         }
@@ -224,7 +224,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => Some(port.queue_mut()),
             Port::VariableRate(port) => Some(port.queue_mut()),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
     }
 
@@ -238,7 +238,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.due(line, now),
             Port::VariableRate(port) => port.due(now),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
     }
 
@@ -247,7 +247,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.act(line, now),
             Port::VariableRate(port) => port.act(line, now),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
     }
 
@@ -256,7 +256,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
             Port::VariableRate(port) => port.arrive(line, now, packet, options),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
     }
 
@@ -265,7 +265,7 @@ impl Port {
         match self {
             Port::ConstantRate(port) => port.next_event(line),
             Port::VariableRate(port) => port.next_event(),
-            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::Moving(_) => None,
+            Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
     }
 
@@ -285,7 +285,7 @@ impl Port {
                 router.held(line, now).0
             }
             Port::Delayed(delayed) => delayed.port.held(line, now),
-            Port::Moving(moving) => moving.held(now),
+            Port::TimeVarying(time_varying) => time_varying.held(now),
             Port::ConstantRate(port) => port.queue().held().0,
             Port::VariableRate(port) => port.queue().held().0,
         }
@@ -299,7 +299,7 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     let varies = link.motion.is_some() || link.jitter().is_some();
     let host = scenario.nodes[link.from].kind == NodeKind::Host;
     if varies || scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
-        let occupancy = link.policy.looks_alone() && link.conditioners.is_empty();
+        let occupancy = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();
         let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| occupancy);
         if let Some(delay) = only_delay.filter(|_| !scenario.has_queue_at_host(link)) {
             let port = if host {
@@ -309,10 +309,10 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
             };
             return (Port::Delayed(Box::new(Delayed::new(port, delay))), Repeats::Never);
         }
-        let transmitter = Motion::of_packets(link, Jitter::among(&link.conditioners, seed, index as u64));
+        let transmitter = TimeVaryingLink::of_packets(link, LinkJitter::among(&link.conditioners, seed, index as u64));
         let port = if occupancy {
-            let moving = Moving::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
-            Port::Moving(Box::new(moving))
+            let time_varying = TimeVaryingPort::new(transmitter, Time(scenario.duration_ps), (link, host), loss, vcs);
+            Port::TimeVarying(Box::new(time_varying))
         } else {
             let queue = EgressQueue::new(scenario, link, seed, index as u64);
             Port::VariableRate(Box::new(VariableRatePort::new(queue, transmitter, varies)))
@@ -335,12 +335,12 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     if policy.serves() {
         let queue = EgressQueue::new(scenario, link, seed, index as u64);
         let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue)));
-        return (port, Repeats::WhenLet);
+        return (port, Repeats::WhenAllowed);
     }
     let port = router(link, policy, loss, (vcs, seed, index));
     let repeats = match &port {
-        Port::Router(router) if router.is_plain() => Repeats::Always,
-        _ => Repeats::WhenLet,
+        Port::Router(router) if router.is_only_tail_drop() => Repeats::Always,
+        _ => Repeats::WhenAllowed,
     };
     (port, repeats)
 }
@@ -352,14 +352,14 @@ fn router(
     loss: Option<Box<Loss>>,
     (vcs, seed, index): (usize, u64, usize),
 ) -> Port {
-    let acting = Acting::new(policy, link.rate_bps, seed, index as u64);
+    let aqm = Aqm::new(policy, link.rate_bps, seed, index as u64);
     let policy = Policy::new(policy, link.buffer.map_or(u64::MAX, |buffer| buffer.limit));
     let rate = Rate(link.rate_bps);
-    Port::Router(Box::new(Router::new(rate, link.buffer, (policy, acting), loss, vcs)))
+    Port::Router(Box::new(Router::new(rate, link.buffer, (policy, aqm), loss, vcs)))
 }
 
 /// Every wire of a scenario of IP packets, idle.
-pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], seed: u64) -> Vec<Wire> {
+pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ack_lookaheads: &[Span], seed: u64) -> Vec<Wire> {
     let queueless = queueless(scenario, topology);
     let mut reroutes = vec![false; scenario.links.len()];
     for flow in scenario.flows.iter().filter(|flow| flow.rerouting.is_some()) {
@@ -377,24 +377,24 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, leads: &[Span], se
         let errors = BitErrors::new(&link.loss, seed, index as u64);
         let reroutes = reroutes[index];
         let verdict = (errors.is_some() || reroutes).then(|| {
-            Box::new(Verdict {
+            Box::new(DeliveryCheck {
                 errors,
                 end,
                 reroutes,
                 strays: (0, 0),
             })
         });
-        let seen = if verdict.is_some() { End::Uncertain } else { end };
+        let seen = if verdict.is_some() { End::DecidedOnArrival } else { end };
         let vcs = topology.vcs_of_link[index][0] as usize;
         let (port, repeats) = port(scenario, index, queueless[index], (vcs, seed));
-        let mut line = Line::new(Span(link.promise().least_delay), seen, repeats);
+        let mut line = Line::new(Span(link.guarantees().least_delay), seen, repeats);
         // A packet that passes a router without meeting others may always go on at once.
         if seen == End::Through {
-            line.quiet_until = Time(scenario.duration_ps);
+            line.earliest_event = Time(scenario.duration_ps);
         }
         Wire {
             line,
-            lead: leads[index],
+            ack_lookahead: ack_lookaheads[index],
             port,
             verdict,
             waiting: Box::default(),

@@ -29,7 +29,7 @@ pub(super) const ECHOES_MARK: u64 = 1 << 53;
 /// The packet is a datagram, not a TCP segment.
 pub(super) const DATAGRAM: u64 = 1 << 54;
 /// The packet comes from an external program.
-const FOREIGN: u64 = 1 << 55;
+const EXTERNAL: u64 = 1 << 55;
 /// Position of the handshake bits: the number of 4-byte words of options that only a SYN carries (0 to 7), and the ACK
 /// that completes the handshake.
 const SYN_SHIFT: u32 = 56;
@@ -39,7 +39,7 @@ const OPENING: u64 = SYN | ENDS_HANDSHAKE;
 /// AE of the TCP header (RFC 9768).
 const ACCURATE: u64 = 1 << 60;
 /// Flags that the end points must process individually.
-const NOTABLE: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | FOREIGN | OPENING | ACCURATE;
+const EXTRAS: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE;
 
 /// Returns the handshake bits.
 #[inline(always)]
@@ -65,9 +65,9 @@ fn ace(bits: u64) -> u8 {
 }
 
 /// Returns the flags of a packet from an external program.
-pub(crate) fn foreign_bits(capable: bool, marked: bool) -> u64 {
+pub(crate) fn external_bits(capable: bool, marked: bool) -> u64 {
     let bit = |set: bool, bit: u64| if set { bit } else { 0 };
-    FOREIGN | bit(capable, CAPABLE) | bit(marked, MARKED)
+    EXTERNAL | bit(capable, CAPABLE) | bit(marked, MARKED)
 }
 
 /// TCP options of a packet.
@@ -135,7 +135,7 @@ impl Packet {
 
     /// Returns an ACK without options. For untraced runs: the packet has no frame number.
     #[inline(always)]
-    pub fn plain_ack(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
+    pub fn ack_without_options(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
         Packet {
             sequence: acknowledgement,
             place: u64::from(vc.0),
@@ -145,7 +145,12 @@ impl Packet {
 
     /// Returns a data packet of `length` payload bytes without options. For untraced runs: the packet has no frame number.
     #[inline(always)]
-    pub fn plain_data(vc: Circuit, step: u32, (sequence, retransmission): (u64, bool), length: u32) -> Packet {
+    pub fn data_without_options(
+        vc: Circuit,
+        step: u32,
+        (sequence, retransmission): (u64, bool),
+        length: u32,
+    ) -> Packet {
         let bytes = u64::from(length + header_bytes(None));
         Packet {
             sequence,
@@ -168,20 +173,20 @@ impl Packet {
 
     /// Returns true for data of a flow's sender without options and ECN flags.
     #[inline(always)]
-    pub fn is_plain_data(&self) -> bool {
-        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
+    pub fn is_data_without_options(&self) -> bool {
+        (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
     /// Returns true for an ACK of such data without options and ECN flags.
     #[inline(always)]
-    pub fn is_plain_ack(&self) -> bool {
-        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & NOTABLE) == 0
+    pub fn is_ack_without_options(&self) -> bool {
+        ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
     /// Returns true for a TCP segment of a flow without flags beyond its options.
     #[inline(always)]
-    pub fn is_simple(&self) -> bool {
-        (self.place & u64::from(REQUEST) << 32) | (self.rest & (NOTABLE & !OPTIONS)) == 0
+    pub fn has_no_extras_but_options(&self) -> bool {
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) == 0
     }
 
     /// Returns the payload [byte] of a packet whose only option is the timestamp `stamp`.
@@ -240,8 +245,8 @@ impl Packet {
 
     /// Returns true if it has options or flags that end points must process individually.
     #[inline(always)]
-    pub fn is_notable(&self) -> bool {
-        self.rest & NOTABLE != 0
+    pub fn has_extras(&self) -> bool {
+        self.rest & EXTRAS != 0
     }
 
     /// Returns true if a port may ECN-mark it.
@@ -256,13 +261,13 @@ impl Packet {
             (
                 packet.vc(),
                 packet.is_of_request(),
-                packet.rest & (REDUCED | ECHOES_MARK | ACCURATE | DATAGRAM | FOREIGN | OPENING),
+                packet.rest & (REDUCED | ECHOES_MARK | ACCURATE | DATAGRAM | EXTERNAL | OPENING),
             )
         };
         let sacks = earlier.has_options() && options.blocks[0].is_some();
         !self.is_data()
             && !self.is_datagram()
-            && !self.is_foreign()
+            && !self.is_external()
             && one(self) == one(earlier)
             && earlier.sequence < self.sequence
             && !sacks
@@ -271,12 +276,12 @@ impl Packet {
     /// Returns true for data of a flow's sender and their ACKs.
     #[inline(always)]
     pub fn is_of_sender(&self) -> bool {
-        (self.place & u64::from(REQUEST) << 32) | (self.rest & (FOREIGN | DATAGRAM)) == 0
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTERNAL | DATAGRAM)) == 0
     }
 
     /// Returns true if it comes from an external program.
-    pub fn is_foreign(&self) -> bool {
-        self.rest & FOREIGN != 0
+    pub fn is_external(&self) -> bool {
+        self.rest & EXTERNAL != 0
     }
 
     /// Returns its role in the handshake.

@@ -134,9 +134,9 @@ impl Payload for SparseAck {
 
 /// An ACK without options for all bytes below this one.
 #[derive(Clone, Copy, Debug)]
-pub struct PlainAck(pub u64);
+pub struct AckWithoutOptions(pub u64);
 
-impl Payload for PlainAck {
+impl Payload for AckWithoutOptions {
     #[inline(always)]
     fn packet_bytes(&self) -> u32 {
         header_bytes(None)

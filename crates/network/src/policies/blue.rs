@@ -24,7 +24,7 @@ impl Blue {
     }
 
     /// Decides about an arrival; `draw` returns a random number in [0, 1).
-    pub fn judge(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         if let Some(since) = arrival.idle_since {
             self.step(since, -self.config.decrement);
         }

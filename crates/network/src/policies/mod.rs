@@ -1,7 +1,7 @@
 //! Enqueue policies: buffer policies, which depend on the occupancy only, the treatment of damaged frames, and active queue
 //! management, which keeps state.
 
-pub mod acting;
+pub mod aqm;
 pub mod blue;
 mod epd;
 mod fba;
@@ -132,7 +132,7 @@ impl Policy {
     }
 
     /// Returns whether the policy depends on X_i and N_a.
-    pub fn asks_for_vcs(&self) -> bool {
+    pub fn needs_vc_occupancies(&self) -> bool {
         matches!(self, Policy::SelectiveDrop(_) | Policy::Fba(_))
     }
 

@@ -156,7 +156,7 @@ impl Pie {
     }
 
     /// Decides on an arrival; `draw` returns a random number in [0, 1).
-    pub fn judge(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
         let goes = self.is_to_go(arrival, draw);
         let marked = goes && self.config.ecn && arrival.capable && self.probability <= LARGEST_TO_MARK;

@@ -70,7 +70,7 @@ impl Red {
 
     /// Updates the average with an arrival and decides about it; `draw` returns random numbers in [0, 1).
     #[inline(always)]
-    pub fn judge(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
+    pub fn decide(&mut self, arrival: &Arrival, draw: impl FnMut() -> f64) -> Verdict {
         let (waiting, size) = if self.by_bytes() {
             (arrival.bytes_waiting, arrival.bytes)
         } else {

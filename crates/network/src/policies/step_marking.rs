@@ -16,7 +16,7 @@ impl StepMarking {
     }
 
     /// Decides about an arrival; a packet that is not ECN-capable enters while there is room.
-    pub fn judge(&self, arrival: &Arrival) -> Verdict {
+    pub fn decide(&self, arrival: &Arrival) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,
             QueueUnit::Packets | QueueUnit::Cells => arrival.packets_waiting,

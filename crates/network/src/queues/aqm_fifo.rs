@@ -2,20 +2,20 @@
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::Time;
 
 /// The queue with its controller.
 #[derive(Clone, Debug)]
 pub struct AqmFifo<T> {
-    aqm: Box<Acting>,
+    aqm: Box<Aqm>,
     backlog: Backlog<T>,
 }
 
 impl<T: Queued> AqmFifo<T> {
     /// Creates an empty queue with this controller.
-    pub fn new(aqm: Box<Acting>) -> AqmFifo<T> {
+    pub fn new(aqm: Box<Aqm>) -> AqmFifo<T> {
         AqmFifo {
             aqm,
             backlog: Backlog::default(),
@@ -34,7 +34,7 @@ impl<T: Queued> QueueDisc<T> for AqmFifo<T> {
             bytes_waiting,
             idle_since: port.idle_since,
         };
-        let verdict = self.aqm.judge(&arrival);
+        let verdict = self.aqm.decide(&arrival);
         if verdict == Verdict::Refuse {
             drop(packet, DropCause::Aqm);
             return false;

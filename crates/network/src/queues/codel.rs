@@ -87,8 +87,8 @@ const ONE: u64 = 0xffff;
 fn newton(root: u64, count: u64) -> u64 {
     let root = root << 16;
     let square = (root * root) >> 32;
-    let rest = (3u64 << 32).wrapping_sub((count & 0xffff_ffff).wrapping_mul(square)) >> 2;
-    (rest.wrapping_mul(root) >> 31) >> 16
+    let leave_dropping = (3u64 << 32).wrapping_sub((count & 0xffff_ffff).wrapping_mul(square)) >> 2;
+    (leave_dropping.wrapping_mul(root) >> 31) >> 16
 }
 
 /// A queue under CoDel.
@@ -130,7 +130,7 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
     }
 
     fn pass_through(&mut self, _packet: &T) -> bool {
-        self.control.rest();
+        self.control.leave_dropping();
         true
     }
 
@@ -199,7 +199,7 @@ impl Control {
     }
 
     /// Leaves the dropping state, because a packet passed without waiting or the queue is empty.
-    pub fn rest(&mut self) {
+    pub fn leave_dropping(&mut self) {
         (self.first_above, self.dropping) = (None, false);
     }
 

@@ -8,13 +8,13 @@ use longpipe_events::{Time, PS_PER_SECOND};
 
 /// One of the two queues, with its accumulated probability.
 #[derive(Clone, Debug)]
-struct Side<T> {
+struct SubQueue<T> {
     backlog: Backlog<T>,
     /// The sum `count` of the RFC's function `recur`.
     count: f64,
 }
 
-impl<T: Queued> Side<T> {
+impl<T: Queued> SubQueue<T> {
     /// Returns the sojourn time of the first packet, zero in an empty queue [ps].
     fn delay(&self, now: Time) -> u64 {
         self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
@@ -35,8 +35,8 @@ impl<T: Queued> Side<T> {
 #[derive(Clone, Debug)]
 pub struct DualPi2<T> {
     config: DualPi2Config,
-    low: Side<T>,
-    classic: Side<T>,
+    low: SubQueue<T>,
+    classic: SubQueue<T>,
     /// Base probability p'.
     base: f64,
     delay_before: u64,
@@ -48,7 +48,7 @@ pub struct DualPi2<T> {
 impl<T: Queued> DualPi2<T> {
     /// Creates two empty queues.
     pub fn new(config: &DualPi2Config) -> DualPi2<T> {
-        let side = || Side {
+        let side = || SubQueue {
             backlog: Backlog::default(),
             count: 0.0,
         };

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// A flow's queue.
 #[derive(Clone, Debug)]
-struct Flow<T> {
+struct FqFlow<T> {
     backlog: Backlog<T>,
     /// Bytes that the flow may send before its turn ends.
     credit: i64,
@@ -25,7 +25,7 @@ pub struct Fq<T> {
     quantum: i64,
     flow_limit: u64,
     refill_delay: Span,
-    flows: Vec<Flow<T>>,
+    flows: Vec<FqFlow<T>>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -35,7 +35,7 @@ pub struct Fq<T> {
 impl<T: Queued> Fq<T> {
     /// Creates queues for `flows` flows, one each.
     pub fn new(config: &FqConfig, flows: usize) -> Fq<T> {
-        let flow = || Flow {
+        let flow = || FqFlow {
             backlog: Backlog::default(),
             credit: i64::from(config.initial_quantum_bytes),
             waits: false,

@@ -12,7 +12,7 @@ const LARGEST_BATCH: u64 = 64;
 
 /// A flow's queue.
 #[derive(Clone, Debug)]
-struct Flow<T> {
+struct FqCodelFlow<T> {
     backlog: Backlog<T>,
     control: Control,
     /// Bytes that the flow may send in this turn.
@@ -20,9 +20,9 @@ struct Flow<T> {
     waits: bool,
 }
 
-impl<T> Default for Flow<T> {
-    fn default() -> Flow<T> {
-        Flow {
+impl<T> Default for FqCodelFlow<T> {
+    fn default() -> FqCodelFlow<T> {
+        FqCodelFlow {
             backlog: Backlog::default(),
             control: Control::default(),
             deficit: 0,
@@ -39,7 +39,7 @@ pub struct FqCodel<T> {
     rules: FqCodelRules,
     /// Salt of the hash from flows to queues; None gives each flow its own queue.
     salt: Option<u64>,
-    flows: Vec<Flow<T>>,
+    flows: Vec<FqCodelFlow<T>>,
     /// Queues with a turn to come: new ones, which are served first, and old ones.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
@@ -56,7 +56,7 @@ impl<T: Queued> FqCodel<T> {
             quantum: i64::from(config.quantum_bytes),
             rules: config.rules,
             salt: config.queues.map(|_| salt),
-            flows: (0..queues).map(|_| Flow::default()).collect(),
+            flows: (0..queues).map(|_| FqCodelFlow::default()).collect(),
             new: VecDeque::new(),
             old: VecDeque::new(),
             packets: 0,
@@ -139,7 +139,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
             for queues in [&mut self.new, &mut self.old] {
                 while let Some(queue) = queues.pop_front() {
                     let flow = &mut self.flows[queue as usize];
-                    flow.control.rest();
+                    flow.control.leave_dropping();
                     flow.waits = false;
                 }
             }
@@ -198,7 +198,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
         }
         let queue = self.queue_of(packet.flow());
         let flow = &mut self.flows[queue as usize];
-        flow.control.rest();
+        flow.control.leave_dropping();
         (flow.waits, flow.deficit) = (true, self.quantum - packet.bytes() as i64);
         self.new.push_back(queue);
         true

@@ -24,7 +24,7 @@ pub struct DatagramReport {
 
 impl DatagramReport {
     /// Fills in the counters that TCP flows have: delivered and sent payload.
-    pub(crate) fn tell(&self, report: &mut FlowReport) {
+    pub(crate) fn fill_in(&self, report: &mut FlowReport) {
         report.delivered_bytes = self.received_bytes;
         report.highest_sequence_bytes = self.received_bytes;
         report.sender.sent_segments = self.sent;
@@ -34,11 +34,11 @@ impl DatagramReport {
 
 /// Results of the buffer of a split-TCP proxy, between two connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RelayReport {
+pub struct ProxyReport {
     /// Index of the flow that fills it.
     pub flow: usize,
     /// Index of the flow that empties it.
-    pub onward: usize,
+    pub forwarded_over: usize,
     /// Mean occupancy over time [byte].
     pub mean_bytes: f64,
     /// Maximum occupancy [byte].

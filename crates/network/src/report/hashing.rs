@@ -1,6 +1,6 @@
 //! Hashing of reports, for the hash of a run's final state.
 
-use super::flows::{DatagramReport, RelayReport};
+use super::flows::{DatagramReport, ProxyReport};
 use super::state_hash::StateHash;
 use super::{ClassReport, PortReport, SourceReport, WebReport};
 use longpipe_events::Span;
@@ -28,7 +28,7 @@ impl StateHash {
         self.words(counted.into_iter().chain(report.delays.words()));
     }
 
-    pub(crate) fn relay(&mut self, report: &RelayReport) {
+    pub(crate) fn proxy(&mut self, report: &ProxyReport) {
         self.words([
             report.mean_bytes.to_bits(),
             report.peak_bytes,

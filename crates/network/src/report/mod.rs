@@ -8,7 +8,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
-use flows::{DatagramReport, RelayReport};
+use flows::{DatagramReport, ProxyReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
@@ -125,7 +125,7 @@ pub struct Report {
     /// Results by datagram flow.
     pub datagrams: Vec<DatagramReport>,
     /// Results by flow whose data a proxy forwards over another flow.
-    pub relays: Vec<RelayReport>,
+    pub proxies: Vec<ProxyReport>,
     /// Results by link, for AAL5.
     pub ports: Vec<PortReport>,
     /// Results by link, for IP packets.
@@ -142,7 +142,7 @@ pub struct Report {
 
 /// Counters of a medium's links.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Carried {
+pub(crate) struct MediumReport {
     pub ports: Vec<PortReport>,
     pub packet_ports: Vec<PacketReport>,
     pub classes: Vec<ClassReport>,

@@ -1,4 +1,4 @@
-//! What a scenario must fulfil, part by part; the graph itself is checked as it is laid out.
+//! Checks of a resolved scenario, part by part. `topology.rs` checks the graph and its routes.
 
 use crate::atm::aal5::frame_cells;
 use crate::atm::port::scheduler::ONE;
@@ -6,7 +6,7 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
-use crate::scenario::onward;
+use crate::scenario::forwarding;
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::topology::Topology;
 use crate::scenario::{
@@ -16,7 +16,7 @@ use crate::scenario::{
 use longpipe_events::key::MAX_ENTITIES;
 use longpipe_events::PS_PER_SECOND;
 
-/// Checks everything but flows.
+/// Checks all parts of a scenario except flows.
 pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     if scenario.duration_ps == 0 || scenario.duration_ps > 100 * 86_400 * PS_PER_SECOND {
         return refuse(
@@ -125,12 +125,12 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// What a link that varies over time has that it cannot have, and what is accepted instead.
+/// Returns what a time-varying link cannot have, and what is accepted instead.
 fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
     if framing == Framing::Aal5 {
-        let judged = link.policy.looks_alone() || link.policy.looks_at_frames();
+        let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
         let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
-        return (!judged).then_some(("beside this policy", accepted));
+        return (!decides_at_enqueue).then_some(("beside this policy", accepted));
     }
     let spoils = matches!(link.loss, LossConfig::BitErrors { .. });
     spoils.then_some(("beside bit errors", "needs other losses"))
@@ -181,7 +181,7 @@ fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Re
     Ok(())
 }
 
-/// Checks what only cells can have, or only packets.
+/// Checks fields that are valid for cells only, or for IP packets only.
 fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
     for (index, link) in scenario.links.iter().enumerate() {
         let field = |name: &str| format!("links[{index}].{name}");
@@ -212,7 +212,7 @@ fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Checks one flow against the links it takes.
+/// Checks one flow against the links of its routes.
 pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
     let field = |name: &str| format!("flows[{index}].{name}");
     if let Some(problem) = flow.tcp.problem() {
@@ -226,7 +226,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             "needs off under AAL5, whose cells carry no marks of IP",
         );
     }
-    onward::check(scenario, index, flow)?;
+    forwarding::check(scenario, index, flow)?;
     if let Some(problem) = flow.traffic.datagram_problem() {
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
@@ -241,14 +241,14 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if flow.foreign {
         ack = data;
     } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
-        // Nothing answers.
+        // A datagram flow has no answers to check.
         (data, ack) = (bytes, 0);
     }
     if let TrafficConfig::Web(web) = &flow.traffic {
         if let Some((name, value, accepted)) = web.problem() {
             return refuse(field(&format!("traffic.{name}")), value, accepted);
         }
-        // Requests that wait for their window may share a segment.
+        // Requests that wait for their window could share a segment.
         ack = data;
     }
     for (back, bytes) in [(false, data), (true, ack)] {

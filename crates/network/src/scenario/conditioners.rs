@@ -1,7 +1,7 @@
 //! Conditioners of a port: policers before its queue discipline, a shaper behind it, jitter and reordering on its wire.
 
-use super::motion::OrderConfig;
 use super::refusal::refuse_unless;
+use super::time_varying::OrderConfig;
 use super::LinkConfig;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};

@@ -7,11 +7,10 @@ pub mod check;
 pub mod conditioners;
 mod datagrams;
 pub(crate) mod ends;
+mod forwarding;
 mod grouped;
-pub mod motion;
-mod onward;
+pub(crate) mod guarantees;
 mod policy;
-pub(crate) mod promise;
 mod queue;
 pub(crate) mod refusal;
 mod repetition;
@@ -19,6 +18,7 @@ pub mod rerouting;
 mod routes;
 mod schedulers;
 mod stack;
+pub mod time_varying;
 pub mod topology;
 mod traces;
 pub mod web;
@@ -26,7 +26,6 @@ pub mod web;
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_tcp::config::TcpConfig;
-use motion::MotionConfig;
 pub use policy::PolicyConfig;
 pub use queue::{
     BlueConfig, CodelArithmetic, CodelConfig, FqCodelConfig, FqCodelRules, PieConfig, PieDelay, PieRules, QueueUnit,
@@ -41,6 +40,7 @@ pub use schedulers::{
 use serde::{Deserialize, Serialize};
 pub use stack::StackConfig;
 use strum::VariantNames;
+use time_varying::TimeVaryingConfig;
 pub use traces::TraceConfig;
 use web::WebConfig;
 
@@ -150,7 +150,7 @@ pub struct LinkConfig {
     pub loss: LossConfig,
     /// Variation over time, which replaces rate and delay; None means a static link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub motion: Option<Box<MotionConfig>>,
+    pub motion: Option<Box<TimeVaryingConfig>>,
     /// Conditioners before the queue discipline, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditioners: Vec<ConditionerConfig>,
@@ -279,7 +279,7 @@ pub struct FlowConfig {
     pub foreign: bool,
     /// Forwarding of delivered data over another flow that starts where this one ends; None without a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub onward: Option<OnwardConfig>,
+    pub onward: Option<ForwardingConfig>,
     /// Whether the flow forwards data of another one. Then both have equal traffic and start times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
@@ -291,7 +291,7 @@ pub struct FlowConfig {
 /// Forwarding at a split-TCP proxy (RFC 3135 section 3.1).
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct OnwardConfig {
+pub struct ForwardingConfig {
     /// Index of the forwarding flow.
     pub flow: usize,
     /// Buffer for data that were received and not yet acknowledged on the forwarding flow [byte].
@@ -344,7 +344,7 @@ pub enum TrafficConfig {
     Video(VideoConfig),
     /// Datagrams from a list.
     Arrivals(ArrivalsConfig),
-    /// What the application of a real protocol stack sends; its flow is foreign.
+    /// What the application of a real protocol stack sends; its flow is external.
     Stack(StackConfig),
 }
 

@@ -109,7 +109,7 @@ impl PolicyConfig {
     }
 
     /// Returns whether the policy only drops, and depends on the occupancy only.
-    pub fn looks_alone(&self) -> bool {
+    pub fn depends_on_occupancy_only(&self) -> bool {
         matches!(
             self,
             PolicyConfig::TailDrop {} | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. }
@@ -117,7 +117,7 @@ impl PolicyConfig {
     }
 
     /// Returns whether the policy depends on the occupancy only and treats frames as a whole.
-    pub fn looks_at_frames(&self) -> bool {
+    pub fn drops_whole_frames(&self) -> bool {
         matches!(
             self,
             PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. }

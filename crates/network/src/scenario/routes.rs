@@ -22,7 +22,11 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
         return refuse(field("changes"), "of circuits of cells", "needs framing ip");
     }
     if flow.foreign {
-        return refuse(field("changes"), "of a foreign flow", "needs routes that stay");
+        return refuse(
+            field("changes"),
+            "of a flow with foreign = true",
+            "needs constant routes",
+        );
     }
     let mut before = 0;
     for change in &own.changes {

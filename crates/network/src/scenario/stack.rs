@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A stack from outside the core; its flow is foreign. The core interprets none of this, but results depend on it.
+/// A stack from outside the core; its flow is external. The core interprets none of this, but results depend on it.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct StackConfig {

@@ -237,7 +237,7 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
         for &at in leaving.of(node) {
             let (link, end) = (&scenario.links[at], &ends[at]);
             if phase[link.to].is_none() {
-                let offset = start + link.promise().least_delay + (scenario.slot_phase * end.cell as f64) as u64;
+                let offset = start + link.guarantees().least_delay + (scenario.slot_phase * end.cell as f64) as u64;
                 if offset > LONGEST_PATH {
                     return refuse(
                         format!("nodes[{}]", link.to),

@@ -1,7 +1,7 @@
 //! Random graphs: a run has the same results, to the bit, in every engine, traced or not.
 
-use crate::common::any_graph::motion::any_that_moves;
 use crate::common::any_graph::rerouting::any_rerouted;
+use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::any_graph::{any_scenario, with_ends};
 use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
@@ -92,12 +92,12 @@ fn over_any_graph_of_routers() {
 
 #[test]
 fn over_any_graph_of_links_that_move() {
-    every_way_to_run_agrees(any_that_moves(Framing::Ip));
+    every_way_to_run_agrees(any_time_varying(Framing::Ip));
 }
 
 #[test]
 fn over_any_graph_of_links_of_cells_that_move() {
-    every_way_to_run_agrees(any_that_moves(Framing::Aal5));
+    every_way_to_run_agrees(any_time_varying(Framing::Aal5));
 }
 
 #[test]

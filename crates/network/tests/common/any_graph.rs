@@ -6,13 +6,13 @@
 mod extremes;
 mod fields;
 mod graph;
-pub mod motion;
 mod pace;
 mod ports;
 mod queues;
 pub mod rerouting;
 mod routes;
 mod tcp;
+pub mod time_varying;
 mod traffic;
 mod vbr;
 mod work;
@@ -23,7 +23,7 @@ use graph::{any_graph, Graph, GraphDraft};
 use longpipe_events::Stream;
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{
-    Engine, FlowConfig, Framing, OnwardConfig, Scenario, StartConfig, Ties, TraceConfig, TrafficConfig,
+    Engine, FlowConfig, ForwardingConfig, Framing, Scenario, StartConfig, Ties, TraceConfig, TrafficConfig,
 };
 use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
@@ -258,7 +258,7 @@ impl Draft {
             };
             let way = |from: usize, to: usize| routes::route(graph, from, to, draft.there);
             let ways = [way(from, host), way(host, from), way(host, to), way(to, host)];
-            let [Some(there), Some(back), Some(onward), Some(home)] = ways else {
+            let [Some(there), Some(back), Some(on), Some(home)] = ways else {
                 continue;
             };
             let tcp = whole.tcp.clone();
@@ -267,7 +267,7 @@ impl Draft {
                 name: format!("f{}", scenario.flows.len()),
                 route: there,
                 return_route: back,
-                onward: Some(OnwardConfig {
+                onward: Some(ForwardingConfig {
                     flow: index,
                     buffer_bytes,
                 }),
@@ -275,7 +275,7 @@ impl Draft {
             };
             scenario.flows.push(first);
             let last = &mut scenario.flows[index];
-            (last.route, last.return_route, last.relayed) = (onward, home, true);
+            (last.route, last.return_route, last.relayed) = (on, home, true);
         }
     }
 

@@ -175,7 +175,7 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("packet port", &one.packet_ports, &other.packet_ports),
         first_difference("class", &one.classes, &other.classes),
         first_difference("datagrams", &one.datagrams, &other.datagrams),
-        first_difference("relay", &one.relays, &other.relays),
+        first_difference("proxy", &one.proxies, &other.proxies),
         // The mean of no delays is NaN, which does not equal itself.
         first_difference("source", &debug(&one.sources), &debug(&other.sources)),
     ];
@@ -286,7 +286,7 @@ fn counts_agree(scenario: &Scenario, report: &Report, recorder: &Recorder) -> Re
     let sent: u64 = flows.map(|(flow, _)| flow.sender.sent_segments).sum();
     let recorded = recorder.sequences.event.iter().filter(|&&event| event == 0).count() as u64;
     // Window probes are recorded, but are not segments of the sender.
-    let asked: u64 = report.relays.iter().map(|relay| relay.window_probes).sum();
+    let asked: u64 = report.proxies.iter().map(|proxy| proxy.window_probes).sum();
     if scenario.traces.sequence && recorded != sent + asked {
         return Err(unequal("not all segments are recorded", recorded, sent + asked));
     }

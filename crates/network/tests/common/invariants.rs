@@ -35,8 +35,8 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
         let peak = class.counters.peak_queue as f64;
         check_mean(class.mean_queue, peak, || format!("{class:?}"))?;
     }
-    for relay in &report.relays {
-        check_mean(Some(relay.mean_bytes), relay.peak_bytes as f64, || format!("{relay:?}"))?;
+    for proxy in &report.proxies {
+        check_mean(Some(proxy.mean_bytes), proxy.peak_bytes as f64, || format!("{proxy:?}"))?;
     }
     check_goodput(scenario, report)?;
     for (source, config) in report.sources.iter().zip(&scenario.vbr) {

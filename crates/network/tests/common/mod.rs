@@ -17,11 +17,11 @@ pub mod kept;
 #[allow(dead_code)]
 pub mod packets;
 #[allow(dead_code)]
+pub mod proxies;
+#[allow(dead_code)]
 pub mod queued;
 #[allow(dead_code)]
 pub mod random;
-#[allow(dead_code)]
-pub mod relays;
 #[allow(dead_code)]
 pub mod smaller;
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use longpipe_end::Role;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What streams carry. A large chunk keeps the list of unacknowledged ones short.
+/// Data that streams carry. Large chunks keep the list of unacknowledged chunks short.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// The application.
@@ -15,30 +15,30 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 pub struct Application {
     role: Role,
     workload: Workload,
-    /// Data left to write by stream, then its end.
+    /// Bytes left to write before the end, by stream.
     outgoing: BTreeMap<StreamId, u64>,
-    /// Streams that may take data.
+    /// Streams that may accept data.
     writable: VecDeque<StreamId>,
     /// Streams that may have data.
     readable: VecDeque<StreamId>,
-    /// Streams of the first workload that are left to open.
+    /// Streams of the workload `Streams` that have not been opened.
     to_open: u64,
     opened: u64,
     /// Streams that were read to their end.
     ended: u64,
     /// Streams whose data the peer has acknowledged to their end.
     acknowledged: u64,
-    /// Times of the present request, and of all responses [ps].
+    /// Time of the present request, and durations of all responses [ps].
     asked_ps: u64,
     responses_ps: Vec<u64>,
-    /// Data of the flow that was read [byte]; requests, which go back, do not count.
+    /// Data of the flow that were read [byte], without requests, which go in the opposite direction.
     pub delivered: u64,
-    /// Time at which the flow's receiver had all [ps].
+    /// Time at which the flow's receiver had all data [ps].
     pub completed_ps: Option<u64>,
 }
 
 impl Application {
-    /// Returns an application that has not begun.
+    /// Creates an application that has not started.
     pub fn new(settings: &Settings<'_>, role: Role) -> Application {
         let to_open = match settings.workload {
             Workload::Streams { count, .. } if role == Role::Sender => count,
@@ -61,7 +61,7 @@ impl Application {
         }
     }
 
-    /// Takes an event of the connection.
+    /// Processes an event of the connection.
     pub fn take(&mut self, event: &Event, connection: &mut Connection, now: u64) {
         match event {
             Event::Connected => self.ask(connection, now),
@@ -77,7 +77,7 @@ impl Application {
         }
     }
 
-    /// Opens what can be opened, writes and reads what can be written and read.
+    /// Opens, writes and reads all streams that are ready.
     pub fn act(&mut self, connection: &mut Connection, now: u64) {
         while let Some(id) = self.readable.pop_front() {
             self.read(id, connection, now);
@@ -90,7 +90,7 @@ impl Application {
         }
     }
 
-    /// Whether the end has received what it waits for, and the peer what this end sends.
+    /// Returns whether this end and its peer have received all data that they expect.
     pub fn is_done(&self) -> bool {
         let (Workload::Streams { count, .. } | Workload::Requests { count, .. }) = self.workload;
         match self.role {
@@ -115,7 +115,7 @@ impl Application {
             let Some(id) = connection.streams().open(Dir::Uni) else {
                 return;
             };
-            // The first streams have a byte more where the data cannot be divided.
+            // If the data cannot be divided evenly, the first streams have one more byte.
             let share = match bytes {
                 u64::MAX => u64::MAX,
                 bytes => bytes / count + u64::from(self.opened < bytes % count),
@@ -127,7 +127,7 @@ impl Application {
         }
     }
 
-    /// The receiver of responses asks for the next one.
+    /// Sends the next request.
     fn ask(&mut self, connection: &mut Connection, now: u64) {
         let Workload::Requests { request, count, .. } = self.workload else {
             return;
@@ -148,7 +148,7 @@ impl Application {
         };
         while *left > 0 {
             let most = ZEROS.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-            // A later event says when the stream takes more; of one that ended, none does.
+            // A later event reports when the stream accepts more; a stopped stream has no such event.
             let Some(written) = adapter::write(connection, id, Bytes::from_static(&ZEROS[..most])) else {
                 return;
             };
@@ -156,7 +156,7 @@ impl Application {
                 *left -= written as u64;
             }
         }
-        // A stream that the peer has stopped needs no end.
+        // A stream that the peer has stopped need not be finished, so ignore the error.
         let _ = connection.send_stream(id).finish();
         self.outgoing.remove(&id);
     }
@@ -174,7 +174,7 @@ impl Application {
                 Err(_) => break false,
             }
         };
-        // The connection sends the credit that this frees when it is polled next, as it is after each `act`.
+        // The freed credit is sent when the connection is polled next, which happens after each `act`.
         let _ = chunks.finalize();
         if self.role == Role::Receiver {
             self.delivered += got;
@@ -185,7 +185,7 @@ impl Application {
         }
     }
 
-    /// A stream was read to its end.
+    /// Handles a stream that was read to its end.
     fn on_end(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
         match (self.workload, self.role) {
             (Workload::Streams { count, .. }, Role::Receiver) => {

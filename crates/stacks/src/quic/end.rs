@@ -1,5 +1,5 @@
 //! One end of a connection: the stack's endpoint, its connection, and the application. Compiled for each stack: `proto` is its
-//! crate, and `adapter` has what differs.
+//! crate, and `adapter` has the functions that differ between stacks.
 
 use super::application::Application;
 use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
@@ -20,7 +20,7 @@ type Open = (ConnectionHandle, Connection);
 /// Creates an end of the stack.
 ///
 /// # Errors
-/// A line that names the setting that does not fit.
+/// A line that names the invalid setting.
 pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
     let settings = Settings::read(setup, &CONTROLS)?;
     Ok(Box::new(Quic::new(&settings, setup)?))
@@ -37,20 +37,20 @@ struct Quic {
     client: Option<proto::ClientConfig>,
     open: Option<Open>,
     application: Application,
-    /// Answers of the endpoint without a connection, with their ECN bits.
+    /// Stateless responses of the endpoint, with their ECN bits.
     stateless: Vec<(Vec<u8>, Ecn)>,
     buffer: Vec<u8>,
     handshake_ps: Option<u64>,
     closed: Option<(u64, String)>,
 }
 
-/// Address of an end; the path has no addresses.
+/// Returns a fixed address for an end, because the path has no addresses.
 fn address(client: bool) -> SocketAddr {
     let (last, port) = if client { (1, 40_000) } else { (2, 443) };
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), port)
 }
 
-/// Returns the configuration of the transport: settings of the scenario, and otherwise the stack's defaults.
+/// Returns the transport configuration: the scenario's settings, and the stack's defaults for the rest.
 fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::TransportConfig, String> {
     let mut transport = proto::TransportConfig::default();
     let mut discovery = proto::MtuDiscoveryConfig::default();
@@ -138,7 +138,7 @@ impl Quic {
         match &event {
             Event::Connected => self.handshake_ps = Some(now),
             Event::ConnectionLost { reason } => {
-                // Connections that have nothing more to do time out.
+                // A connection whose work is done times out, which is not an error.
                 if !self.application.is_done() && self.closed.is_none() {
                     self.closed = Some((now, reason.to_string()));
                 }
@@ -235,7 +235,7 @@ impl End for Quic {
                 outbox.send(&self.buffer[..sent.size], codepoint(sent.ecn));
             }
         }
-        // What is sent may close or drain the connection.
+        // Sending may close or drain the connection.
         self.process(now);
         Ok(())
     }

@@ -93,7 +93,7 @@ fn rfc_9768_section_3_2_1_counts_from_five_and_goes_round_at_eight() {
     let told: Vec<u8> = [false, true, true, true, true, false, true]
         .map(|marked| {
             counter.take(of(marked), 1);
-            counter.tell()
+            counter.next_ace()
         })
         .to_vec();
     assert_eq!(told, [5, 6, 7, 0, 1, 1, 2]);
@@ -106,7 +106,7 @@ fn rfc_9768_section_3_2_2_5_1_an_ack_leaves_where_marks_begin_and_at_the_second_
         counter.take(of(marked), 1);
         let due = counter.is_due();
         if due {
-            counter.tell();
+            counter.next_ace();
         }
         due
     };
@@ -121,7 +121,7 @@ fn rfc_9768_section_3_2_3_3_with_the_option_an_ack_leaves_where_marks_end_too() 
         counter.take(ecn, 1);
         let due = counter.is_due();
         if due {
-            counter.tell();
+            counter.next_ace();
         }
         due
     };
@@ -209,7 +209,7 @@ fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usiz
         }
     }
     // Repeats the last ACK, so that one arrives.
-    receiver.tell_again();
+    receiver.repeat_ack();
     if let Some(ack) = receiver.poll_transmit(now) {
         sender.on_ack(now, &ack);
     }

@@ -1,6 +1,6 @@
 //! Additive increase, multiplicative decrease (Jacobson 1988; RFC 5681 3.1).
 
-use super::control::{Ack, Cause, Control, Grant};
+use super::control::{Ack, Cause, Control, CwndUpdate};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::Time;
@@ -36,33 +36,33 @@ impl Variant for Aimd {
 }
 
 impl Control for Aimd {
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         if ack.grows {
             self.grown(ack.acked, flight)
         } else {
-            Grant::as_it_is(flight)
+            CwndUpdate::unchanged(flight)
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let share = match cause {
             Cause::Mark { abe: true } => MARK_CUT,
             _ => 0.5,
         };
-        Grant::reduced(cause, cut(flight, share), flight)
+        CwndUpdate::reduced(cause, cut(flight, share), flight)
     }
 }
 
 impl Aimd {
     /// Returns cwnd after an ACK of `acked` bytes.
     #[inline(always)]
-    pub fn grown(&self, acked: u64, flight: &Flight) -> Grant {
+    pub fn grown(&self, acked: u64, flight: &Flight) -> CwndUpdate {
         let counted = if self.byte_counting {
             acked
         } else {
             u64::from(flight.mss)
         };
-        Grant::window(grown(flight, counted), flight)
+        CwndUpdate::window(grown(flight, counted), flight)
     }
 }
 

@@ -28,8 +28,8 @@ pub trait Control {
     fn set_ecn(&mut self, _on: bool) {}
 
     /// Invoked before the first segment if a round-trip time is known from the handshake.
-    fn on_start(&mut self, _rtt: Span, flight: &Flight) -> Grant {
-        Grant::as_it_is(flight)
+    fn on_start(&mut self, _rtt: Span, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::unchanged(flight)
     }
 
     /// Invoked for each transmission and retransmission if `wants` requests `sending`. Returns the new pacing rate if
@@ -44,19 +44,19 @@ pub trait Control {
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
     /// new SND.UNA.
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant;
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate;
 
     /// Invoked for each transmission that is declared lost if `wants` requests `each_loss`. If this loss starts a recovery,
     /// `on_reduction` has been invoked before.
-    fn on_lost(&mut self, _lost: &Lost, _now: Time, _flight: &Flight) {}
+    fn on_lost(&mut self, _lost: &LostSegment, _now: Time, _flight: &Flight) {}
 
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant;
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate;
 
     /// Invoked at the end of a recovery; `spurious` if no data had been lost. `on_ack` follows for the ACK that ended the
     /// recovery.
-    fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> Grant {
-        Grant::as_it_is(flight)
+    fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::unchanged(flight)
     }
 }
 
@@ -116,7 +116,7 @@ pub struct Sent {
     /// First byte after the segment.
     pub end: u64,
     /// Whether the segment contains retransmitted data.
-    pub again: bool,
+    pub retransmission: bool,
     /// Bytes in flight, including this segment.
     pub in_flight: u64,
     /// Whether the application, not the window, limits the data in flight. Valid only with records.
@@ -125,7 +125,7 @@ pub struct Sent {
 
 /// State of the loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Phase {
+pub enum RecoveryPhase {
     /// No loss is being repaired.
     #[default]
     Open,
@@ -168,7 +168,7 @@ pub struct Ack {
     /// Whether the sender is in Linux's Open state: no data are known to be lost or reordered.
     pub open: bool,
     /// State of a record-based loss recovery after this ACK.
-    pub phase: Phase,
+    pub phase: RecoveryPhase,
     /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
     pub delivered: u64,
     /// Bytes newly declared lost by this ACK; 0 without per-segment records.
@@ -227,15 +227,15 @@ impl Usage {
         }
     }
 
-    /// Updates the use of the window on an ACK. `under_way` is the number of bytes in flight before the ACK, `sent` is
+    /// Updates the use of the window on an ACK. `in_flight` is the number of bytes in flight before the ACK, `sent` is
     /// SND.MAX, `una` the new SND.UNA, `full` whether the window had no room for another segment.
     #[inline]
-    pub fn on_ack(&mut self, una: u64, sent: u64, under_way: u64, full: bool) {
+    pub fn on_ack(&mut self, una: u64, sent: u64, in_flight: u64, full: bool) {
         if sent == self.sent && !full {
             return;
         }
-        if una >= self.end || full || (!self.full && under_way > self.most) {
-            (self.full, self.most, self.end) = (full, under_way, sent);
+        if una >= self.end || full || (!self.full && in_flight > self.most) {
+            (self.full, self.most, self.end) = (full, in_flight, sent);
         }
         self.sent = sent;
     }
@@ -261,7 +261,7 @@ pub struct RateSample {
 
 /// A transmission that is declared lost, and the sender's state when it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostSegment {
     /// First byte.
     pub sequence: u64,
     /// First byte after the segment.
@@ -294,7 +294,7 @@ pub enum Cause {
 
 /// Output of a congestion controller: the new cwnd and ssthresh, and the pacing rate if it changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Grant {
+pub struct CwndUpdate {
     /// Congestion window [byte].
     pub window: f64,
     /// Slow start threshold [byte].
@@ -312,17 +312,17 @@ pub struct Pacing {
     pub quantum_bytes: u32,
 }
 
-impl Grant {
+impl CwndUpdate {
     /// Returns an update that changes nothing.
     #[inline(always)]
-    pub fn as_it_is(flight: &Flight) -> Grant {
-        Grant::window(flight.cwnd(), flight)
+    pub fn unchanged(flight: &Flight) -> CwndUpdate {
+        CwndUpdate::window(flight.cwnd(), flight)
     }
 
     /// Returns an update of the window with an unchanged threshold.
     #[inline(always)]
-    pub fn window(window: f64, flight: &Flight) -> Grant {
-        Grant {
+    pub fn window(window: f64, flight: &Flight) -> CwndUpdate {
+        CwndUpdate {
             window,
             threshold: flight.ssthresh(),
             pacing: None,
@@ -331,8 +331,8 @@ impl Grant {
 
     /// Returns the update for a reduction: `threshold` becomes ssthresh and cwnd; after a timeout cwnd is one segment (RFC
     /// 5681 section 3.1).
-    pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> Grant {
-        Grant {
+    pub fn reduced(cause: Cause, threshold: f64, flight: &Flight) -> CwndUpdate {
+        CwndUpdate {
             window: if cause == Cause::Timeout {
                 flight.mss()
             } else {

@@ -1,6 +1,6 @@
 //! Window growth by delivered segments, in real numbers, for controllers that follow a paper or an RFC.
 
-use super::control::{Ack, Grant};
+use super::control::{Ack, CwndUpdate};
 use crate::flight::Flight;
 
 /// An ACK that increases cwnd; all in segments.
@@ -28,12 +28,12 @@ impl Growth {
     }
 
     /// Returns the update for a window that grew by `segments` in congestion avoidance.
-    pub fn by(self, segments: f64, flight: &Flight) -> Grant {
-        Grant::window(((self.cwnd + segments) * flight.mss()).min(flight.rwnd as f64), flight)
+    pub fn by(self, segments: f64, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::window(((self.cwnd + segments) * flight.mss()).min(flight.rwnd as f64), flight)
     }
 
     /// Returns the update for a window that grows by `segments` per delivered window.
-    pub fn per_window(self, segments: f64, flight: &Flight) -> Grant {
+    pub fn per_window(self, segments: f64, flight: &Flight) -> CwndUpdate {
         self.by(self.arrived * segments / self.cwnd, flight)
     }
 }

@@ -1,7 +1,7 @@
 //! HighSpeed TCP: larger windows grow faster and are reduced less, so that realistic loss rates allow them (RFC 3649).
 
 use super::aimd::cut;
-use super::control::{Ack, Cause, Control, Grant};
+use super::control::{Ack, Cause, Control, CwndUpdate};
 use super::growth::Growth;
 use super::linux::{Linux, Module, Socket};
 use super::ruled::{Ruled, Rules};
@@ -60,21 +60,21 @@ impl Variant for Rfc3649 {
 
 impl Control for Rfc3649 {
     /// Counts delivered segments in slow start, and adds a(w) / w per ACK afterwards (section 5).
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         match Growth::of(ack, flight) {
             Some(growth) if growth.arrived > 0.0 => {
                 let increase = response(growth.cwnd).0;
                 growth.by(increase / growth.cwnd, flight)
             }
             Some(growth) => growth.by(0.0, flight),
-            None => Grant::as_it_is(flight),
+            None => CwndUpdate::unchanged(flight),
         }
     }
 
     /// Reduces cwnd by b(w) of itself.
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let decrease = response(flight.window() as f64 / flight.mss()).1;
-        Grant::reduced(cause, cut(flight, decrease), flight)
+        CwndUpdate::reduced(cause, cut(flight, decrease), flight)
     }
 }
 

@@ -221,7 +221,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::control::{AckSample, Phase, Usage};
+    use crate::congestion::control::{AckSample, RecoveryPhase, Usage};
     use crate::congestion::limits::Limits;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
 
@@ -270,7 +270,7 @@ mod tests {
                 acked,
                 grows: acked > 0,
                 open: acked > 0,
-                phase: Phase::Open,
+                phase: RecoveryPhase::Open,
                 delivered,
                 lost: 0,
                 marked: 0,

@@ -3,7 +3,7 @@
 //! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way delay
 //! minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
 
-use super::control::{Ack, Cause, Control, Grant};
+use super::control::{Ack, Cause, Control, CwndUpdate};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -87,21 +87,21 @@ impl Variant for Ledbat {
 }
 
 impl Control for Ledbat {
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         if let Some(delay) = ack.delay {
             self.measure(delay, ack.now);
         }
         match self.queueing() {
             Some(queueing) if ack.grows => self.moved(queueing, ack, flight),
-            _ => Grant::as_it_is(flight),
+            _ => CwndUpdate::unchanged(flight),
         }
     }
 
     /// Halves the window, to at least two segments (section 2.4.2, on data loss). No slow start follows.
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let mss = flight.mss();
         let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
-        Grant::reduced(cause, window, flight)
+        CwndUpdate::reduced(cause, window, flight)
     }
 }
 
@@ -126,12 +126,12 @@ impl Ledbat {
     }
 
     /// Changes cwnd in proportion to the distance of the queueing delay from the target.
-    fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> Grant {
+    fn moved(&self, queueing: Span, ack: &Ack, flight: &Flight) -> CwndUpdate {
         let (mss, cwnd, target) = (flight.mss(), flight.cwnd(), self.config.target_ps as f64);
         let off_target = (target - queueing.0 as f64) / target;
         let moved = cwnd + self.config.gain * off_target * ack.acked as f64 * mss / cwnd;
         let most = (flight.outstanding() + ack.acked) as f64 + self.config.allowed_increase * mss;
-        Grant::window(moved.min(most).max(LEAST * mss).min(flight.rwnd as f64), flight)
+        CwndUpdate::window(moved.min(most).max(LEAST * mss).min(flight.rwnd as f64), flight)
     }
 }
 

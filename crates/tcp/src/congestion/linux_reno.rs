@@ -16,17 +16,17 @@ impl Parameters for LinuxRenoConfig {}
 const MARK_BETA: f64 = 0.8;
 
 /// A sender by `tcp_reno`.
-pub type LinuxReno = Linux<Reno>;
+pub type LinuxReno = Linux<RenoModule>;
 
 /// Keeps no state besides the socket's.
 #[derive(Clone, Debug)]
-pub struct Reno;
+pub struct RenoModule;
 
-impl Module for Reno {
+impl Module for RenoModule {
     type Config = LinuxRenoConfig;
 
-    fn new(_config: &LinuxRenoConfig) -> Reno {
-        Reno
+    fn new(_config: &LinuxRenoConfig) -> RenoModule {
+        RenoModule
     }
 
     fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {

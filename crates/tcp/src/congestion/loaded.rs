@@ -3,7 +3,7 @@
 //! This crate knows nothing of files. Whoever reads a scenario puts a [`Plugin`] into the [`Slot`] of each [`ModuleConfig`]
 //! before the simulation begins (crates/control).
 
-use super::control::{Ack, AckSample, Cause, Control, Grant, Lost, Pacing, Sent, Wants};
+use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::variant::{Parameters, Variant};
@@ -127,7 +127,7 @@ impl Control for Loaded {
         self.controller.set_ecn(on);
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         self.controller.on_start(rtt, flight)
     }
 
@@ -139,19 +139,19 @@ impl Control for Loaded {
         self.controller.on_sample(sample, flight);
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.controller.on_ack(ack, flight)
     }
 
-    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         self.controller.on_lost(lost, now, flight);
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         self.controller.on_reduction(cause, now, flight)
     }
 
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         self.controller.on_recovered(spurious, now, flight)
     }
 }

@@ -37,7 +37,7 @@ pub use aimd::AimdConfig;
 pub use bbr::BbrConfig;
 pub use bbr3::Bbr3Config;
 pub use bic::BicConfig;
-use control::{Ack, AckSample, Cause, Control, Grant, Lost, Pacing, Sent, Wants};
+use control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
 pub use cubic::{CubicConfig, CubicRules};
 pub use dctcp::DctcpConfig;
 pub use highspeed::{HighspeedConfig, HighspeedRules};
@@ -148,11 +148,11 @@ impl Congestion {
     /// Whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs use and
     /// for which the sender has a faster path.
     #[inline(always)]
-    pub fn asks_little(&self) -> bool {
+    pub fn needs_acked_bytes_only(&self) -> bool {
         matches!(self, Congestion::Aimd(_))
     }
 
-    /// Increases the window for an ACK of `acked` bytes, for a controller with `asks_little`.
+    /// Increases the window for an ACK of `acked` bytes, for a controller with `needs_acked_bytes_only`.
     #[inline(always)]
     pub fn on_plain_ack(&mut self, acked: u64, flight: &mut Flight) {
         if let Congestion::Aimd(aimd) = self {
@@ -171,7 +171,7 @@ impl Congestion {
     }
 
     /// Reports a transmission that is declared lost.
-    pub fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    pub fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         each!(self, one => one.on_lost(lost, now, flight));
     }
 
@@ -188,7 +188,7 @@ impl Congestion {
 
 /// Applies an update to the window. Returns its pacing rate, if any.
 #[inline(always)]
-fn take(grant: Grant, flight: &mut Flight) -> Option<Pacing> {
-    flight.limits.set(grant.window, grant.threshold);
-    grant.pacing
+fn take(update: CwndUpdate, flight: &mut Flight) -> Option<Pacing> {
+    flight.limits.set(update.window, update.threshold);
+    update.pacing
 }

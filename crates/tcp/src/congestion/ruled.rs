@@ -1,6 +1,6 @@
 //! Controllers with two sets of rules: those of a paper or RFC, and those of Linux's code.
 
-use super::control::{Ack, AckSample, Cause, Control, Grant, Wants};
+use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, Wants};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
@@ -50,7 +50,7 @@ impl<P: Control, L: Control> Control for Ruled<P, L> {
         either!(self, one => one.set_hz(hz));
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_start(rtt, flight))
     }
 
@@ -58,15 +58,15 @@ impl<P: Control, L: Control> Control for Ruled<P, L> {
         either!(self, one => one.on_sample(sample, flight));
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_ack(ack, flight))
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_reduction(cause, now, flight))
     }
 
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_recovered(spurious, now, flight))
     }
 }

@@ -2,7 +2,7 @@
 //! (Kelly 2003, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2)).
 
 use super::aimd::{cut, halved};
-use super::control::{Ack, Cause, Control, Grant};
+use super::control::{Ack, Cause, Control, CwndUpdate};
 use super::growth::Growth;
 use super::linux::{Linux, Module, Socket};
 use super::ruled::{Ruled, Rules};
@@ -85,21 +85,21 @@ impl Variant for Kelly {
 
 impl Control for Kelly {
     /// Grows by delivered segments, not by ACKs.
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         match Growth::of(ack, flight) {
             Some(growth) if self.is_low(flight.cwnd(), flight) => growth.per_window(1.0, flight),
             Some(growth) => growth.by(growth.arrived * self.config.increase, flight),
-            None => Grant::as_it_is(flight),
+            None => CwndUpdate::unchanged(flight),
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let threshold = if self.is_low(flight.window() as f64, flight) {
             halved(flight)
         } else {
             cut(flight, self.config.decrease)
         };
-        Grant::reduced(cause, threshold, flight)
+        CwndUpdate::reduced(cause, threshold, flight)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A congestion controller with a window but without sender and network, for tests.
 
-use super::control::{Ack, AckSample, Cause, Phase, Usage};
+use super::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use super::limits::Limits;
 use super::{Congestion, CongestionConfig};
 use crate::flight::Flight;
@@ -70,7 +70,7 @@ impl Trial {
             acked: u64::from(MSS),
             grows: true,
             open: true,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             delivered: u64::from(MSS),
             lost: 0,
             marked: 0,

@@ -3,8 +3,8 @@
 //! Once per RTT it compares the expected with the actual rate: diff = cwnd · (1 − base RTT / RTT) segments are queued.
 
 use super::aimd::halved;
-use super::control::{Ack, Cause, Control, Grant, Wants};
-use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
+use super::control::{Ack, Cause, Control, CwndUpdate, Wants};
+use super::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use super::ruled::{Ruled, Rules};
 use crate::flight::Flight;
 use crate::problem::Problem;
@@ -69,7 +69,7 @@ impl Parameters for VegasConfig {
 
 /// Growth of cwnd during the current RTT.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Growth {
+enum GrowthMode {
     /// One segment per ACK.
     Double,
     /// One segment in the whole RTT.
@@ -87,12 +87,12 @@ pub struct Brakmo {
     count: u64,
     /// First byte of the tagged segment, whose acknowledgment ends the current RTT.
     tagged: u64,
-    growth: Growth,
+    growth: GrowthMode,
 }
 
 /// Change of the window by one ACK, besides growth.
 #[derive(Clone, Copy, Default)]
-struct Turn {
+struct WindowChange {
     /// Reduction of cwnd [byte].
     cut: f64,
     /// Whether slow start ends.
@@ -111,7 +111,7 @@ impl Variant for Brakmo {
             sum: 0,
             count: 0,
             tagged: 0,
-            growth: Growth::Double,
+            growth: GrowthMode::Double,
         }
     }
 }
@@ -122,29 +122,29 @@ impl Control for Brakmo {
         Wants::RECORDS
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         let turn = self.measure(ack, flight);
         if ack.grows {
             self.grown(flight, turn)
         } else {
-            Grant::as_it_is(flight)
+            CwndUpdate::unchanged(flight)
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
-        Grant::reduced(cause, halved(flight), flight)
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
+        CwndUpdate::reduced(cause, halved(flight), flight)
     }
 }
 
 impl Brakmo {
     /// Records the RTT sample of an ACK and, at the end of an RTT, decides about the next.
-    fn measure(&mut self, ack: &Ack, flight: &Flight) -> Turn {
+    fn measure(&mut self, ack: &Ack, flight: &Flight) -> WindowChange {
         if let Some(round_trip) = ack.rtt {
             self.sum += round_trip.0;
             self.count += 1;
         }
         if flight.una <= self.tagged {
-            return Turn::default();
+            return WindowChange::default();
         }
         let turn = match ack.least_rtt {
             Some(base) if self.count > 0 => {
@@ -152,7 +152,7 @@ impl Brakmo {
                 let round_trip = self.sum as f64 / self.count as f64;
                 self.adjust(ack.cwnd, flight, window * (1.0 - base.0 as f64 / round_trip))
             }
-            _ => Turn::default(),
+            _ => WindowChange::default(),
         };
         (self.sum, self.count) = (0, 0);
         self.tagged = flight.nxt;
@@ -160,39 +160,39 @@ impl Brakmo {
     }
 
     /// Decides about the next RTT of a window that was `cwnd`; `diff` is the data in queues [segment].
-    fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> Turn {
+    fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
-        let mut turn = Turn::default();
+        let mut turn = WindowChange::default();
         if cwnd < flight.ssthresh() {
             // The queue reflects the window only if it did not grow during the RTT.
-            if self.growth == Growth::Double {
-                self.growth = Growth::None;
+            if self.growth == GrowthMode::Double {
+                self.growth = GrowthMode::None;
             } else if diff > gamma {
                 // By now cwnd is an eighth too large (Brakmo's code, and ns-2's).
-                self.growth = Growth::None;
-                turn = Turn {
+                self.growth = GrowthMode::None;
+                turn = WindowChange {
                     cut: cwnd / 8.0,
                     leaves_slow_start: true,
                 };
             } else {
-                self.growth = Growth::Double;
+                self.growth = GrowthMode::Double;
             }
         } else if diff > beta {
-            (turn.cut, self.growth) = (flight.mss(), Growth::None);
+            (turn.cut, self.growth) = (flight.mss(), GrowthMode::None);
         } else if diff < alpha {
-            self.growth = Growth::Linear;
+            self.growth = GrowthMode::Linear;
         } else {
-            self.growth = Growth::None;
+            self.growth = GrowthMode::None;
         }
         turn
     }
 
-    fn grown(&self, flight: &Flight, turn: Turn) -> Grant {
+    fn grown(&self, flight: &Flight, turn: WindowChange) -> CwndUpdate {
         let (cwnd, mss) = (flight.cwnd(), flight.mss());
         let growth = match self.growth {
-            Growth::Double if cwnd < flight.ssthresh() => mss,
-            Growth::Double | Growth::Linear => mss * mss / cwnd,
-            Growth::None => 0.0,
+            GrowthMode::Double if cwnd < flight.ssthresh() => mss,
+            GrowthMode::Double | GrowthMode::Linear => mss * mss / cwnd,
+            GrowthMode::None => 0.0,
         };
         let least = LEAST_SEGMENTS * mss;
         let window = if turn.cut > 0.0 {
@@ -200,14 +200,14 @@ impl Brakmo {
         } else {
             cwnd + growth
         };
-        let grant = Grant::window(window.min(flight.rwnd as f64), flight);
+        let update = CwndUpdate::window(window.min(flight.rwnd as f64), flight);
         if turn.leaves_slow_start {
-            Grant {
+            CwndUpdate {
                 threshold: least,
-                ..grant
+                ..update
             }
         } else {
-            grant
+            update
         }
     }
 }
@@ -277,8 +277,8 @@ impl Module for LinuxVegas {
         }
     }
 
-    fn on_event(&mut self, event: Event, socket: &mut Socket) {
-        if event == Event::TransmitStart {
+    fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
+        if event == CaEvent::TransmitStart {
             self.base_rtt = UNKNOWN;
             self.enable(socket);
         }

@@ -1,7 +1,7 @@
 //! Veno: a loss while few segments are queued is attributed to the link and reduces cwnd less (Fu and Liew 2003; tcp_veno.c).
 
 use super::control::Cause;
-use super::linux::{AckedSegments, CaState, Event, Linux, Module, Socket};
+use super::linux::{AckedSegments, CaEvent, CaState, Linux, Module, Socket};
 use crate::problem::Problem;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,8 @@ impl Module for VenoModule {
         }
     }
 
-    fn on_event(&mut self, event: Event, _socket: &mut Socket) {
-        if event == Event::TransmitStart {
+    fn on_event(&mut self, event: CaEvent, _socket: &mut Socket) {
+        if event == CaEvent::TransmitStart {
             (self.base_rtt, self.min_rtt) = (UNKNOWN, UNKNOWN);
             (self.adds, self.enabled) = (true, true);
         }

@@ -1,6 +1,6 @@
 //! Westwood+: after a loss cwnd is the ACK rate times the minimum RTT (Mascolo et al. 2004; tcp_westwood.c).
 
-use super::linux::{AckedSegments, Event, Linux, Module, Socket};
+use super::linux::{AckedSegments, CaEvent, Linux, Module, Socket};
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
@@ -77,17 +77,17 @@ impl Module for WestwoodModule {
     }
 
     /// Sets cwnd to the estimated BDP at the end of a reduction, and ssthresh at a timeout.
-    fn on_event(&mut self, event: Event, socket: &mut Socket) {
+    fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
         match event {
-            Event::CompleteCwr => {
+            CaEvent::CompleteCwr => {
                 socket.snd_ssthresh = self.path_segments(socket);
                 socket.snd_cwnd = socket.snd_ssthresh;
             }
-            Event::Loss => {
+            CaEvent::Loss => {
                 socket.snd_ssthresh = self.path_segments(socket);
                 self.has_min_rtt = false;
             }
-            Event::TransmitStart => {}
+            CaEvent::TransmitStart => {}
         }
     }
 }

@@ -9,7 +9,7 @@ impl Receiver {
     /// Returns the ACK to send now, if any.
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<AckSegment> {
-        if self.says_more {
+        if self.acks_carry_more {
             return self.poll_in_full(now);
         }
         self.poll_sparse()
@@ -100,7 +100,7 @@ impl Receiver {
     /// Returns the receiver's clock for an ACK, if ACKs carry it.
     #[inline(always)]
     fn clock(&self, now: Time) -> MaybeTime {
-        if self.tells_clock {
+        if self.sends_clock {
             now.into()
         } else {
             MaybeTime::NONE
@@ -111,7 +111,7 @@ impl Receiver {
     #[inline(always)]
     fn ace(&mut self) -> u8 {
         match self.ecn {
-            EcnConfig::Accurate { .. } => self.counter.tell(),
+            EcnConfig::Accurate { .. } => self.counter.next_ace(),
             _ => u8::from(self.echoes_mark),
         }
     }

@@ -102,7 +102,7 @@ impl RecoveryConfig {
 
 impl RecoveryConfig {
     /// Whether receivers send D-SACK blocks (RFC 2883).
-    pub fn tells_duplicates(&self) -> bool {
+    pub fn sends_dsack(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(rack) if rack.dsack)
     }
 }
@@ -114,12 +114,12 @@ fn is_off(on: &bool) -> bool {
 
 impl Recovery {
     /// Returns the congestion state for observers; for recoveries other than RACK, whether a loss is being repaired.
-    pub fn state(&self) -> rack::State {
+    pub fn state(&self) -> rack::CongestionState {
         match self {
             Recovery::Rack(rack) => rack.state(),
-            Recovery::Reno(reno) if !reno.is_idle() => rack::State::Recovery,
-            other if other.repairs() => rack::State::Recovery,
-            _ => rack::State::Open,
+            Recovery::Reno(reno) if !reno.is_idle() => rack::CongestionState::Recovery,
+            other if other.repairs() => rack::CongestionState::Recovery,
+            _ => rack::CongestionState::Open,
         }
     }
 

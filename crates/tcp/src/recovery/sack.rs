@@ -106,11 +106,11 @@ impl Recover for Sack {
         if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
         }
-        let under_way = match self.config.pipe {
+        let in_flight = match self.config.pipe {
             PipeStart::Window => handle.flight().window() as i64 / mss * mss,
             PipeStart::Outstanding => handle.flight().outstanding() as i64,
         };
-        self.pipe = under_way - i64::from(trigger.threshold) * mss;
+        self.pipe = in_flight - i64::from(trigger.threshold) * mss;
         handle.reduce(Cause::FastRetransmit);
         let flight = handle.flight();
         self.recover = Some(flight.max);

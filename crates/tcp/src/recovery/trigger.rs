@@ -49,7 +49,7 @@ pub struct Trigger {
 impl Trigger {
     /// Whether this many duplicate ACKs that report new data, or fewer with other `evidence`, trigger it (RFC 6675 section
     /// 5).
-    pub fn tells(self, duplicates: u32, evidence: bool) -> bool {
+    pub fn is_met_by(self, duplicates: u32, evidence: bool) -> bool {
         (duplicates >= self.threshold || evidence) && self.ready
     }
 

@@ -6,16 +6,16 @@ use crate::cc_state::CcState;
 use crate::congestion::control::{Ack, AckSample, Cause};
 use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::journal::EventCause;
-use crate::ledger::News;
 use crate::marks::Marks;
-use crate::recovery::rack::Turn;
+use crate::recovery::rack::RecoveryStep;
 use crate::recovery::recover::{Advance, Recover, Resend};
+use crate::retransmission_queue::AckSummary;
 use crate::segment::AckSegment;
 use longpipe_events::{MaybeTime, Span, Time};
 
 /// State of the sender when an ACK arrived, before its processing.
 #[derive(Clone, Copy)]
-pub(super) struct Before {
+pub(super) struct BeforeAck {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
@@ -27,18 +27,18 @@ pub(super) struct Before {
     delay: Option<Span>,
 }
 
-impl Before {
-    /// Returns the report of an ACK for the congestion controller; `news` comes from the ledger.
-    pub fn sample(&self, now: Time, ack: &AckSegment, news: &News) -> AckSample {
+impl BeforeAck {
+    /// Returns the report of an ACK for the congestion controller; `summary` comes from the retransmission queue.
+    pub fn sample(&self, now: Time, ack: &AckSegment, summary: &AckSummary) -> AckSample {
         AckSample {
             now,
             acked: ack.acknowledgement - self.una,
-            delivered: news.delivered,
-            marked: news.delivered.min(self.marked),
-            rtt: news.rtt,
+            delivered: summary.delivered,
+            marked: summary.delivered.min(self.marked),
+            rtt: summary.rtt,
             has_sack_blocks: ack.blocks[0].is_some(),
             delay: self.delay,
-            delivered_since_sent: news.rate.map(|rate| rate.delivered),
+            delivered_since_sent: summary.rate.map(|rate| rate.delivered),
         }
     }
 }
@@ -49,24 +49,24 @@ impl Sender {
     pub fn on_ack(&mut self, now: Time, ack: &AckSegment) {
         debug_assert!(ack.acknowledgement <= self.flight.max, "an ACK for data never sent");
         if !self.fast_path | ack.blocks[0].is_some() | (ack.acknowledgement <= self.flight.una) {
-            return self.on_notable_ack(now, ack);
+            return self.on_slow_path_ack(now, ack);
         }
-        self.on_calm_ack(now, ack.acknowledgement, ack.echo.get());
+        self.on_fast_path_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
     /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full` then
     /// returns what to send. Otherwise returns false without effect, and `on_ack` must be called.
     #[inline(always)]
-    pub fn take_plain(&mut self, now: Time, acknowledgement: u64) -> bool {
-        let plain = self.fast_path & self.steady & (acknowledgement > self.flight.una);
+    pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
+        let plain = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);
         if plain {
-            self.on_calm_ack(now, acknowledgement, None);
+            self.on_fast_path_ack(now, acknowledgement, None);
         }
         plain
     }
 
     #[inline(always)]
-    fn on_calm_ack(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) {
+    fn on_fast_path_ack(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) {
         let acked = self.acknowledge(now, acknowledgement, echo);
         self.congestion.on_plain_ack(acked, &mut self.flight);
         let expiry = self.expiry(now);
@@ -79,7 +79,7 @@ impl Sender {
 
     /// Slow path of `on_ack`.
     #[inline(never)]
-    fn on_notable_ack(&mut self, now: Time, ack: &AckSegment) {
+    fn on_slow_path_ack(&mut self, now: Time, ack: &AckSegment) {
         if !self.may_use_fast_path {
             return self.on_ack_in_full(now, ack);
         }
@@ -88,10 +88,10 @@ impl Sender {
         }
         let counts = self.recovery.on_ack(ack);
         self.on_untold_news(now, ack, counts);
-        self.look_whether_calm();
+        self.update_fast_path();
     }
 
-    /// Processes an ACK at a sender with ECN, handshake, ledger or pacing.
+    /// Processes an ACK at a sender with ECN, handshake, a retransmission queue or pacing.
     #[inline(never)]
     fn on_ack_in_full(&mut self, now: Time, ack: &AckSegment) {
         if ack.opening.is_syn() && opening::on_answer(self, now, ack) {
@@ -106,7 +106,7 @@ impl Sender {
         }
         let may_mark = self.optional.is_some();
         if may_mark {
-            self.hear_marks(ack);
+            self.on_marks_reported(ack);
         }
         self.on_news(now, ack);
         // RACK processes marks together with the rest of the ACK.
@@ -115,12 +115,12 @@ impl Sender {
                 self.on_mark(now, cause);
             }
         }
-        self.look_whether_calm();
+        self.update_fast_path();
     }
 
     /// Processes the ECN fields of an ACK.
     #[inline(never)]
-    fn hear_marks(&mut self, ack: &AckSegment) {
+    fn on_marks_reported(&mut self, ack: &AckSegment) {
         if let Some(marks) = self.optional.as_mut().and_then(|optional| optional.marks.as_mut()) {
             marks.on_ack(ack, &self.flight);
         }
@@ -223,7 +223,7 @@ impl Sender {
         } else {
             return;
         };
-        self.tell(now, ack, before, grows);
+        self.report_to_controller(now, ack, before, grows);
         self.resend(resend, begins);
     }
 
@@ -286,9 +286,9 @@ impl Sender {
         self.timed = NOTHING;
     }
 
-    pub(super) fn before(&self, ack: &AckSegment) -> Before {
+    pub(super) fn before(&self, ack: &AckSegment) -> BeforeAck {
         let timed = (ack.acknowledgement > self.timed).then_some(self.timed_since);
-        Before {
+        BeforeAck {
             una: self.flight.una,
             in_flight: self
                 .cc_state
@@ -326,12 +326,12 @@ impl Sender {
     #[cold]
     pub(super) fn measure(&mut self, sent: Time, now: Time) {
         self.rtt.measure(sent, now);
-        self.rto = self.rtt.steady_rto();
+        self.rto = self.rtt.constant_rto();
         self.measured = Some(now - sent);
     }
 
     /// Reports an ACK to the congestion controller, which updates the window.
-    fn tell(&mut self, now: Time, ack: &AckSegment, before: Before, grows: bool) {
+    fn report_to_controller(&mut self, now: Time, ack: &AckSegment, before: BeforeAck, grows: bool) {
         let Some(cc_state) = &mut self.cc_state else {
             return;
         };
@@ -339,26 +339,27 @@ impl Sender {
         let acked = flight.una - before.una;
         let rtt = before.sent.map(|sent| now - sent);
         cc_state.least_rtt = [cc_state.least_rtt, rtt].into_iter().flatten().min();
-        let news = match &mut cc_state.ledger {
-            Some(ledger) => ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond()),
-            None => News {
+        let summary = match &mut cc_state.rtx_queue {
+            Some(rtx_queue) => rtx_queue.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond()),
+            None => AckSummary {
                 rtt,
                 least_rtt: cc_state.least_rtt,
                 delivered: acked,
-                ..News::default()
+                ..AckSummary::default()
             },
         };
-        self.congestion.on_sample(&before.sample(now, ack, &news), &self.flight);
-        let turn = Turn {
+        self.congestion
+            .on_sample(&before.sample(now, ack, &summary), &self.flight);
+        let turn = RecoveryStep {
             grows,
             open: self.recovery.is_idle() && acked > 0,
-            ..Turn::default()
+            ..RecoveryStep::default()
         };
-        self.tell_news(now, &news, before, turn);
+        self.report_ack(now, &summary, before, turn);
     }
 
-    /// Reports an ACK to the congestion controller, with `news` from the ledger.
-    pub(super) fn tell_news(&mut self, now: Time, news: &News, before: Before, turn: Turn) {
+    /// Reports an ACK to the congestion controller, with `summary` from the retransmission queue.
+    pub(super) fn report_ack(&mut self, now: Time, summary: &AckSummary, before: BeforeAck, turn: RecoveryStep) {
         let Some(cc_state) = &mut self.cc_state else {
             return;
         };
@@ -373,19 +374,19 @@ impl Sender {
             grows: turn.grows,
             open: turn.open,
             phase: turn.phase,
-            delivered: news.delivered,
-            lost: news.lost,
-            marked: news.delivered.min(before.marked),
+            delivered: summary.delivered,
+            lost: summary.lost,
+            marked: summary.delivered.min(before.marked),
             in_flight_before: before.in_flight,
             in_flight: cc_state.in_flight(&self.flight),
             cwnd: before.cwnd,
             window_limited,
             usage: cc_state.usage,
-            rtt: news.rtt,
+            rtt: summary.rtt,
             srtt: self.rtt.srtt(),
-            least_rtt: news.least_rtt,
+            least_rtt: summary.least_rtt,
             delay: before.delay,
-            rate: news.rate,
+            rate: summary.rate,
             held: cc_state.held(now),
             paced: cc_state.pacer.is_some(),
         };

@@ -4,9 +4,9 @@
 use super::timers::Timer;
 use super::{expiry, Sender};
 use crate::cc_state::CcState;
-use crate::congestion::control::{Ack, AckSample, Phase, Sent};
-use crate::ledger::Ledger;
+use crate::congestion::control::{Ack, AckSample, RecoveryPhase, Sent};
 use crate::recovery::Recovery;
+use crate::retransmission_queue::RetransmissionQueue;
 use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
@@ -14,37 +14,37 @@ impl Sender {
     /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing is
     /// lost, reordered or probed. Then call `poll_after_ack` until it returns None, and `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
-        let simple = self.is_simple();
+        let simple = self.may_take_in_order();
         let (Recovery::Rack(rack), Some(cc_state), true) = (&mut self.recovery, self.cc_state.as_deref_mut(), simple)
         else {
             return false;
         };
-        let Some(ledger) = cc_state.ledger.as_mut() else {
+        let Some(rtx_queue) = cc_state.rtx_queue.as_mut() else {
             return false;
         };
-        if !(rack.rests() && ledger.is_in_order(acknowledgement)) {
+        if !(rack.is_at_rest() && rtx_queue.is_in_order(acknowledgement)) {
             return false;
         }
         let flight = &mut self.flight;
         let (una, in_flight_before, cwnd) = (flight.una, flight.outstanding(), flight.cwnd());
         flight.una = acknowledgement;
         flight.duplicates = 0;
-        let news = ledger.on_ack_in_order(now, acknowledgement);
+        let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
         let sample = AckSample {
             now,
             acked: acknowledgement - una,
-            delivered: news.delivered,
+            delivered: summary.delivered,
             marked: 0,
-            rtt: news.rtt,
+            rtt: summary.rtt,
             has_sack_blocks: false,
             delay: None,
-            delivered_since_sent: news.rate.map(|rate| rate.delivered),
+            delivered_since_sent: summary.rate.map(|rate| rate.delivered),
         };
         self.congestion.on_sample(&sample, flight);
-        rack.take_latest(news.latest);
-        if let Some(sent) = news.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
+        rack.take_latest(summary.latest);
+        if let Some(sent) = summary.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
             self.rtt.measure(sent, now);
-            self.rto = self.rtt.steady_rto();
+            self.rto = self.rtt.constant_rto();
             self.measured = Some(now - sent);
         }
         let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
@@ -55,8 +55,8 @@ impl Sender {
             acked: acknowledgement - una,
             grows: true,
             open: true,
-            phase: Phase::Open,
-            delivered: news.delivered,
+            phase: RecoveryPhase::Open,
+            delivered: summary.delivered,
             lost: 0,
             marked: 0,
             in_flight_before,
@@ -64,11 +64,11 @@ impl Sender {
             cwnd,
             window_limited,
             usage: cc_state.usage,
-            rtt: news.rtt,
+            rtt: summary.rtt,
             srtt,
-            least_rtt: news.least_rtt,
+            least_rtt: summary.least_rtt,
             delay: None,
-            rate: news.rate,
+            rate: summary.rate,
             held: cc_state.held(now),
             paced: cc_state.pacer.is_some(),
         };
@@ -79,11 +79,11 @@ impl Sender {
             expiry(self.rto, &mut self.rtt, now)
         };
         cc_state.pace(pacing);
-        cc_state.pace_by_window(flight, srtt, news.least_rtt);
+        cc_state.pace_by_window(flight, srtt, summary.least_rtt);
         true
     }
 
-    /// Returns a full segment that was never sent before, if window and pacer allow it. Only after `goes_in_order` or
+    /// Returns a full segment that was never sent before, if window and pacer allow it. Only after `is_in_order` or
     /// `take_in_order` has returned true; the timers are set later.
     #[inline]
     pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
@@ -102,15 +102,15 @@ impl Sender {
         let flight = &mut self.flight;
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
         let end = sequence + mss;
-        let under_way = end - flight.una;
-        let fits = (under_way <= flight.rwnd) & (under_way as i64 as f64 <= flight.cwnd()) & (end <= self.written);
+        let in_flight = end - flight.una;
+        let fits = (in_flight <= flight.rwnd) & (in_flight as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         if !(fits && sequence == flight.max) {
             return None;
         }
         let (Recovery::Rack(rack), Some(cc_state)) = (&mut self.recovery, self.cc_state.as_deref_mut()) else {
             return None;
         };
-        let ledger = cc_state.ledger.as_mut()?;
+        let rtx_queue = cc_state.rtx_queue.as_mut()?;
         if self.optional.is_some() && sequence == flight.una {
             return None;
         }
@@ -121,15 +121,15 @@ impl Sender {
             optional.leave(now);
         }
         (flight.nxt, flight.max) = (end, end);
-        ledger.on_sent_next(now, end);
-        if cc_state.hears_sending {
+        rtx_queue.on_sent_next(now, end);
+        if cc_state.reports_transmissions {
             let sent = Sent {
                 now,
                 sequence,
                 end,
-                again: false,
-                in_flight: under_way,
-                app_limited: ledger.is_app_limited(),
+                retransmission: false,
+                in_flight,
+                app_limited: rtx_queue.is_app_limited(),
             };
             let pacing = self.congestion.on_sent(&sent, flight);
             if pacing.is_some() {
@@ -157,30 +157,30 @@ impl Sender {
         let (Recovery::Rack(rack), Some(cc_state)) = (&mut self.recovery, self.cc_state.as_deref_mut()) else {
             return;
         };
-        let Some(ledger) = &cc_state.ledger else { return };
-        let under_way = self.flight.outstanding();
-        if under_way == 0 {
-            rack.rest();
+        let Some(rtx_queue) = &cc_state.rtx_queue else { return };
+        let in_flight = self.flight.outstanding();
+        if in_flight == 0 {
+            rack.stop_timers();
         } else {
-            rack.arm_probe(now, self.rtt.srtt(), ledger, under_way, self.flight.mss);
+            rack.arm_probe(now, self.rtt.srtt(), rtx_queue, in_flight, self.flight.mss);
         }
         self.timers.set(Timer::Retransmission, rack.next_timeout());
     }
 
     /// Whether a segment is known to wait for the pacer, and nothing else may be sent before.
     #[inline]
-    pub(super) fn waits(&self, now: Time) -> bool {
-        let waits = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
-        self.cc_state.as_deref().is_some_and(waits)
+    pub(super) fn waits_for_pacer(&self, now: Time) -> bool {
+        let waits_for_pacer = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
+        self.cc_state.as_deref().is_some_and(waits_for_pacer)
             && self.written - self.flight.nxt >= u64::from(self.flight.mss)
             && matches!(&self.recovery, Recovery::Rack(rack) if !rack.probes())
-            && self.is_simple()
+            && self.may_take_in_order()
             && !self.may_be_idle()
     }
 
     /// Whether the sender has neither ECN nor an estimate of ssthresh.
     #[inline]
-    fn is_simple(&self) -> bool {
+    fn may_take_in_order(&self) -> bool {
         #[cfg(test)]
         if self.without_shortcuts {
             return false;
@@ -195,12 +195,12 @@ impl Sender {
     }
 
     /// Whether nothing is lost, reordered or probed, and no idle period resets the window.
-    pub(super) fn goes_in_order(&self) -> bool {
+    pub(super) fn is_in_order(&self) -> bool {
         let (Recovery::Rack(rack), Some(cc_state)) = (&self.recovery, &self.cc_state) else {
             return false;
         };
-        let in_order = rack.rests() && cc_state.ledger.as_ref().is_some_and(Ledger::is_gapless);
-        in_order && self.is_simple() && !self.may_be_idle()
+        let in_order = rack.is_at_rest() && cc_state.rtx_queue.as_ref().is_some_and(RetransmissionQueue::is_gapless);
+        in_order && self.may_take_in_order() && !self.may_be_idle()
     }
 
     /// Whether the application has a full segment, and no shorter one may be sent before.

@@ -9,12 +9,12 @@ impl Sender {
     /// Records events from now on, for `take_events`.
     pub fn record_events(&mut self) {
         self.journal.record_events();
-        if let Some(ledger) = self
+        if let Some(rtx_queue) = self
             .cc_state
             .as_deref_mut()
-            .and_then(|cc_state| cc_state.ledger.as_mut())
+            .and_then(|cc_state| cc_state.rtx_queue.as_mut())
         {
-            ledger.record_declared_losses();
+            rtx_queue.record_declared_losses();
         }
     }
 
@@ -62,19 +62,19 @@ impl Sender {
         self.write(now, EventKind::Retransmit, cause, (sequence, length));
     }
 
-    /// Records the segments that the ledger has declared lost since the last call.
+    /// Records the segments that the retransmission queue has declared lost since the last call.
     pub(super) fn write_declared_losses(&mut self, now: Time, cause: EventCause) {
         if !self.journal.records_events() {
             return;
         }
-        let Some(ledger) = self
+        let Some(rtx_queue) = self
             .cc_state
             .as_deref_mut()
-            .and_then(|cc_state| cc_state.ledger.as_mut())
+            .and_then(|cc_state| cc_state.rtx_queue.as_mut())
         else {
             return;
         };
-        for segment in ledger.take_declared_losses() {
+        for segment in rtx_queue.take_declared_losses() {
             self.write(now, EventKind::DeclaredLost, cause, segment);
         }
     }

@@ -78,12 +78,12 @@ pub struct Sender {
     /// Whether to retransmit the segment at SND.UNA before anything else.
     resend_first: bool,
     /// Whether transmissions must be reported, because the recovery or the controller needs records, or the sender is paced.
-    follows: bool,
+    reports_transmissions: bool,
     /// Whether a segment shorter than the MSS is sent only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
     /// Whether short segments are sent at the end only, and there are no timestamps.
-    steady: bool,
+    uniform_segments: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
     cc_state: Option<Box<CcState>>,
@@ -135,11 +135,11 @@ impl Sender {
             rack.set_hz(config.hz);
         }
         let wants = congestion.wants().or(recovery.wants());
-        let follows = !wants.is_nothing() || config.pacing;
-        let tells = follows || !congestion.asks_little();
-        let may_use_fast_path = optional.is_none() && !tells;
+        let reports_transmissions = !wants.is_nothing() || config.pacing;
+        let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
+        let may_use_fast_path = optional.is_none() && !needs_cc_state;
         let mut flight = Flight::new(limits, config.advertised_window(), mss);
-        let mut cc_state = tells.then(|| Box::new(CcState::new(wants, config)));
+        let mut cc_state = needs_cc_state.then(|| Box::new(CcState::new(wants, config)));
         if let Some(known) = known {
             opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
         }
@@ -149,7 +149,7 @@ impl Sender {
             congestion,
             written: 0,
             timers: Timers::IDLE,
-            rto: rtt.steady_rto(),
+            rto: rtt.constant_rto(),
             rtt,
             timed: NOTHING,
             timed_since: Time::ZERO,
@@ -158,14 +158,14 @@ impl Sender {
             may_use_fast_path,
             optional,
             cc_state,
-            follows,
+            reports_transmissions,
             resend_first: false,
             triggers: Triggers::new(config.duplicate_ack_threshold, Span(config.fast_retransmit_interval_ps)),
             fast_retransmit_restarts_timer: config.fast_retransmit_restarts_timer,
             silly_window_avoidance: config.silly_window_avoidance,
             short_at_end_only,
             timestamps: config.timestamps(),
-            steady: short_at_end_only && !config.timestamps(),
+            uniform_segments: short_at_end_only && !config.timestamps(),
             counters: SenderCounters::default(),
             next_cause: None,
             go_back_cause: EventCause::Timeout,
@@ -181,13 +181,13 @@ impl Sender {
     }
 
     /// Disables the ACK fast path because an observer needs every ACK.
-    pub fn heed_each_ack(&mut self) {
+    pub fn disable_fast_path(&mut self) {
         (self.fast_path, self.may_use_fast_path) = (false, false);
         opening::use_slow_path(self);
     }
 
     /// Lets the other end open the connection.
-    pub fn let_other_open(&mut self) {
+    pub fn open_passively(&mut self) {
         opening::end(self);
     }
 
@@ -203,7 +203,7 @@ impl Sender {
     }
 
     /// Re-evaluates whether the sender may use the ACK fast path.
-    fn look_whether_calm(&mut self) {
+    fn update_fast_path(&mut self) {
         let idle = self.recovery.is_idle();
         self.fast_path = self.may_use_fast_path && !self.resend_first && idle;
     }
@@ -266,17 +266,17 @@ impl Sender {
         self.resend_first = false;
         self.timed = NOTHING;
         self.rtt.back_off();
-        self.rto = self.rtt.steady_rto();
+        self.rto = self.rtt.constant_rto();
         let expiry = self.expiry(now);
         self.timers.set(Timer::Retransmission, expiry);
-        self.look_whether_calm();
+        self.update_fast_path();
     }
 
     /// Returns the time at which `on_timeout` is due.
     #[inline(always)]
     pub fn next_timeout(&self) -> MaybeTime {
         let next = self.timers.next();
-        if self.follows {
+        if self.reports_transmissions {
             return next.min(self.resume());
         }
         next
@@ -285,7 +285,7 @@ impl Sender {
     /// Returns the next timeout of a sender whose latest ACK took the fast path.
     #[inline(always)]
     pub fn next_calm_timeout(&self) -> MaybeTime {
-        debug_assert!(self.fast_path && !self.follows);
+        debug_assert!(self.fast_path && !self.reports_transmissions);
         self.timers.next()
     }
 
@@ -346,14 +346,17 @@ impl Sender {
     /// Returns the state as in Linux's TCP_INFO.
     pub fn standing(&mut self) -> Standing {
         let state = self.recovery.rack_mut().map(|rack| rack.state());
-        let ledger = self.cc_state.as_deref().and_then(|cc_state| cc_state.ledger.as_ref());
+        let rtx_queue = self
+            .cc_state
+            .as_deref()
+            .and_then(|cc_state| cc_state.rtx_queue.as_ref());
         Standing {
             cwnd: self.flight.cwnd(),
             ssthresh: self.flight.ssthresh(),
             written: self.written,
             max: self.flight.max,
             una: self.flight.una,
-            records: state.zip(ledger.map(|ledger| ledger.count())),
+            records: state.zip(rtx_queue.map(|rtx_queue| rtx_queue.count())),
         }
     }
 
@@ -385,6 +388,6 @@ mod tests {
 
     #[test]
     fn what_most_acks_touch_fits_two_lines_of_cache_beside_16_bytes() {
-        assert!(offset_of!(Sender, steady) < 112);
+        assert!(offset_of!(Sender, uniform_segments) < 112);
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     sender.on_expiry(now);
     sender.rtt.back_off();
-    sender.rto = sender.rtt.steady_rto();
+    sender.rto = sender.rtt.constant_rto();
     sender.timers.set(Timer::Retransmission, MaybeTime::NONE);
     if let Some(handshake) = handshake(sender) {
         handshake.again += 1;
@@ -89,7 +89,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
         Some(sent) => sender.measure(sent, now),
         None => {
             sender.rtt.begin_anew();
-            sender.rto = sender.rtt.steady_rto();
+            sender.rto = sender.rtt.constant_rto();
         }
     }
     if let Some(sent) = sent {
@@ -122,7 +122,7 @@ pub(super) fn end(sender: &mut Sender) {
         sender.optional = None;
     }
     sender.may_use_fast_path = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.slow_path;
-    sender.look_whether_calm();
+    sender.update_fast_path();
 }
 
 /// Initialises the sender with an RTT that is known before the first segment.

@@ -7,24 +7,24 @@ use crate::cc_state::CcState;
 use crate::congestion::control::Cause;
 use crate::congestion::window_handle::WindowHandle;
 use crate::journal::EventCause;
-use crate::ledger::{Ledger, News};
-use crate::recovery::rack::{Rack, State};
+use crate::recovery::rack::{CongestionState, Rack};
+use crate::retransmission_queue::{AckSummary, RetransmissionQueue};
 use crate::segment::{AckSegment, DataSegment};
 use longpipe_events::{MaybeTime, Time};
 
 /// The parts of a sender that RACK uses.
 struct Parts<'a> {
     rack: &'a mut Rack,
-    ledger: &'a mut Ledger,
+    rtx_queue: &'a mut RetransmissionQueue,
     handle: WindowHandle<'a>,
 }
 
 fn parts(sender: &mut Sender, now: Time) -> Option<Parts<'_>> {
-    let CcState { ledger, pacing, .. } = sender.cc_state.as_deref_mut()?;
+    let CcState { rtx_queue, pacing, .. } = sender.cc_state.as_deref_mut()?;
     let journal = &mut sender.journal;
     Some(Parts {
         rack: sender.recovery.rack_mut()?,
-        ledger: ledger.as_mut()?,
+        rtx_queue: rtx_queue.as_mut()?,
         handle: WindowHandle::new(&mut sender.flight, &mut sender.congestion, Some(pacing), journal, now),
     })
 }
@@ -50,12 +50,12 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     };
     let Parts {
         rack,
-        ledger,
+        rtx_queue,
         mut handle,
     } = parts;
     rack.set_srtt(srtt);
-    let mut news = ledger.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
-    let sample = before.sample(now, ack, &news);
+    let mut summary = rtx_queue.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
+    let sample = before.sample(now, ack, &summary);
     handle.sample(&sample);
     if sample.marked > 0 {
         rack.keep_reduction();
@@ -63,40 +63,40 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux). Otherwise
     // the timeout would be postponed as long as a recovery lasts.
     let slow = !advanced
-        && ledger
+        && rtx_queue
             .oldest()
-            .is_some_and(|oldest| news.first_rtt > Some(now - oldest));
-    let (lost, in_all) = (ledger.lost(), ledger.lost_in_all());
-    let mut turn = rack.on_ack(now, &news, ack, advanced, ledger, &mut handle);
-    news.lost = ledger.lost().saturating_sub(lost);
-    if let Some(rate) = &mut news.rate {
-        rate.lost += ledger.lost_in_all() - in_all;
+            .is_some_and(|oldest| summary.first_rtt > Some(now - oldest));
+    let (lost, in_all) = (rtx_queue.lost(), rtx_queue.total_lost());
+    let mut turn = rack.on_ack(now, &summary, ack, advanced, rtx_queue, &mut handle);
+    summary.lost = rtx_queue.lost().saturating_sub(lost);
+    if let Some(rate) = &mut summary.rate {
+        rate.lost += rtx_queue.total_lost() - in_all;
     }
-    tell_losses(sender, now, EventCause::Rack);
+    report_losses(sender, now, EventCause::Rack);
     if turn.begins {
         sender.on_recovery_begin(now);
     }
-    if let Some(rtt) = news.first_rtt {
+    if let Some(rtt) = summary.first_rtt {
         sender.measure(Time(now.0 - rtt.0), now);
     }
     let mark = if sender.optional.is_some() { sender.mark() } else { None };
-    let falls = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.heeds_marks()));
+    let falls = mark.filter(|_| sender.recovery.rack_mut().is_some_and(|rack| rack.reacts_to_marks()));
     turn.grows &= falls.is_none();
-    sender.tell_news(now, &news, before, turn);
+    sender.report_ack(now, &summary, before, turn);
     if let Some(cause) = falls {
-        on_mark(sender, now, cause, &news, advanced);
+        on_mark(sender, now, cause, &summary, advanced);
     }
     // A recovery starts with a restart of the timer (Linux).
     set_timers_after_ack(sender, now, advanced || slow || turn.begins);
 }
 
 /// Reduces the window for marks; the ACK that reports them is the first one that counts for the reduction.
-fn on_mark(sender: &mut Sender, now: Time, cause: Cause, news: &News, advanced: bool) {
+fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, advanced: bool) {
     sender.counters.mark_reductions += 1;
     if let Some(mut parts) = parts(sender, now) {
         parts
             .rack
-            .on_mark(cause, news, advanced, parts.ledger, &mut parts.handle);
+            .on_mark(cause, summary, advanced, parts.rtx_queue, &mut parts.handle);
     }
 }
 
@@ -105,14 +105,14 @@ fn set_timers_after_ack(sender: &mut Sender, now: Time, restarts: bool) {
     let runs = restarts && outstanding > 0;
     let expiry = if runs { sender.expiry(now) } else { MaybeTime::NONE };
     let srtt = sender.rtt.srtt();
-    let Some(Parts { rack, ledger, .. }) = parts(sender, now) else {
+    let Some(Parts { rack, rtx_queue, .. }) = parts(sender, now) else {
         return;
     };
     if outstanding == 0 {
-        rack.rest();
+        rack.stop_timers();
     } else if restarts {
         rack.rto_deadline = expiry;
-        rack.arm_probe(now, srtt, ledger, outstanding, mss);
+        rack.arm_probe(now, srtt, rtx_queue, outstanding, mss);
     }
     let next = rack.next_timeout();
     sender.timers.set(Timer::Retransmission, next);
@@ -124,10 +124,10 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     let Some(cc_state) = &sender.cc_state else {
         return;
     };
-    let least_rtt = cc_state.ledger.as_ref().and_then(Ledger::least_rtt);
+    let least_rtt = cc_state.rtx_queue.as_ref().and_then(RetransmissionQueue::least_rtt);
     let Some(Parts {
         rack,
-        ledger,
+        rtx_queue,
         mut handle,
     }) = parts(sender, now)
     else {
@@ -137,34 +137,34 @@ pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     if rack.probe_is_due(now) && !rack.reorder_is_due(now) {
         rack.on_probe_timeout(max);
     } else if rack.rto_deadline <= now.into() {
-        rack.on_retransmission_timeout(now, ledger, &mut handle);
+        rack.on_retransmission_timeout(now, rtx_queue, &mut handle);
         sender.on_expiry(now);
         cause = EventCause::Timeout;
         sender.flight.duplicates = 0;
         sender.rtt.back_off();
-        sender.rto = sender.rtt.steady_rto();
+        sender.rto = sender.rtt.constant_rto();
         set_rto(sender, now);
     } else if rack.reorder_is_due(now) {
-        let turn = rack.on_reorder_timeout(now, ledger, least_rtt, &mut handle);
+        let turn = rack.on_reorder_timeout(now, rtx_queue, least_rtt, &mut handle);
         if turn.begins {
             sender.on_recovery_begin(now);
         }
     }
-    tell_losses(sender, now, cause);
+    report_losses(sender, now, cause);
     show_next_timeout(sender);
 }
 
 /// Reports declared losses to observers, and to a controller that requests each.
-fn tell_losses(sender: &mut Sender, now: Time, cause: EventCause) {
+fn report_losses(sender: &mut Sender, now: Time, cause: EventCause) {
     sender.write_declared_losses(now, cause);
-    let Some(ledger) = sender
+    let Some(rtx_queue) = sender
         .cc_state
         .as_deref_mut()
-        .and_then(|cc_state| cc_state.ledger.as_mut())
+        .and_then(|cc_state| cc_state.rtx_queue.as_mut())
     else {
         return;
     };
-    for lost in ledger.take_each_loss() {
+    for lost in rtx_queue.take_each_loss() {
         sender.congestion.on_lost(&lost, now, &sender.flight);
     }
 }
@@ -187,26 +187,26 @@ fn show_next_timeout(sender: &mut Sender) {
 /// Returns the next segment to send.
 pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     if sender.optional.is_some() {
-        sender.look_whether_idle(now);
+        sender.check_idle(now);
     }
     sender.timed = NOTHING;
     let (max, cwnd) = (sender.flight.max, sender.flight.cwnd());
-    let Parts { rack, ledger, .. } = parts(sender, now)?;
+    let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
     let probes = rack.take_probe();
-    let under_way = ledger.in_flight(max);
-    let lost = if sends_new_first(sender, under_way) {
+    let in_flight = rtx_queue.in_flight(max);
+    let lost = if sends_new_first(sender, in_flight) {
         None
     } else {
-        parts(sender, now)?.ledger.next_lost()
+        parts(sender, now)?.rtx_queue.next_lost()
     };
-    let fits = |length: u32| (under_way + u64::from(length)) as i64 as f64 <= cwnd;
+    let fits = |length: u32| (in_flight + u64::from(length)) as i64 as f64 <= cwnd;
     let segment = match lost {
         Some((sequence, length)) => {
             if !fits(length) || has_to_wait(sender, now, length) {
                 return None;
             }
             sender.next_cause = Some(match sender.recovery.state() {
-                State::Loss => EventCause::Timeout,
+                CongestionState::Loss => EventCause::Timeout,
                 _ => EventCause::Rack,
             });
             sender.emit(now, sequence, length)
@@ -222,13 +222,13 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
                 sender.flight.nxt += u64::from(length);
                 sender.emit(now, sequence, length)
             } else if probes {
-                let Parts { rack, ledger, .. } = parts(sender, now)?;
-                let (sequence, length) = ledger.last()?;
+                let Parts { rack, rtx_queue, .. } = parts(sender, now)?;
+                let (sequence, length) = rtx_queue.last()?;
                 rack.probe_is_copy();
                 sender.next_cause = Some(EventCause::TailLossProbe);
                 sender.emit(now, sequence, length)
             } else {
-                look_whether_app_limited(sender, under_way as f64);
+                update_app_limited(sender, in_flight as f64);
                 return None;
             }
         }
@@ -239,12 +239,12 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
 }
 
 /// Whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have some.
-fn sends_new_first(sender: &mut Sender, under_way: u64) -> bool {
+fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;
     }
     let (length, max) = (sender.room(sender.flight.rwnd), sender.flight.max);
-    let fits = (under_way + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
+    let fits = (in_flight + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
     let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
     (whole && fits) || !sender.recovery.rack_mut().is_some_and(|rack| rack.give_up_forward(max))
 }
@@ -258,38 +258,42 @@ fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
 }
 
 /// Records that the sender is application-limited: nothing is sent although the window has room.
-fn look_whether_app_limited(sender: &mut Sender, under_way: f64) {
+fn update_app_limited(sender: &mut Sender, in_flight: f64) {
     let flight = &sender.flight;
     let mss = u64::from(flight.mss);
-    if sender.written - flight.nxt < mss && under_way < flight.cwnd() {
-        if let Some(ledger) = sender.cc_state.as_mut().and_then(|cc_state| cc_state.ledger.as_mut()) {
-            ledger.limit_by_app(flight.max);
+    if sender.written - flight.nxt < mss && in_flight < flight.cwnd() {
+        if let Some(rtx_queue) = sender
+            .cc_state
+            .as_mut()
+            .and_then(|cc_state| cc_state.rtx_queue.as_mut())
+        {
+            rtx_queue.limit_by_app(flight.max);
         }
     }
 }
 
 fn set_timers_after_sending(sender: &mut Sender, now: Time, segment: &DataSegment, probes: bool) {
     let (outstanding, mss) = (sender.flight.outstanding(), sender.flight.mss);
-    let rests = sender
+    let is_at_rest = sender
         .recovery
         .rack_mut()
         .is_some_and(|rack| rack.rto_deadline == MaybeTime::NONE);
-    let expiry = if rests || probes {
+    let expiry = if is_at_rest || probes {
         sender.expiry(now)
     } else {
         MaybeTime::NONE
     };
     let srtt = sender.rtt.srtt();
-    let Some(Parts { rack, ledger, .. }) = parts(sender, now) else {
+    let Some(Parts { rack, rtx_queue, .. }) = parts(sender, now) else {
         return;
     };
     rack.on_sent(now, u64::from(segment.length), segment.retransmission);
     // A probe restarts the timer (RFC 8985 section 7.3).
-    if rests || probes {
+    if is_at_rest || probes {
         rack.rto_deadline = expiry;
     }
     if !segment.retransmission && !probes {
-        rack.arm_probe(now, srtt, ledger, outstanding, mss);
+        rack.arm_probe(now, srtt, rtx_queue, outstanding, mss);
     }
     let next = rack.next_timeout();
     sender.timers.set(Timer::Retransmission, next);

@@ -1,8 +1,8 @@
 //! State of a connection as in Linux's TCP_INFO, for packetdrill scripts.
 
 use crate::congestion::stage::Model;
-use crate::ledger::Count;
-use crate::recovery::rack::State;
+use crate::recovery::rack::CongestionState;
+use crate::retransmission_queue::Count;
 
 /// State of a connection; counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,7 +18,7 @@ pub struct Standing {
     /// First byte not acknowledged.
     pub una: u64,
     /// Congestion state and segment counts, with RACK.
-    pub records: Option<(State, Count)>,
+    pub records: Option<(CongestionState, Count)>,
 }
 
 /// State of a sender for observers.
@@ -29,5 +29,5 @@ pub struct Watched {
     /// Pacing rate of the payload [bit/s]; None if segments leave when ACKs arrive.
     pub pacing_bps: Option<u64>,
     /// Congestion state.
-    pub state: State,
+    pub state: CongestionState,
 }

@@ -5,9 +5,9 @@ use super::{opening, records, Sender, NOTHING};
 use crate::congestion::control::Sent;
 use crate::congestion::window_handle::WindowAdjustment;
 use crate::journal::EventCause;
-use crate::ledger::Ledger;
 use crate::recovery::recover::{Next, Recover};
 use crate::recovery::Recovery;
+use crate::retransmission_queue::RetransmissionQueue;
 use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
@@ -62,7 +62,7 @@ impl Sender {
         })
     }
 
-    /// Whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by `take_plain`.
+    /// Whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by `try_fast_path`.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         debug_assert!(self.short_at_end_only);
@@ -89,14 +89,14 @@ impl Sender {
         if opening::is_on(self) {
             return opening::poll(self, now);
         }
-        if !self.follows {
+        if !self.reports_transmissions {
             return self.poll_by_recovery(now);
         }
         if self.uses_rack() {
-            if self.waits(now) {
+            if self.waits_for_pacer(now) {
                 return None;
             }
-            if self.goes_in_order() {
+            if self.is_in_order() {
                 let segment = self.poll_after_ack(now);
                 if segment.is_some() {
                     self.set_timers_in_order(now);
@@ -119,7 +119,7 @@ impl Sender {
     #[inline(always)]
     fn poll_by_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.optional.is_some() {
-            self.look_whether_idle(now);
+            self.check_idle(now);
             return self.poll_as_recovery_says(now);
         }
         self.poll_in_recovery(now)
@@ -184,7 +184,7 @@ impl Sender {
     }
 
     /// Resets the window if nothing was sent for longer than the RTO.
-    pub(super) fn look_whether_idle(&mut self, now: Time) {
+    pub(super) fn check_idle(&mut self, now: Time) {
         let Some((window, latest)) = self.optional.as_ref().and_then(|optional| optional.idle_restart()) else {
             return;
         };
@@ -249,24 +249,27 @@ impl Sender {
         retransmission
     }
 
-    /// Reports a transmission to the ledger and the congestion controller.
+    /// Reports a transmission to the retransmission queue and the congestion controller.
     #[inline(never)]
     pub(super) fn follow(&mut self, now: Time, segment: &DataSegment) {
         let (sequence, end) = (segment.sequence, segment.sequence + u64::from(segment.length));
         let Some(cc_state) = &mut self.cc_state else {
             return;
         };
-        if let Some(ledger) = &mut cc_state.ledger {
-            ledger.on_sent(now, sequence, end, self.flight.max);
+        if let Some(rtx_queue) = &mut cc_state.rtx_queue {
+            rtx_queue.on_sent(now, sequence, end, self.flight.max);
         }
-        if cc_state.hears_sending {
+        if cc_state.reports_transmissions {
             let sent = Sent {
                 now,
                 sequence,
                 end,
-                again: segment.retransmission,
+                retransmission: segment.retransmission,
                 in_flight: cc_state.in_flight(&self.flight),
-                app_limited: cc_state.ledger.as_ref().is_some_and(Ledger::is_app_limited),
+                app_limited: cc_state
+                    .rtx_queue
+                    .as_ref()
+                    .is_some_and(RetransmissionQueue::is_app_limited),
             };
             let pacing = self.congestion.on_sent(&sent, &self.flight);
             cc_state.pace(pacing);

@@ -4,7 +4,7 @@
 //! and the ports form no cycle. The run must be untraced, because cells are processed after their arrival.
 
 use crate::atm::plan::Plan;
-use crate::atm::port::sweep::{Input, Onward, Parts, Stream, SweepPort, Vc};
+use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
 use crate::atm::slots::{GridSums, SlotGrid};
 use crate::atm::sweeps::{Before, Reach, Route, Sweeps};
 use crate::packets::{Circuit, Link};
@@ -46,7 +46,7 @@ impl Plan<'_> {
         let may = self.scenario.engine == Engine::Trains && self.unwatched && self.scenario.framing == Framing::Aal5;
         let passes: Vec<bool> = links().map(passes).collect();
         let alone = |link: usize| {
-            !self.circuits[link].is_empty() && self.stands(link) && !self.carries_vbr(link) && !self.acts(link)
+            !self.circuits[link].is_empty() && self.is_static(link) && !self.carries_vbr(link) && !self.acts(link)
         };
         let sweeps = |link: usize| may && self.is_port(link) && !trains[link] && !passes[link] && alone(link);
         let mut ports: Vec<bool> = links().map(sweeps).collect();
@@ -59,7 +59,7 @@ impl Plan<'_> {
             {
                 let route = || self.topology.route(first).skip(1).map(|(_, link)| link);
                 let interface = self.topology.steps[first as usize].link.index();
-                if !self.stands(interface) || !route().all(|link| ports[link] || (passes[link] && alone(link))) {
+                if !self.is_static(interface) || !route().all(|link| ports[link] || (passes[link] && alone(link))) {
                     route().for_each(|link| ports[link] = false);
                 }
             }
@@ -70,13 +70,13 @@ impl Plan<'_> {
                 break;
             }
         }
-        let behind = |link: usize| passes[link] && self.comes_from(link, &ports);
+        let behind = |link: usize| passes[link] && self.receives_from(link, &ports);
         let behind = links().map(behind).collect();
         Swept { ports, behind }
     }
 
     /// Returns whether circuits of a link come over one of these ports.
-    fn comes_from(&self, link: usize, ports: &[bool]) -> bool {
+    fn receives_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));
             route.any(|(_, link)| ports[link])
@@ -123,17 +123,17 @@ impl Plan<'_> {
             });
             let vcs = self.circuits[link].iter().map(|&(vc, step)| {
                 let next = self.topology.route(step + 1).next();
-                let onward = next
+                let next_hop = next
                     .filter(|&(_, next)| swept[next])
-                    .map_or(Onward::Host, |(step, next)| {
+                    .map_or(NextHop::Host, |(step, next)| {
                         let local = self.topology.steps[step as usize].local;
-                        Onward::Port(stream_of[&(link, next)], local)
+                        NextHop::Port(stream_of[&(link, next)], local)
                     });
-                Vc::new(vc, onward)
+                SweepVc::new(vc, next_hop)
             });
             let (inputs, vcs) = (inputs.collect(), vcs.collect());
             let config = &self.scenario.links[link];
-            SweepPort::new(Parts {
+            SweepPort::new(SweepParameters {
                 link: Link::new(link),
                 sums: all_sums.of(self.topology.grids[link]),
                 delay: Span(config.delay_ps),
@@ -194,7 +194,7 @@ impl Plan<'_> {
             let hosts = self.inputs[port].iter().filter(|&&input| !swept[input]);
             hosts.map(move |&input| latency + self.crossing(input))
         });
-        let lead = self.circuits[link].iter().filter_map(|&(_, step)| {
+        let ack_lookahead = self.circuits[link].iter().filter_map(|&(_, step)| {
             let mut rest = self.topology.route(step + 1).map(|(_, next)| next).peekable();
             let last = rest.peek().is_none_or(|&next| !swept[next]);
             last.then(|| self.crossing(link) + rest.map(|next| self.crossing(next)).sum::<u64>())
@@ -203,7 +203,7 @@ impl Plan<'_> {
             feeders(link).map(|input| before(input, self.crossing(input))).collect(),
             closure.iter().map(|(&port, &latency)| before(port, latency)).collect(),
             outlook.min().unwrap_or(1),
-            lead.min().unwrap_or(u64::MAX),
+            ack_lookahead.min().unwrap_or(u64::MAX),
         )
     }
 }

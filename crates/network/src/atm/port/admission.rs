@@ -1,6 +1,6 @@
 //! Admission to a queue of cells: buffer policy, capacity, injected losses, and per-VC accounting.
 
-use crate::atm::port::frame::Frame;
+use crate::atm::port::frame::FrameState;
 use crate::atm::port::red::RedOfFrames;
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -11,7 +11,7 @@ use longpipe_events::Time;
 #[derive(Clone, Copy, Debug, Default)]
 struct VcState {
     held: u32,
-    frame: Frame,
+    frame: FrameState,
 }
 
 /// Counters of one queue of a port.
@@ -98,23 +98,23 @@ impl Admission {
     /// before it. `on_frame` is invoked with X at the first cell of each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
-        let frame = self.judge(now, last, local, held, on_frame);
+        let frame = self.decide(now, last, local, held, on_frame);
         frame.is_some_and(|frame| self.enters(frame, last, local, held))
     }
 
     /// Applies the policy to a cell. Returns the state of its frame before the cell; `on_frame` is as in `admits`.
     #[inline(always)]
-    pub(super) fn judge(
+    pub(super) fn decide(
         &mut self,
         now: Time,
         last: bool,
         local: u32,
         held: u64,
         on_frame: impl FnOnce(u64),
-    ) -> Option<Frame> {
+    ) -> Option<FrameState> {
         self.counters.cells_in += 1;
         let vc = &mut self.vcs[local as usize];
-        if vc.frame == Frame::Between {
+        if vc.frame == FrameState::Between {
             self.counters.frames_in += 1;
             on_frame(held);
             let occupancy = Occupancy {
@@ -123,26 +123,26 @@ impl Admission {
                 active_vcs: self.active_vcs,
             };
             vc.frame = if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
-                Frame::Lost
+                FrameState::Lost
             } else if self.policy.refuses(occupancy)
                 || self.red.as_mut().is_some_and(|red| red.refuses(now, local, occupancy))
             {
-                Frame::Refused
+                FrameState::Refused
             } else {
-                Frame::Admitted
+                FrameState::Admitted
             };
         }
         let frame = vc.frame;
         if last {
-            vc.frame = Frame::Between;
+            vc.frame = FrameState::Between;
         }
-        let dropped = frame != Frame::Admitted && self.drops_rest(frame, last);
+        let dropped = frame != FrameState::Admitted && self.drops_rest(frame, last);
         (!dropped).then_some(frame)
     }
 
     /// Whether there is room for a cell that the policy has judged.
     #[inline(always)]
-    pub(super) fn enters(&mut self, frame: Frame, last: bool, local: u32, held: u64) -> bool {
+    pub(super) fn enters(&mut self, frame: FrameState, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
             self.counters.lost_overflow += 1;
             self.cause = DropCause::Overflow;
@@ -157,14 +157,14 @@ impl Admission {
     }
 
     /// Whether a cell of a damaged frame is discarded.
-    fn drops_rest(&mut self, frame: Frame, last: bool) -> bool {
+    fn drops_rest(&mut self, frame: FrameState, last: bool) -> bool {
         let (lost, cause) = match frame {
-            Frame::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
-            Frame::Lost => (&mut self.counters.lost_forced, DropCause::InjectedLoss),
-            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
+            FrameState::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
+            FrameState::Lost => (&mut self.counters.lost_forced, DropCause::InjectedLoss),
+            FrameState::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 (&mut self.counters.lost_discarded, DropCause::Overflow)
             }
-            Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => return false,
+            FrameState::Between | FrameState::Admitted | FrameState::Damaged | FrameState::Discarded => return false,
         };
         *lost += 1;
         self.cause = cause;
@@ -172,12 +172,12 @@ impl Admission {
     }
 
     /// Records the loss of a judged cell.
-    pub(super) fn damage(&mut self, frame: Frame, last: bool, local: u32) {
-        self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
+    pub(super) fn damage(&mut self, frame: FrameState, last: bool, local: u32) {
+        self.counters.frames_damaged += u64::from(frame == FrameState::Admitted);
         if !last {
             self.vcs[local as usize].frame = match self.after_loss {
-                AfterLoss::Admit => Frame::Damaged,
-                AfterLoss::Discard { .. } => Frame::Discarded,
+                AfterLoss::Admit => FrameState::Damaged,
+                AfterLoss::Discard { .. } => FrameState::Discarded,
             };
         }
     }

@@ -28,7 +28,7 @@ pub struct Feeder {
 
 /// A VBR cell that is queued, in transmission, or sent but not yet collected.
 #[derive(Clone, Copy, Debug, Default)]
-struct Entry {
+struct QueuedVbrCell {
     /// Arrival time; end of its slot once it has one.
     at: Time,
     /// Number at its source.
@@ -43,7 +43,7 @@ pub struct VbrQueue {
     feeders: Vec<Feeder>,
     /// Earliest next arrival of all feeders.
     next_arrival: Time,
-    cells: Ring<Entry>,
+    cells: Ring<QueuedVbrCell>,
     /// Maximum number of cells that may arrive by the end of the run.
     expected: u64,
     /// Index in `cells` of the first cell without a slot.
@@ -181,7 +181,7 @@ impl VbrQueue {
         let source = &mut self.feeders[index].source;
         let (number, feeder) = (source.number() as u32, index as u32);
         source.advance();
-        self.cells.push(Entry { at, number, feeder });
+        self.cells.push(QueuedVbrCell { at, number, feeder });
         self.peak = self.peak.max(self.held());
     }
 
@@ -202,7 +202,7 @@ impl VbrQueue {
                 return None;
             }
         }
-        let Entry { at, number, feeder } = self.cells.pop()?;
+        let QueuedVbrCell { at, number, feeder } = self.cells.pop()?;
         let Feeder { vc, step, .. } = self.feeders[feeder as usize];
         Some((at, vbr_cell(vc, number, step)))
     }

@@ -2,7 +2,7 @@
 
 /// Treatment of the cells of a VC's current frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Frame {
+pub enum FrameState {
     /// The next cell starts a frame.
     #[default]
     Between,

@@ -7,10 +7,10 @@ pub mod admission;
 pub mod class;
 pub mod classes;
 mod frame;
-pub mod moving;
 pub mod red;
 pub mod scheduler;
 pub mod sweep;
+pub mod time_varying;
 pub mod trains;
 pub mod transit;
 
@@ -26,7 +26,7 @@ use longpipe_events::{Span, Time};
 
 /// A queued cell.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct QueuedCell {
     /// End of its slot.
     departure: Time,
     /// Number of its VC at this port.
@@ -38,14 +38,14 @@ const NEVER: Time = Time(u64::MAX);
 
 /// The output port of a switch and the wire behind it.
 #[derive(Clone, Debug)]
-pub struct Port {
+pub struct CellPort {
     grid: SlotGrid,
     delay: Span,
     admission: Admission,
     /// Queue of VBR, if any.
     vbr: Option<Box<VbrQueue>>,
     /// Queued cells, in order of departure.
-    cells: Ring<Held>,
+    cells: Ring<QueuedCell>,
     /// End of the first queued cell's slot; `NEVER` if the queue is empty.
     next_departure: Time,
     /// Cells that have not arrived downstream, if they may meet cells of another wire there.
@@ -54,10 +54,10 @@ pub struct Port {
     next: SlotCursor,
 }
 
-impl Port {
+impl CellPort {
     /// Creates an empty port, with or without a queue for VBR.
-    pub fn new(grid: SlotGrid, delay: Span, admission: Admission, vbr: Option<Box<VbrQueue>>) -> Port {
-        Port {
+    pub fn new(grid: SlotGrid, delay: Span, admission: Admission, vbr: Option<Box<VbrQueue>>) -> CellPort {
+        CellPort {
             grid,
             delay,
             admission,
@@ -121,7 +121,7 @@ impl Port {
         };
         self.admission.counters.cell_time += u128::from((departure - now).0);
         self.next_departure = self.next_departure.min(departure);
-        self.cells.push(Held { departure, local });
+        self.cells.push(QueuedCell { departure, local });
         departure + self.delay
     }
 

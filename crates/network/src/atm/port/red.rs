@@ -52,7 +52,7 @@ impl RedOfFrames {
             idle_since: (held == 0).then_some(*emptied),
             ..Arrival::default()
         };
-        red.judge(&arrival, || self.stream.fraction()) != Verdict::Admit
+        red.decide(&arrival, || self.stream.fraction()) != Verdict::Admit
     }
 
     /// Records that the last cell of VC `local` left at `at`.

@@ -12,7 +12,7 @@ pub struct StartSum {
     /// Sum of the slot numbers.
     numbers: u128,
     /// Sum of the rounding errors of the starts, in units of `1 / den`.
-    rests: u128,
+    rounding_errors: u128,
 }
 
 impl Add for StartSum {
@@ -22,7 +22,7 @@ impl Add for StartSum {
         StartSum {
             count: self.count + other.count,
             numbers: self.numbers + other.numbers,
-            rests: self.rests + other.rests,
+            rounding_errors: self.rounding_errors + other.rounding_errors,
         }
     }
 }
@@ -41,7 +41,7 @@ impl Sub for StartSum {
         StartSum {
             count: self.count - other.count,
             numbers: self.numbers - other.numbers,
-            rests: self.rests - other.rests,
+            rounding_errors: self.rounding_errors - other.rounding_errors,
         }
     }
 }
@@ -92,17 +92,17 @@ impl GridSums {
         StartSum {
             count,
             numbers: u128::from((from + to).wrapping_sub(1)) * u128::from(count) / 2,
-            rests: if self.cycle.is_empty() {
-                self.rests_by_steps(to) - self.rests_by_steps(from)
+            rounding_errors: if self.cycle.is_empty() {
+                self.rounding_errors_by_steps(to) - self.rounding_errors_by_steps(from)
             } else {
-                self.rests(from, count)
+                self.rounding_errors(from, count)
             },
         }
     }
 
     /// Returns the sum of rounding errors of `count` slots. Over a whole cycle the errors are all numbers below `den`, once each.
     #[inline(always)]
-    fn rests(&self, from: u64, count: u64) -> u128 {
+    fn rounding_errors(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;
         let before = u64::from(self.cycle[place as usize]);
         if let Some(&sum) = self.cycle.get((place + count) as usize) {
@@ -114,7 +114,7 @@ impl GridSums {
 
     /// Returns the sum of rounding errors of `k` slots for cycles that are too long for a table.
     #[inline(never)]
-    fn rests_by_steps(&self, k: u64) -> u128 {
+    fn rounding_errors_by_steps(&self, k: u64) -> u128 {
         let (_, num, den) = self.grid.parts();
         let (k, den, part) = (u128::from(k), u128::from(den), u128::from(num % den));
         // The result is less than k * den and fits 128 bits; its intermediate terms may wrap around.
@@ -129,7 +129,7 @@ impl GridSums {
         // The sum of k * num minus the errors is a multiple of den. The remainder of the sum of k modulo den is handled separately,
         // because its product with num fits 128 bits, while the sum of k times num may not.
         let (cycles, numbers) = (sum.numbers / den, sum.numbers % den);
-        let rest = (numbers * num) as i128 - sum.rests as i128;
+        let rest = (numbers * num) as i128 - sum.rounding_errors as i128;
         (u128::from(phase) * u128::from(sum.count) + cycles * num).wrapping_add_signed(rest / den as i128)
     }
 }

@@ -26,7 +26,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
         let datagram = Datagram { sent: now, length };
         let frame = datagrams.way.number(travels, datagram);
         hosts.probe.sent_datagram(now, flow, frame, &datagram);
-        medium.send_off(hosts, Circuit::of_data(flow), frame, &datagram);
+        medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &datagram);
     }
 }
 

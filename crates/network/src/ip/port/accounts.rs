@@ -2,13 +2,13 @@
 
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use longpipe_events::Time;
 
 /// A queued packet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct ChargedPacket {
     /// Departure time of its last bit.
     departure: Time,
     bytes: u32,
@@ -21,7 +21,7 @@ struct Held {
 pub(super) struct Rules {
     loss: Option<Box<Loss>>,
     policy: Policy,
-    acting: Option<Box<Acting>>,
+    aqm: Option<Box<Aqm>>,
     /// Departure time of the latest packet if it was admitted and marked, until collected.
     marked: Option<Time>,
     /// Whether X, X_i and K are in bytes instead of packets.
@@ -38,18 +38,18 @@ struct ByVc {
     /// Number of active circuits N_a.
     active: u64,
     /// Packets that are not known to have left, in order.
-    packets: Ring<Held>,
+    packets: Ring<ChargedPacket>,
 }
 
 impl Rules {
     /// Creates the rules of an empty port with `vcs` circuits.
     pub fn new(
         loss: Option<Box<Loss>>,
-        (policy, acting): (Policy, Option<Box<Acting>>),
+        (policy, aqm): (Policy, Option<Box<Aqm>>),
         by_bytes: bool,
         vcs: usize,
     ) -> Rules {
-        let by_vc = policy.asks_for_vcs().then(|| {
+        let by_vc = policy.needs_vc_occupancies().then(|| {
             Box::new(ByVc {
                 by_bytes,
                 held: vec![0; vcs],
@@ -60,7 +60,7 @@ impl Rules {
         Rules {
             loss,
             policy,
-            acting,
+            aqm,
             marked: None,
             by_bytes,
             by_vc,
@@ -75,9 +75,9 @@ impl Rules {
 
     /// Applies the policy to an arriving packet of circuit `local`; `held` and `bytes_held` are the occupancy that it finds.
     #[inline(always)]
-    pub fn judge(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
-        if let Some(acting) = &mut self.acting {
-            return acting.judge(arrival);
+    pub fn decide(&mut self, arrival: &Arrival, (held, bytes_held): (u64, u64), local: u32) -> Verdict {
+        if let Some(aqm) = &mut self.aqm {
+            return aqm.decide(arrival);
         }
         let held = if self.by_bytes { bytes_held } else { held };
         if self.refuses(arrival.now, held, local) {
@@ -101,8 +101,8 @@ impl Rules {
 
     /// Records that an accepted packet found the buffer full.
     pub fn overflow(&mut self, now: Time) {
-        if let Some(acting) = &mut self.acting {
-            acting.overflow(now);
+        if let Some(aqm) = &mut self.aqm {
+            aqm.overflow(now);
         }
     }
 
@@ -114,8 +114,8 @@ impl Rules {
     /// Whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that the
     /// packet before them was transmitted at once.
     pub fn ignores_idle_arrivals(&self) -> bool {
-        let acting = self.acting.as_ref().filter(|_| self.loss.is_none());
-        acting.is_some_and(|acting| acting.ignores_idle_arrivals())
+        let aqm = self.aqm.as_ref().filter(|_| self.loss.is_none());
+        aqm.is_some_and(|aqm| aqm.ignores_idle_arrivals())
     }
 
     /// Admits a packet whose transmission starts at `begins`, and returns its departure time. Returns None for a marked
@@ -129,8 +129,8 @@ impl Rules {
         local: u32,
         verdict: Verdict,
     ) -> Option<Time> {
-        if let Some(acting) = &mut self.acting {
-            acting.admit(arrival, begins);
+        if let Some(aqm) = &mut self.aqm {
+            aqm.admit(arrival, begins);
         } else if let Some(by_vc) = &mut self.by_vc {
             by_vc.hold(departure, arrival.bytes as u32, local);
         }
@@ -151,7 +151,7 @@ impl Rules {
 
 impl ByVc {
     fn hold(&mut self, departure: Time, bytes: u32, local: u32) {
-        self.packets.push(Held {
+        self.packets.push(ChargedPacket {
             departure,
             bytes,
             local,

@@ -68,7 +68,7 @@ impl ConstantRatePort {
                 Some(self.begin(line, now, queued))
             }
             None => {
-                line.let_repeat(false);
+                line.allow_repeat(false);
                 None
             }
         }
@@ -76,7 +76,7 @@ impl ConstantRatePort {
 
     fn begin(&mut self, line: &mut Line, at: Time, queued: QueuedPacket) -> Begun {
         self.ends = line.send(at, queued.packet.bytes(), self.queue.rate());
-        line.let_repeat(self.queue.passes_through_statelessly() && self.queue.backlog().0 == 0);
+        line.allow_repeat(self.queue.passes_through_statelessly() && self.queue.backlog().0 == 0);
         Begun {
             queued,
             departure: self.ends,

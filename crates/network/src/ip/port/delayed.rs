@@ -2,8 +2,8 @@
 
 use super::line::Line;
 use crate::ip::wire::Port;
-use crate::motion::delay::Delay;
-use crate::scenario::motion::{Instant, MotionConfig, OrderConfig};
+use crate::scenario::time_varying::{Instant, OrderConfig, TimeVaryingConfig};
+use crate::time_varying::delay::Delay;
 use longpipe_events::Time;
 
 /// A static port, and its wire with a varying delay.
@@ -20,8 +20,8 @@ pub(crate) struct Delayed {
 
 impl Delayed {
     /// Returns the delay of a link of which only the delay varies and that keeps the order of packets; None for other links.
-    pub(crate) fn only(motion: Option<&MotionConfig>) -> Option<Delay> {
-        let MotionConfig {
+    pub(crate) fn only(motion: Option<&TimeVaryingConfig>) -> Option<Delay> {
+        let TimeVaryingConfig {
             service: None,
             delay: Some(delay),
             outages: None,

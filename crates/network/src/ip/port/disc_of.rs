@@ -1,8 +1,8 @@
-//! The queue discipline of a port, as its link's policy configures it.
+//! Creates the queue discipline of a port from the policy of its link.
 
 use super::egress_queue::QueuedPacket;
 use crate::packets::Circuit;
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::queues::ack_filter::AckFilter;
 use crate::queues::aqm_fifo::AqmFifo;
@@ -18,7 +18,7 @@ use crate::queues::AnyDisc;
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::Stream;
 
-/// The idle discipline of the port at the beginning of a link.
+/// Creates the empty discipline of the port that feeds a link.
 pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> AnyDisc<QueuedPacket> {
     let circuits = Circuit::of_flows(scenario.flows.len());
     let mut salts = Stream::new(seed, "policy", index);
@@ -52,7 +52,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
         PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
         PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_) => {
-            match Acting::new(&link.policy, link.rate_bps, seed, index) {
+            match Aqm::new(&link.policy, link.rate_bps, seed, index) {
                 Some(aqm) => AnyDisc::AqmFifo(AqmFifo::new(aqm)),
                 None => occupancy_fifo(link),
             }
@@ -65,7 +65,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
     }
 }
 
-/// The FIFO of a policy that decides by occupancy alone.
+/// Creates the FIFO of a policy that depends on the occupancy only.
 fn occupancy_fifo(link: &LinkConfig) -> AnyDisc<QueuedPacket> {
     let limit = link.buffer.map_or(u64::MAX, |buffer| buffer.limit);
     let by_bytes = link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);

@@ -1,5 +1,5 @@
 //! The part of an output port before its transmitter: injected loss, limits, queue discipline and counters. The caller owns the
-//! transmitter and asks for the next packet when that is free.
+//! transmitter and requests the next packet when it is free.
 
 use super::disc_of::disc_of;
 use crate::conditioners::duplication::Duplication;
@@ -18,20 +18,20 @@ use longpipe_events::{Rate, Time};
 /// A packet at the port.
 #[derive(Clone, Debug)]
 pub(crate) struct QueuedPacket {
-    /// When it arrived.
+    /// Arrival time.
     pub arrival: Time,
     pub packet: Packet,
-    /// TCP options, if it has any.
+    /// TCP options, if the packet has any.
     options: Option<Box<Options>>,
     class: u32,
     /// Whether the queue discipline marked it.
     marked: bool,
-    /// Whether its flow's packets carry ECT(1).
+    /// Whether the packets of its flow carry ECT(1).
     scalable: bool,
 }
 
 impl QueuedPacket {
-    /// Its TCP options, which may be none.
+    /// Returns the packet's TCP options, which may be empty.
     pub fn options(&self) -> &Options {
         self.options.as_deref().unwrap_or(&NO_OPTIONS)
     }
@@ -79,7 +79,7 @@ impl Queued for QueuedPacket {
     }
 }
 
-/// What the discipline asks of each packet's flow.
+/// Inputs of the discipline that depend on the flow.
 #[derive(Clone, Debug)]
 enum OfFlows {
     Nothing,
@@ -89,7 +89,7 @@ enum OfFlows {
     Scalable(Vec<bool>),
 }
 
-/// The queue of a port with its counters.
+/// The queue of a port, with its counters.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressQueue {
     rate: Rate,
@@ -103,25 +103,25 @@ pub(crate) struct EgressQueue {
     shaper: Option<Box<Tbf>>,
     limit_packets: u64,
     limit_bytes: u64,
-    /// Whether a packet keeps its room while it is in transmission.
+    /// Whether a packet occupies the buffer until its transmission ends, instead of until it starts.
     counts_in_service: bool,
     /// Bytes of the packet in transmission.
     in_service: Option<u64>,
-    /// When a packet last left or was dropped in an outage.
+    /// Time at which a packet last left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
-    /// Packets held, summed over time until the last change [packet·ps].
+    /// Integral of the number of packets held up to the last change [packet·ps].
     packet_time: u128,
     changed: Time,
-    /// Packets lost here that the engine has yet to report.
+    /// Packets lost at this port that the engine has not reported yet.
     drops: Drops,
-    /// Flows of packets marked here, and when, that the engine has yet to report.
+    /// Times and flows of packets marked at this port that the engine has not reported yet.
     marks: Vec<(Time, Flow)>,
 }
 
 impl EgressQueue {
-    /// The empty queue of the port at the beginning of a link.
+    /// Creates the empty queue of the port that feeds a link.
     pub fn new(scenario: &Scenario, link: &LinkConfig, seed: u64, index: u64) -> EgressQueue {
         let limit = |unit| {
             link.buffer
@@ -162,22 +162,22 @@ impl EgressQueue {
         }
     }
 
-    /// Packets lost here that the engine has yet to report.
+    /// Returns the packets lost at this port that the engine has not reported yet.
     pub fn drops(&mut self) -> &mut Drops {
         &mut self.drops
     }
 
-    /// Flows of packets marked here, and when, that the engine has yet to report.
+    /// Removes and returns the times and flows of packets marked at this port.
     pub fn take_marks(&mut self) -> impl Iterator<Item = (Time, Flow)> + '_ {
         self.marks.drain(..)
     }
 
-    /// Rate of the link.
+    /// Returns the nominal rate of the link.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// Whether a host owns the port.
+    /// Returns whether the port belongs to a host.
     pub fn is_host(&self) -> bool {
         self.report.host
     }
@@ -187,12 +187,12 @@ impl EgressQueue {
         self.is_conditioned
     }
 
-    /// Packets and bytes that wait.
+    /// Returns the packets and bytes that wait.
     pub fn backlog(&self) -> (u64, u64) {
         self.disc.backlog()
     }
 
-    /// Packets and bytes held, the packet in transmission included.
+    /// Returns the packets and bytes held, including the packet in transmission.
     pub fn held(&self) -> (u64, u64) {
         let (packets, bytes) = self.backlog();
         match self.in_service {
@@ -201,7 +201,7 @@ impl EgressQueue {
         }
     }
 
-    /// Whether a transmitter of constant rate may send packets that find the port empty without asking.
+    /// Returns whether a transmitter of constant rate may send packets that find the port empty without calling this queue.
     pub fn passes_through_statelessly(&self) -> bool {
         self.disc.passes_through_statelessly() && self.loss.is_none()
     }
@@ -217,8 +217,7 @@ impl EgressQueue {
         self.count_outage(now, packet);
     }
 
-    /// Takes an arriving packet where the transmitter could begin it at once. Returns the packet to transmit now, if the transmitter was
-    /// idle.
+    /// Enqueues an arriving packet. If the transmitter is idle and could begin a packet at once, returns the packet to transmit.
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         self.count_in(&packet);
         let queued = self.take(now, packet, options)?;
@@ -238,7 +237,7 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Enqueues an arriving packet, and before it its clone, if it arrives twice.
+    /// Enqueues an arriving packet; if it is duplicated, its clone first.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
         self.count_in(&packet);
         if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {
@@ -331,13 +330,13 @@ impl EgressQueue {
         self.report.peak_bytes = self.report.peak_bytes.max(bytes);
     }
 
-    /// The packet in transmission has left. Returns the packet to transmit next.
+    /// Counts the packet in transmission as sent. Returns the packet to transmit next.
     pub fn depart(&mut self, now: Time) -> Option<QueuedPacket> {
         self.finish(now)?;
         self.begin_next(now)
     }
 
-    /// The packet in transmission has left; `None` if there was none.
+    /// Counts the packet in transmission as sent. Returns `None` if there was none.
     pub fn finish(&mut self, now: Time) -> Option<()> {
         self.count_time(now);
         let bytes = self.in_service.take()?;
@@ -347,7 +346,7 @@ impl EgressQueue {
         Some(())
     }
 
-    /// The transmitter is free: returns the packet to transmit.
+    /// Dequeues the packet to transmit, for a free transmitter.
     pub fn begin_next(&mut self, now: Time) -> Option<QueuedPacket> {
         self.count_time(now);
         let (report, drops) = (&mut self.report, &mut self.drops);
@@ -363,7 +362,7 @@ impl EgressQueue {
         Some(next)
     }
 
-    /// Returns when the shaper, if there is one, releases a packet that the transmitter could begin at `now`.
+    /// Returns the time at which the shaper, if any, releases a packet that the transmitter could begin at `now`.
     pub fn release(&mut self, now: Time, packet: &QueuedPacket) -> Time {
         self.shaper
             .as_mut()
@@ -375,7 +374,7 @@ impl EgressQueue {
         self.marks.push((now, flow));
     }
 
-    /// An outage drops the packet in transmission.
+    /// Drops the packet in transmission because of an outage.
     pub fn drop_in_service(&mut self, now: Time, packet: &Packet) {
         self.count_time(now);
         self.in_service = None;
@@ -383,7 +382,7 @@ impl EgressQueue {
         self.count_outage(now, packet);
     }
 
-    /// An outage drops all packets that wait.
+    /// Drops all waiting packets because of an outage.
     pub fn purge(&mut self, now: Time) {
         self.count_time(now);
         let mut dropped = vec![];
@@ -400,8 +399,8 @@ impl EgressQueue {
         self.drops.note(now, packet, DropCause::Outage);
     }
 
-    /// Counts `packets` that arrived one by one at an empty, idle port, each of `bytes` bytes and with a transmission time of `lasted`.
-    /// The last one arrived at `now` and is still being transmitted.
+    /// Counts `packets` packets of `bytes` bytes that each arrived at an empty, idle port and took `lasted` to transmit.
+    /// The last one arrived at `now` and is still in transmission.
     pub fn count_passed(&mut self, packets: u64, bytes: u64, lasted: u64, now: Time) {
         let before = packets - 1;
         self.report.packets_in += packets;
@@ -417,12 +416,12 @@ impl EgressQueue {
         self.changed = now;
     }
 
-    /// Packets lost in outages at the port.
+    /// Returns the number of packets lost in outages at the port.
     pub fn lost_outage(&self) -> u64 {
         self.lost_outage
     }
 
-    /// Counters as of `now`, the end of the run.
+    /// Returns the counters at `now`, the end of the run.
     pub fn report(&mut self, now: Time) -> PacketReport {
         self.count_time(now);
         let (packets_held, bytes_held) = self.held();

@@ -9,14 +9,14 @@ use crate::impairments::loss::Loss;
 use crate::ip::port::accounts::Rules;
 use crate::ip::port::line::Line;
 use crate::packets::ring::Ring;
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Policy, Verdict};
 use crate::scenario::{BufferConfig, BufferUnit};
 use longpipe_events::{Rate, Time};
 
 /// A queued packet other than the latest.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct QueuedEnd {
     /// Departure time of its last bit.
     departure: Time,
     /// Number of bytes admitted up to and including this packet.
@@ -60,7 +60,7 @@ pub struct Router {
     /// Whether the policy needs per-circuit occupancies.
     by_vc: bool,
     /// Packets not known to have left, in order, without the latest.
-    before: Ring<Held>,
+    before: Ring<QueuedEnd>,
     /// Bytes of the packets known to have left.
     bytes_out: u64,
     counters: RouterCounters,
@@ -77,7 +77,7 @@ impl Router {
     pub fn new(
         rate: Rate,
         buffer: Option<BufferConfig>,
-        (policy, acting): (Policy, Option<Box<Acting>>),
+        (policy, aqm): (Policy, Option<Box<Aqm>>),
         loss: Option<Box<Loss>>,
         vcs: usize,
     ) -> Router {
@@ -86,11 +86,11 @@ impl Router {
             _ => u64::MAX,
         };
         let by_bytes = buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);
-        let plain = matches!(policy, Policy::TailDrop) && acting.is_none() && loss.is_none();
+        let only_tail_drop = matches!(policy, Policy::TailDrop) && aqm.is_none() && loss.is_none();
         Router {
             rate,
-            by_vc: policy.asks_for_vcs(),
-            rules: (!plain).then(|| Box::new(Rules::new(loss, (policy, acting), by_bytes, vcs))),
+            by_vc: policy.needs_vc_occupancies(),
+            rules: (!only_tail_drop).then(|| Box::new(Rules::new(loss, (policy, aqm), by_bytes, vcs))),
             before: Ring::default(),
             bytes_out: 0,
             counters: RouterCounters::default(),
@@ -102,13 +102,13 @@ impl Router {
 
     /// Whether callers must pass circuit numbers.
     #[inline(always)]
-    pub fn asks_for_vcs(&self) -> bool {
+    pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
     }
 
     /// Whether capacity is the only rule.
     #[inline(always)]
-    pub fn is_plain(&self) -> bool {
+    pub fn is_only_tail_drop(&self) -> bool {
         self.rules.is_none()
     }
 
@@ -155,7 +155,7 @@ impl Router {
         (local, capable): (u32, bool),
     ) -> Option<Time> {
         let in_service = self.settle_now(line, now);
-        line.let_repeat(false);
+        line.allow_repeat(false);
         let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
         let mut arrival = Arrival {
             now,
@@ -177,7 +177,7 @@ impl Router {
             self.cause = DropCause::InjectedLoss;
             return None;
         } else {
-            rules.judge(&arrival, held, local)
+            rules.decide(&arrival, held, local)
         };
         if verdict == Verdict::Refuse {
             counters.lost_refused += 1;
@@ -203,7 +203,7 @@ impl Router {
         let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
         let left = rules.admit(&arrival, begins, departure, local, verdict);
         if begins == now {
-            line.let_repeat(rules.ignores_idle_arrivals());
+            line.allow_repeat(rules.ignores_idle_arrivals());
         }
         left
     }
@@ -310,14 +310,14 @@ impl Router {
 /// Admits a packet. Returns its departure time.
 #[inline(always)]
 fn enter(
-    (before, counters): (&mut Ring<Held>, &mut RouterCounters),
+    (before, counters): (&mut Ring<QueuedEnd>, &mut RouterCounters),
     line: &mut Line,
     now: Time,
     (bytes, rate): (u16, Rate),
 ) -> Time {
     let size = u64::from(bytes);
     if counters.bytes_admitted > 0 {
-        before.push(Held {
+        before.push(QueuedEnd {
             departure: line.free(),
             end: counters.bytes_admitted,
         });

@@ -15,7 +15,7 @@ pub enum End {
     /// It has reached its host.
     Host,
     /// Decided on arrival: the packet may be corrupted or rerouted, otherwise as `Verdict::end`.
-    Uncertain,
+    DecidedOnArrival,
 }
 
 /// Whether an idle line may transmit a packet like the previous one without calling the port.
@@ -26,7 +26,7 @@ pub enum Repeats {
     /// Always: no rule applies.
     Always,
     /// While the port permits it.
-    WhenLet,
+    WhenAllowed,
 }
 
 /// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. One cache
@@ -45,7 +45,7 @@ pub struct Line {
     repeated: u64,
     /// Time up to which packets may be delivered early at the end of the wire; 0 at a host while packets wait for their
     /// arrival events.
-    pub quiet_until: Time,
+    pub earliest_event: Time,
     /// Length of the last packet [byte].
     bytes: u16,
     /// Length of packets that `repeat` may transmit; 0 if it may not.
@@ -67,7 +67,7 @@ impl Line {
             duration: (0, 0),
             delay,
             repeated: 0,
-            quiet_until: Time::ZERO,
+            earliest_event: Time::ZERO,
             bytes: 0,
             repeatable: 0,
             repeats,
@@ -166,9 +166,9 @@ impl Line {
 
     /// Permits or forbids `repeat` for packets as long as the last one, on behalf of the port.
     #[inline(always)]
-    pub fn let_repeat(&mut self, may: bool) {
+    pub fn allow_repeat(&mut self, may: bool) {
         // No packet may be repeated while departure times are limited.
-        self.repeatable = if may & (self.repeats == Repeats::WhenLet) {
+        self.repeatable = if may & (self.repeats == Repeats::WhenAllowed) {
             self.bytes
         } else {
             0

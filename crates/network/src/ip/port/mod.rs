@@ -8,5 +8,5 @@ pub(crate) mod egress_queue;
 pub mod fifo;
 pub mod interface;
 pub mod line;
-pub mod moving;
+pub mod time_varying;
 pub(crate) mod variable_rate;

@@ -17,15 +17,15 @@ use super::constant_rate::Begun;
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::drops::DropCause;
-use crate::ip::report::{MotionReport, PacketReport};
-use crate::motion::{Motion, Passage};
+use crate::ip::report::{PacketReport, TimeVaryingReport};
 use crate::packets::ring::Ring;
 use crate::packets::{Options, Packet};
+use crate::time_varying::{Passage, TimeVaryingLink};
 use longpipe_events::Time;
 
 /// State of the transmitter.
 #[derive(Clone, Debug)]
-enum State {
+enum TransmitterState {
     /// No packet waits.
     Idle,
     /// The transmission of a packet starts at this time.
@@ -49,29 +49,29 @@ struct LostOnWire {
 #[derive(Clone, Debug)]
 pub(crate) struct VariableRatePort {
     queue: EgressQueue,
-    transmitter: Motion,
+    transmitter: TimeVaryingLink,
     /// Whether rate, delay or outages vary over time, so that the report covers them.
     varies: bool,
-    state: State,
+    state: TransmitterState,
     /// Begin of the next outage that drops waiting packets.
     next_purge: Option<Time>,
     /// Packets to be lost on the wire, in order.
     lost_on_wire: Ring<LostOnWire>,
-    counted: MotionReport,
+    counted: TimeVaryingReport,
 }
 
 impl VariableRatePort {
     /// Creates an idle port; `varies` if the link is time-varying.
-    pub fn new(queue: EgressQueue, mut transmitter: Motion, varies: bool) -> VariableRatePort {
+    pub fn new(queue: EgressQueue, mut transmitter: TimeVaryingLink, varies: bool) -> VariableRatePort {
         let next_purge = next_purge(&mut transmitter, None);
         VariableRatePort {
             queue,
             transmitter,
             varies,
-            state: State::Idle,
+            state: TransmitterState::Idle,
             next_purge,
             lost_on_wire: Ring::default(),
-            counted: MotionReport::default(),
+            counted: TimeVaryingReport::default(),
         }
     }
 
@@ -93,8 +93,11 @@ impl VariableRatePort {
     /// Returns the time of the port's next action. The transmitter precedes a simultaneous purge.
     fn next_action(&self) -> Option<Time> {
         let of_transmitter = match self.state {
-            State::Idle => None,
-            State::Waiting(at) | State::Shaped(at, _) | State::Transmitting(at) | State::Interrupted(at, _) => Some(at),
+            TransmitterState::Idle => None,
+            TransmitterState::Waiting(at)
+            | TransmitterState::Shaped(at, _)
+            | TransmitterState::Transmitting(at)
+            | TransmitterState::Interrupted(at, _) => Some(at),
         };
         [of_transmitter, self.next_purge].into_iter().flatten().min()
     }
@@ -102,25 +105,25 @@ impl VariableRatePort {
     /// Performs the action due at `now`. Returns the packet whose transmission starts, if any.
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match self.state {
-            State::Waiting(at) if at == now => return self.begin(line, now),
-            State::Shaped(at, _) if at == now => return self.release(line, now),
-            State::Transmitting(ends) if ends == now => {
+            TransmitterState::Waiting(at) if at == now => return self.begin(line, now),
+            TransmitterState::Shaped(at, _) if at == now => return self.release(line, now),
+            TransmitterState::Transmitting(ends) if ends == now => {
                 self.queue.finish(now);
                 self.prepare(now);
             }
-            State::Interrupted(at, packet) if at == now => {
+            TransmitterState::Interrupted(at, packet) if at == now => {
                 self.queue.drop_in_service(now, &packet);
                 self.transmitter.stop(now);
                 self.prepare(now);
             }
             _ => {
-                if let State::Shaped(_, held) = &self.state {
+                if let TransmitterState::Shaped(_, held) = &self.state {
                     self.queue.drop_in_service(now, &held.packet);
                 }
                 self.queue.purge(now);
                 self.next_purge = next_purge(&mut self.transmitter, Some(now));
-                if let State::Waiting(_) | State::Shaped(..) = self.state {
-                    self.state = State::Idle;
+                if let TransmitterState::Waiting(_) | TransmitterState::Shaped(..) = self.state {
+                    self.state = TransmitterState::Idle;
                 }
             }
         }
@@ -129,7 +132,7 @@ impl VariableRatePort {
 
     /// Schedules the start of the next transmission; the transmitter is free at `now`.
     fn prepare(&mut self, now: Time) {
-        self.state = State::Waiting(match self.queue.backlog().0 {
+        self.state = TransmitterState::Waiting(match self.queue.backlog().0 {
             // The discipline is called at once, so that it notices its empty queue.
             0 => now,
             _ => self.transmitter.ready(Time::ZERO),
@@ -143,7 +146,7 @@ impl VariableRatePort {
             return None;
         }
         self.queue.admit(now, packet, options);
-        if !matches!(self.state, State::Idle) {
+        if !matches!(self.state, TransmitterState::Idle) {
             return None;
         }
         // If the arrival was dropped, there is nothing to start.
@@ -152,7 +155,7 @@ impl VariableRatePort {
             _ => self.transmitter.ready(now),
         };
         if begins > now {
-            self.state = State::Waiting(begins);
+            self.state = TransmitterState::Waiting(begins);
             return None;
         }
         self.begin(line, now)
@@ -160,11 +163,11 @@ impl VariableRatePort {
 
     /// Starts a transmission unless the shaper holds the packet, for which `ready` has prepared the transmitter.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
-        self.state = State::Idle;
+        self.state = TransmitterState::Idle;
         let queued = self.queue.begin_next(now)?;
         let released = self.queue.release(now, &queued);
         if released > now {
-            self.state = State::Shaped(released, Box::new(queued));
+            self.state = TransmitterState::Shaped(released, Box::new(queued));
             return None;
         }
         self.transmit(line, now, queued)
@@ -172,12 +175,12 @@ impl VariableRatePort {
 
     /// The shaper has the tokens for the packet that it holds: the transmitter begins it as soon as it can.
     fn release(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
-        let State::Shaped(_, held) = std::mem::replace(&mut self.state, State::Idle) else {
+        let TransmitterState::Shaped(_, held) = std::mem::replace(&mut self.state, TransmitterState::Idle) else {
             return None;
         };
         let begins = self.transmitter.ready(now);
         if begins > now {
-            self.state = State::Shaped(begins, held);
+            self.state = TransmitterState::Shaped(begins, held);
             return None;
         }
         self.transmit(line, now, *held)
@@ -186,10 +189,10 @@ impl VariableRatePort {
     fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<Begun> {
         let service = self.transmitter.transmit(queued.packet.bytes());
         if let Some(at) = self.transmitter.interrupted(service) {
-            self.state = State::Interrupted(at, queued.packet);
+            self.state = TransmitterState::Interrupted(at, queued.packet);
             return None;
         }
-        self.state = State::Transmitting(service.ends);
+        self.state = TransmitterState::Transmitting(service.ends);
         let arrival = match self.transmitter.pass(now, service) {
             Passage::Arrives(arrival) => {
                 line.set_delay(arrival - service.ends);
@@ -212,7 +215,10 @@ impl VariableRatePort {
 
     /// Returns the time of the next event: the start of a waiting packet's transmission, or a drop.
     pub fn next_event(&self) -> Option<Time> {
-        let holds = matches!(self.state, State::Shaped(..) | State::Interrupted(..));
+        let holds = matches!(
+            self.state,
+            TransmitterState::Shaped(..) | TransmitterState::Interrupted(..)
+        );
         self.next_action().filter(|_| holds || self.queue.backlog().0 > 0)
     }
 
@@ -229,9 +235,11 @@ impl VariableRatePort {
     pub fn not_on_wire(&self) -> (u64, u64) {
         let (packets, bytes) = self.queue.backlog();
         match &self.state {
-            State::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
-            State::Interrupted(_, packet) => (packets + 1, bytes + u64::from(packet.bytes())),
-            State::Idle | State::Waiting(_) | State::Transmitting(_) => (packets, bytes),
+            TransmitterState::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
+            TransmitterState::Interrupted(_, packet) => (packets + 1, bytes + u64::from(packet.bytes())),
+            TransmitterState::Idle | TransmitterState::Waiting(_) | TransmitterState::Transmitting(_) => {
+                (packets, bytes)
+            }
         }
     }
 
@@ -279,7 +287,7 @@ impl VariableRatePort {
 }
 
 /// Returns the begin of the next outage after `now` that drops waiting packets.
-fn next_purge(transmitter: &mut Motion, now: Option<Time>) -> Option<Time> {
+fn next_purge(transmitter: &mut TimeVaryingLink, now: Option<Time>) -> Option<Time> {
     let (waiting, _) = transmitter.drops()?;
     transmitter.next_drop(now).filter(|_| waiting)
 }

@@ -1,38 +1,38 @@
-//! A port whose queue discipline decides at dequeue, event by event: a packet goes on when it has left.
+//! An output port of the reference engine whose queue discipline decides at dequeue. Each departure is an event.
 
-use super::port::Moves;
+use super::port::Variation;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::motion::Service;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
 use crate::packets::{Link, Options, Packet};
+use crate::time_varying::Service;
 use longpipe_events::{Time, PS_PER_SECOND};
 
-/// What the transmitter does.
+/// State of the transmitter.
 #[derive(Clone, Debug)]
 enum State {
     Idle,
-    /// It will begin a packet at this instant.
+    /// The transmitter begins a packet at this time.
     Ready(Time),
-    /// The shaper holds a packet until this instant.
+    /// The shaper holds a packet until this time.
     Shaped(Time, QueuedPacket),
-    /// It transmits a packet.
+    /// The transmitter sends a packet.
     Transmitting(QueuedPacket, Service),
 }
 
-/// The port. Where the transmitter varies over time, the caller passes it as `moves`.
+/// The port. If the transmitter varies over time, the caller passes it as `variation`.
 #[derive(Clone, Debug)]
 pub(super) struct DiscPort {
     queue: EgressQueue,
     state: State,
-    /// When a transmitter of constant rate becomes free: whole picoseconds and the rest [1/rate ps].
+    /// Time at which a transmitter of constant rate becomes free: whole picoseconds and fraction [1/rate ps].
     free: (u64, u64),
 }
 
 impl DiscPort {
-    /// An idle port.
+    /// Creates an idle port.
     pub fn new(queue: EgressQueue) -> DiscPort {
         DiscPort {
             queue,
@@ -41,58 +41,61 @@ impl DiscPort {
         }
     }
 
-    /// Packets held, the packet in transmission included.
+    /// Returns the number of packets held, including the packet in transmission.
     pub fn held(&self) -> u64 {
         self.queue.held().0
     }
 
-    /// Its queue.
+    /// Returns the queue.
     pub fn queue(&mut self) -> &mut EgressQueue {
         &mut self.queue
     }
 
-    /// A packet arrives. Returns when the transmitter acts next, if this arrival decides it.
+    /// Processes an arriving packet. Returns the time of the transmitter's next event if this arrival determines it.
     pub fn arrive(
         &mut self,
-        mut moves: Option<&mut Moves>,
+        mut variation: Option<&mut Variation>,
         now: Time,
         packet: Packet,
         options: &Options,
     ) -> Option<Time> {
-        if moves.as_mut().is_some_and(|moves| moves.motion.refuses(now)) {
+        if variation
+            .as_mut()
+            .is_some_and(|variation| variation.motion.refuses(now))
+        {
             self.queue.refuse(now, &packet);
             return None;
         }
         self.queue.admit(now, packet, options);
         match self.state {
-            State::Idle => self.prepare(moves, now, now),
+            State::Idle => self.prepare(variation, now, now),
             State::Ready(_) | State::Shaped(..) | State::Transmitting(..) => None,
         }
     }
 
-    /// An event of the transmitter. Returns the packet that has left, if one has, and when the transmitter acts next; `None` if the
-    /// event is obsolete.
+    /// Processes an event of the transmitter. Returns the packet that has left, if any, and the time of the transmitter's next event, if
+    /// any; `None` if the event is obsolete.
     pub fn on_transmitter(
         &mut self,
-        mut moves: Option<&mut Moves>,
+        mut variation: Option<&mut Variation>,
         now: Time,
     ) -> Option<(Option<QueuedPacket>, Option<Time>)> {
         match std::mem::replace(&mut self.state, State::Idle) {
-            State::Ready(at) if at == now => Some((None, self.begin(moves, now))),
+            State::Ready(at) if at == now => Some((None, self.begin(variation, now))),
             State::Shaped(at, packet) if at == now => {
-                let begins = moves.as_mut().map_or(now, |moves| moves.motion.ready(now));
+                let begins = variation.as_mut().map_or(now, |variation| variation.motion.ready(now));
                 if begins > now {
                     self.state = State::Shaped(begins, packet);
                     return Some((None, Some(begins)));
                 }
-                Some((None, Some(self.transmit(moves, now, packet))))
+                Some((None, Some(self.transmit(variation, now, packet))))
             }
             State::Transmitting(packet, service) if service.ends == now => {
-                if let Some(moves) = &mut moves {
-                    moves.left = service;
+                if let Some(variation) = &mut variation {
+                    variation.left = service;
                 }
                 self.queue.finish(now);
-                let next = self.prepare(moves, Time::ZERO, now);
+                let next = self.prepare(variation, Time::ZERO, now);
                 Some((Some(packet), next))
             }
             other => {
@@ -102,15 +105,15 @@ impl DiscPort {
         }
     }
 
-    /// An outage begins that may drop packets. Returns when the transmitter acts next, if the outage decides it.
-    pub fn on_outage(&mut self, moves: &mut Moves, now: Time) -> Option<Time> {
-        let (waiting, in_service) = moves.motion.drops()?;
+    /// Processes the begin of an outage that may drop packets. Returns the time of the transmitter's next event if the outage determines it.
+    pub fn on_outage(&mut self, variation: &mut Variation, now: Time) -> Option<Time> {
+        let (waiting, in_service) = variation.motion.drops()?;
         let mut interrupted = false;
         if let State::Transmitting(packet, _) = &self.state {
             if in_service {
                 interrupted = true;
                 self.queue.drop_in_service(now, &packet.packet);
-                moves.motion.stop(now);
+                variation.motion.stop(now);
                 self.state = State::Idle;
             }
         }
@@ -124,19 +127,19 @@ impl DiscPort {
             }
         }
         match interrupted {
-            true => self.prepare(Some(moves), Time::ZERO, now),
+            true => self.prepare(Some(variation), Time::ZERO, now),
             false => None,
         }
     }
 
-    /// The transmitter is free: it begins a packet as soon as it can, if one waits that came at `came`.
-    fn prepare(&mut self, mut moves: Option<&mut Moves>, came: Time, now: Time) -> Option<Time> {
+    /// Begins the next packet, or schedules its begin, with a free transmitter; a packet that just arrived did so at `came`.
+    fn prepare(&mut self, mut variation: Option<&mut Variation>, came: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
-            // The discipline learns that the transmitter found nothing.
-            return self.begin(moves, now);
+            // The discipline has to see that the transmitter found no packet.
+            return self.begin(variation, now);
         }
-        let begins = match &mut moves {
-            Some(moves) => moves.motion.ready(came),
+        let begins = match &mut variation {
+            Some(variation) => variation.motion.ready(came),
             None => now,
         };
         if begins > now {
@@ -144,26 +147,26 @@ impl DiscPort {
             return Some(begins);
         }
         if came == now && !self.queue.is_host() && !self.queue.has_conditioners() {
-            // A router's port of constant rate begins afresh: what the last departure was rounded by is dropped.
+            // An idle router's port of constant rate discards the rounding error of its last departure.
             self.free = (now.0, 0);
         }
-        self.begin(moves, now)
+        self.begin(variation, now)
     }
 
-    fn begin(&mut self, moves: Option<&mut Moves>, now: Time) -> Option<Time> {
+    fn begin(&mut self, variation: Option<&mut Variation>, now: Time) -> Option<Time> {
         let next = self.queue.begin_next(now)?;
         let released = self.queue.release(now, &next);
         if released > now {
             self.state = State::Shaped(released, next);
             return Some(released);
         }
-        Some(self.transmit(moves, now, next))
+        Some(self.transmit(variation, now, next))
     }
 
-    fn transmit(&mut self, moves: Option<&mut Moves>, now: Time, packet: QueuedPacket) -> Time {
+    fn transmit(&mut self, variation: Option<&mut Variation>, now: Time, packet: QueuedPacket) -> Time {
         let bytes = packet.packet.bytes();
-        let service = match moves {
-            Some(moves) => moves.motion.transmit(bytes),
+        let service = match variation {
+            Some(variation) => variation.motion.transmit(bytes),
             None => Service {
                 begins: now,
                 ends: self.send(now, bytes),
@@ -173,7 +176,7 @@ impl DiscPort {
         service.ends
     }
 
-    /// A transmitter of constant rate sends a packet. Returns when it has.
+    /// Transmits a packet at constant rate. Returns the end of its transmission.
     fn send(&mut self, now: Time, bytes: u16) -> Time {
         let (whole, part) = self.free.max((now.0, 0));
         let lasts = 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) + u128::from(part);
@@ -182,20 +185,20 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// The run is over: notifies a probe of the packet in transmission, whose departure is certain though its event never comes.
-    pub fn watch_in_service<P: Probe>(&self, moves: Option<&Moves>, probe: &mut P, link: Link) {
+    /// Reports the packet in transmission at the end of the run to a probe, because its departure is known although its event is not handled.
+    pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
         let State::Transmitting(queued, service) = &self.state else {
             return;
         };
-        let interrupted = moves.and_then(|moves| moves.motion.clone().interrupted(*service));
+        let interrupted = variation.and_then(|variation| variation.motion.clone().interrupted(*service));
         if interrupted.is_none() {
             let came = (!self.queue.is_host()).then_some(queued.arrival);
             watch::packet(probe, link, came, service.ends, queued.packet, queued.options());
         }
     }
 
-    /// Counters as of `now`, the end of the run; a host's packets are its own until they arrive, those on the wire too.
-    pub fn report(&mut self, moves: Option<&mut Moves>, now: Time, on_wire: (u64, u64)) -> PacketReport {
+    /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire as held.
+    pub fn report(&mut self, variation: Option<&mut Variation>, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
         if report.host {
             report.packets_held += on_wire.0;
@@ -205,9 +208,9 @@ impl DiscPort {
             (report.peak_packets, report.peak_bytes, report.mean_packets) = (0, 0, None);
             report.utilization = share_used(self.queue.rate(), report.bytes_out, now);
         }
-        if let Some(moves) = moves {
-            moves.report.lost_outage = self.queue.lost_outage();
-            moves.tell(&mut report, now);
+        if let Some(variation) = variation {
+            variation.report.lost_outage = self.queue.lost_outage();
+            variation.add_to_report(&mut report, now);
         }
         report
     }

@@ -9,14 +9,14 @@ use std::collections::VecDeque;
 /// External packets at the links that they may use.
 #[derive(Clone, Debug)]
 pub(super) struct Horizon {
-    reaches: Vec<Reach>,
+    reaches: Vec<ExternalAtLink>,
     /// Links of external circuits.
     taken: Vec<Link>,
 }
 
 /// External packets at one link.
 #[derive(Clone, Debug, Default)]
-struct Reach {
+struct ExternalAtLink {
     /// Minimum propagation delay of the link.
     delay: Span,
     /// Minimum propagation delay of all further links, over all external circuits.
@@ -30,7 +30,7 @@ struct Reach {
 impl Horizon {
     /// Creates the state of an empty network; None without external circuits.
     pub fn new(scenario: &Scenario) -> Option<Box<Horizon>> {
-        let least = |link: usize| scenario.links[link].promise().least_delay;
+        let least = |link: usize| scenario.links[link].guarantees().least_delay;
         let mut beyond: Vec<Option<u64>> = vec![None; scenario.links.len()];
         for flow in scenario.flows.iter().filter(|flow| flow.foreign) {
             for way in [&flow.route, &flow.return_route] {
@@ -43,10 +43,10 @@ impl Horizon {
         }
         let taken = (0..beyond.len()).filter(|&link| beyond[link].is_some());
         let taken: Vec<Link> = taken.map(Link::new).collect();
-        let reach = |(link, beyond): (usize, Option<u64>)| Reach {
+        let reach = |(link, beyond): (usize, Option<u64>)| ExternalAtLink {
             delay: Span(least(link)),
             beyond: Span(beyond.unwrap_or(0)),
-            ..Reach::default()
+            ..ExternalAtLink::default()
         };
         (!taken.is_empty()).then(|| {
             Box::new(Horizon {
@@ -57,13 +57,13 @@ impl Horizon {
     }
 
     /// Records a packet's arrival at a port.
-    pub fn comes(&mut self, link: Link, packet: &Packet) {
-        self.reaches[link.index()].present += usize::from(packet.is_foreign());
+    pub fn on_arrival_at(&mut self, link: Link, packet: &Packet) {
+        self.reaches[link.index()].present += usize::from(packet.is_external());
     }
 
     /// Records a packet's departure from a port, and its arrival time at the other end of the wire.
     pub fn leaves(&mut self, link: Link, packet: &Packet, arrival: Time) {
-        if packet.is_foreign() {
+        if packet.is_external() {
             let flying = &mut self.reaches[link.index()].flying;
             let later = flying.iter().rev().take_while(|&&other| other > arrival).count();
             flying.insert(flying.len() - later, arrival);
@@ -72,20 +72,20 @@ impl Horizon {
 
     /// Records the arrival of the first packet on a wire.
     pub fn arrives(&mut self, link: Link, packet: &Packet) {
-        if packet.is_foreign() {
+        if packet.is_external() {
             self.reaches[link.index()].flying.pop_front();
         }
     }
 
     /// Records that `packets` external packets have left a link: forwarded or lost.
-    pub fn gone(&mut self, link: Link, packets: usize) {
+    pub fn on_departure_from(&mut self, link: Link, packets: usize) {
         self.reaches[link.index()].present -= packets;
     }
 
     /// Returns the lower bound as of `now`.
     pub fn from(&self, now: Time) -> Time {
         let at = |&link: &Link| {
-            let Reach {
+            let ExternalAtLink {
                 delay,
                 beyond,
                 present,

@@ -1,13 +1,13 @@
-//! IP packets in the open: an event for each arrival and each departure, in one heap, and nothing else.
+//! Reference engine for IP packets: every arrival and every departure is an event in one heap.
 //!
-//! This is what the fast path is held against: it shares its packets, policies, losses and end points, and none of its
-//! shortcuts. At one instant departures come first, then packets that reach a router in the order of the tie rule, then
-//! packets that reach a host by number of the link, then timers and starts, which the event queue keeps.
+//! Results of the fast engine are compared with it. Both share packets, policies, losses and end points, but the reference
+//! engine has no shortcuts. Simultaneous events have this order: departures; packets that reach a router, in the order of the
+//! tie rule; packets that reach a host, by link number; timers and starts, which are in the event queue.
 
+mod circuit_routes;
 mod disc_port;
 mod horizon;
 mod port;
-mod way;
 
 use super::port::egress_queue::EgressQueue;
 use super::report::PacketReport;
@@ -20,63 +20,63 @@ use crate::observe::watch;
 use crate::packets::payload::Payload;
 use crate::packets::{Circuit, Link, Options, Packet};
 use crate::report::state_hash::StateHash;
-use crate::report::{check, Carried, InvariantError};
+use crate::report::{check, InvariantError, MediumReport};
 use crate::scenario::topology::{Entry, Topology};
 use crate::scenario::{LinkConfig, Scenario};
 use crate::ties::TieRule;
+use circuit_routes::CircuitRoutes;
 use disc_port::DiscPort;
 use horizon::Horizon;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Order, Time};
-use port::Port;
+use port::ReferencePort;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-use way::Way;
 
-/// What happens next at a link, in the order of what happens at one instant.
+/// The next event at a link, in the order of simultaneous events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    /// The packet in service has left.
+enum LinkEvent {
+    /// The packet in transmission has left.
     Departure,
     /// An outage begins.
     Outage,
-    /// The first packet on the wire reaches a router, of this rank among those that do.
+    /// The first packet on the wire reaches a router; the value is its rank among simultaneous arrivals.
     AtRouter(Order),
-    /// It reaches a host.
+    /// The first packet on the wire reaches a host.
     AtHost,
 }
 
-/// An event: when, what, at which link.
-type Event = (Time, Kind, Link);
+/// Time, kind and link of an event.
+type Event = (Time, LinkEvent, Link);
 
 /// The ports, wires and pending events of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
-    ports: Vec<Port>,
+    ports: Vec<ReferencePort>,
     /// Queues and transmitters of those ports whose discipline decides at dequeue.
     disc_ports: Vec<Option<DiscPort>>,
     /// Packets on each link's wire, in the order of their arrivals.
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
-    /// When the first of them arrives, and as what, where that is pending.
-    due: Vec<Option<(Time, Kind)>>,
+    /// Pending arrival event of each wire's first packet.
+    due: Vec<Option<(Time, LinkEvent)>>,
     pending: BinaryHeap<Reverse<Event>>,
-    ways: Vec<Way>,
+    ways: Vec<CircuitRoutes>,
     topology: Topology,
     ties: TieRule,
-    /// Where packets of programs outside are, if there may be any.
+    /// Positions of external packets; None if the scenario has no external flows.
     horizon: Option<Box<Horizon>>,
 }
 
 impl Reference {
-    /// An idle network.
+    /// Creates an idle network.
     pub fn new(scenario: &Scenario, topology: &Topology, seed: u64) -> Reference {
         let ways = scenario
             .flows
             .iter()
-            .flat_map(|flow| [false, true].map(|back| Way::new(scenario, flow, back)));
+            .flat_map(|flow| [false, true].map(|back| CircuitRoutes::new(scenario, flow, back)));
         let mut reference = Reference {
             ports: (0..scenario.links.len())
-                .map(|link| Port::new(scenario, link, seed))
+                .map(|link| ReferencePort::new(scenario, link, seed))
                 .collect(),
             disc_ports: disc_ports(scenario, seed),
             wires: vec![Default::default(); scenario.links.len()],
@@ -93,35 +93,35 @@ impl Reference {
         reference
     }
 
-    /// Where each circuit begins.
+    /// Returns the first link of each circuit.
     pub fn entries(&self) -> Vec<Entry> {
-        let entry = |way: &Way| Entry {
+        let entry = |way: &CircuitRoutes| Entry {
             link: way.first(),
             step: 1,
         };
         self.ways.iter().map(entry).collect()
     }
 
-    fn set(&mut self, time: Time, kind: Kind, link: Link) {
+    fn set(&mut self, time: Time, kind: LinkEvent, link: Link) {
         self.pending.put(Reverse((time, kind, link)));
     }
 
-    /// A packet comes now to a port, where it may leave from `ready` on.
+    /// Processes a packet that arrives at a port now and whose transmission may start at `ready`.
     fn arrive<P: Probe>(&mut self, hosts: &mut Hosts<P>, ready: Time, link: Link, packet: Packet, options: Options) {
         let now = hosts.clock.now;
         if let Some(horizon) = &mut self.horizon {
-            horizon.comes(link, &packet);
+            horizon.on_arrival_at(link, &packet);
         }
         if let Some(port) = &mut self.disc_ports[link.index()] {
-            let moves = self.ports[link.index()].motion.as_mut();
-            if let Some(next) = port.arrive(moves, now, packet, &options) {
-                self.set(next, Kind::Departure, link);
+            let variation = self.ports[link.index()].motion.as_mut();
+            if let Some(next) = port.arrive(variation, now, packet, &options) {
+                self.set(next, LinkEvent::Departure, link);
             }
         } else {
             let port = &mut self.ports[link.index()];
             let (idle, marked) = (port.held() == 0, port.packets_marked());
             let enters = port.arrive(now, ready, packet, options);
-            // A policer and the queue may both mark it.
+            // Both a policer and the queue may mark the packet.
             for _ in marked..port.packets_marked() {
                 hosts.probe.marked(now, link, packet.vc().flow());
             }
@@ -132,20 +132,20 @@ impl Reference {
         self.report_drops(hosts, link);
     }
 
-    /// The next packet of a port is in service.
+    /// Schedules the departure of a port's first packet.
     fn serve(&mut self, link: Link) {
         if let Some(departure) = self.ports[link.index()].next_departure() {
-            self.set(departure, Kind::Departure, link);
+            self.set(departure, LinkEvent::Departure, link);
         }
     }
 
-    /// The first packet of a wire arrives.
+    /// Schedules the arrival of a wire's first packet.
     fn await_first(&mut self, link: Link) {
         let end = &self.topology.ends[link.index()];
         let first = self.wires[link.index()].front().map(|&(arrival, packet, _)| {
             let kind = match end.host {
-                true => Kind::AtHost,
-                false => Kind::AtRouter(self.ties.rank(end, arrival, packet.vc())),
+                true => LinkEvent::AtHost,
+                false => LinkEvent::AtRouter(self.ties.rank(end, arrival, packet.vc())),
             };
             (arrival, kind)
         });
@@ -155,7 +155,7 @@ impl Reference {
         }
     }
 
-    /// The first packet of a wire has arrived.
+    /// Removes and returns the first packet of a wire, which has arrived.
     fn take_first(&mut self, link: Link) -> Option<(Packet, Options)> {
         let (_, packet, options) = self.wires[link.index()].pop_front()?;
         if let Some(horizon) = &mut self.horizon {
@@ -166,20 +166,20 @@ impl Reference {
         Some((packet, options))
     }
 
-    /// The next outage of a link begins.
+    /// Schedules the begin of a link's next outage.
     fn await_outage(&mut self, link: Link, now: Option<Time>) {
         if let Some(begin) = self.ports[link.index()].next_outage(now) {
-            self.set(begin, Kind::Outage, link);
+            self.set(begin, LinkEvent::Outage, link);
         }
     }
 
-    /// Packets that wait or are in service are dropped, as the link has it.
+    /// Drops waiting packets and the packet in transmission at the begin of an outage, as configured.
     fn on_outage(&mut self, now: Time, link: Link) {
         let port = &mut self.ports[link.index()];
         match (&mut self.disc_ports[link.index()], &mut port.motion) {
-            (Some(disc_port), Some(moves)) => {
-                if let Some(next) = disc_port.on_outage(moves, now) {
-                    self.set(next, Kind::Departure, link);
+            (Some(disc_port), Some(variation)) => {
+                if let Some(next) = disc_port.on_outage(variation, now) {
+                    self.set(next, LinkEvent::Departure, link);
                 }
             }
             _ => {
@@ -191,12 +191,12 @@ impl Reference {
         self.await_outage(link, Some(now));
     }
 
-    /// Reports of all links at `now`, the end of the run.
+    /// Returns the reports of all links at `now`, the end of the run.
     fn reports(&mut self, now: Time) -> Result<Vec<PacketReport>, InvariantError> {
         let Topology { ends, origins, .. } = &self.topology;
         let nodes = ends.iter().map(|end| end.node).chain(origins.iter().copied()).max();
         let mut reports = Vec::with_capacity(self.ports.len());
-        // Packets that routers got over their wires, less those that their ports counted.
+        // By router: packets received over its incoming wires, minus packets counted by its ports.
         let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (index, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
@@ -212,7 +212,7 @@ impl Reference {
             })?;
             let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[index].host {
-                astray[ends[index].node as usize] += i128::from(report.packets_out - on_wire - report.gone_astray().0);
+                astray[ends[index].node as usize] += i128::from(report.packets_out - on_wire - report.lost_at_end().0);
             }
             if !report.host {
                 astray[origins[index] as usize] -= i128::from(report.packets_in);
@@ -220,15 +220,15 @@ impl Reference {
             reports.push(report);
         }
         check(astray.iter().all(|&packets| packets == 0), || {
-            format!("routers: {astray:?} packets came and were not counted")
+            format!("{astray:?} packets arrived at routers and were not counted")
         })?;
         Ok(reports)
     }
 }
 
 impl Medium for Reference {
-    /// Nothing goes on without an event.
-    type Certain = ();
+    /// No packet moves on without an event.
+    type Proven = ();
 
     fn travels(&self, _vc: Circuit) -> bool {
         true
@@ -247,18 +247,18 @@ impl Medium for Reference {
         let Some(&Reverse((time, kind, link))) = self.pending.peek() else {
             return false;
         };
-        // Timers and starts come after all that the network does at their instant.
+        // At equal times, timers and starts follow all events of the network.
         if time > hosts.clock.until || !hosts.clock.queue.would_be_first(0, time, TIMER - 1) {
             return false;
         }
         self.pending.pop();
         hosts.clock.begin(time);
         match kind {
-            Kind::Departure => self.on_departure(hosts, link),
-            Kind::Outage => self.on_outage(time, link),
-            Kind::AtRouter(_) | Kind::AtHost if self.due[link.index()] != Some((time, kind)) => {}
-            Kind::AtRouter(_) => self.on_router(hosts, link),
-            Kind::AtHost => self.on_host(hosts, link),
+            LinkEvent::Departure => self.on_departure(hosts, link),
+            LinkEvent::Outage => self.on_outage(time, link),
+            LinkEvent::AtRouter(_) | LinkEvent::AtHost if self.due[link.index()] != Some((time, kind)) => {}
+            LinkEvent::AtRouter(_) => self.on_router(hosts, link),
+            LinkEvent::AtHost => self.on_host(hosts, link),
         }
         self.report_drops(hosts, link);
         true
@@ -286,12 +286,12 @@ impl Medium for Reference {
         }
     }
 
-    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<Carried, InvariantError> {
+    fn report(&mut self, now: Time, hash: &mut StateHash) -> Result<MediumReport, InvariantError> {
         let packet_ports = self.reports(now)?;
         packet_ports.iter().for_each(|port| port.hash(hash));
-        Ok(Carried {
+        Ok(MediumReport {
             packet_ports,
-            ..Carried::default()
+            ..MediumReport::default()
         })
     }
 }
@@ -309,14 +309,14 @@ impl Reference {
             }
             None => Vec::new(),
         };
-        // Whatever feeds it, bit errors of the link are noted here.
+        // The link's bit errors are recorded in `ports`, even if the link has a `DiscPort`.
         lost.append(&mut self.ports[link.index()].drops.take());
         if lost.is_empty() {
             return;
         }
         let external = report_external(&lost, hosts.clock.now, link, &mut hosts.outcomes);
         if let Some(horizon) = &mut self.horizon {
-            horizon.gone(link, external);
+            horizon.on_departure_from(link, external);
         }
         hosts.lose_all(link, &lost);
     }
@@ -324,12 +324,12 @@ impl Reference {
     fn on_departure<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let now = hosts.clock.now;
         let (packet, options, came) = if let Some(port) = &mut self.disc_ports[link.index()] {
-            let moves = self.ports[link.index()].motion.as_mut();
-            let Some((left, next)) = port.on_transmitter(moves, now) else {
+            let variation = self.ports[link.index()].motion.as_mut();
+            let Some((left, next)) = port.on_transmitter(variation, now) else {
                 return;
             };
             if let Some(next) = next {
-                self.set(next, Kind::Departure, link);
+                self.set(next, LinkEvent::Departure, link);
             }
             let Some(left) = left else { return };
             let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
@@ -360,14 +360,14 @@ impl Reference {
         watch::packet(&mut hosts.probe, link, came, now, packet, &options);
     }
 
-    /// Takes the first packet off a wire, unless it is spoilt.
+    /// Removes and returns the first packet of a wire, or None if bit errors corrupt it.
     fn take_whole(&mut self, now: Time, link: Link) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
         if self.ports[link.index()].spoil(now, &packet) {
             return None;
         }
         if let Some(horizon) = &mut self.horizon {
-            horizon.gone(link, usize::from(packet.is_foreign()));
+            horizon.on_departure_from(link, usize::from(packet.is_external()));
         }
         Some((packet, options))
     }
@@ -378,7 +378,7 @@ impl Reference {
             return;
         };
         let at = (link, self.topology.ends[link.index()].node as usize);
-        let Some((next, step)) = self.ways[packet.vc().index()].onward(now, at, packet.step()) else {
+        let Some((next, step)) = self.ways[packet.vc().index()].next_hop(now, at, packet.step()) else {
             self.ports[link.index()].lose_stray(&packet);
             hosts.lose(now, link, &packet, DropCause::NoRoute);
             return;

@@ -1,40 +1,40 @@
-//! An output port in the open: a queue of packets, one of them in service, counted as they come and go.
+//! An output port of the reference engine: a FIFO queue whose first packet is in transmission, with its counters.
 
-mod moves;
+mod variation;
 
-use crate::conditioners::jitter::Jitter;
+use crate::conditioners::jitter::LinkJitter;
 use crate::conditioners::Policers;
 use crate::drops::{DropCause, Drops};
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
 use crate::ip::port::line::share_used;
 use crate::ip::report::PacketReport;
-use crate::motion::{Motion, Service};
 use crate::packets::Circuit;
 use crate::packets::{Options, Packet};
-use crate::policies::acting::Acting;
+use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Occupancy, Policy, Verdict};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, Scenario};
+use crate::time_varying::{Service, TimeVaryingLink};
 use longpipe_events::memory::Growing;
 use longpipe_events::{Rate, Time, PS_PER_SECOND};
-pub(super) use moves::Moves;
 use std::collections::{BTreeMap, VecDeque};
+pub(super) use variation::Variation;
 
 /// An instant and a fraction of a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Exact {
+struct ExactInstant {
     /// Rounded down [ps].
     whole: u64,
-    /// The rest [1/rate ps].
+    /// Fraction removed by rounding [1/rate ps].
     part: u64,
 }
 
 /// A packet at a port.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
-    /// When it came.
+pub(super) struct PacketAtPort {
+    /// Arrival time.
     pub arrival: Time,
-    /// When it may leave at the earliest.
+    /// Earliest start of its transmission.
     ready: Time,
     pub packet: Packet,
     pub options: Options,
@@ -42,48 +42,48 @@ pub(super) struct Waiting {
 
 /// An output port of a host or of a router.
 #[derive(Clone, Debug)]
-pub(super) struct Port {
+pub(super) struct ReferencePort {
     host: bool,
-    /// Of the run.
+    /// End of the run.
     end: Time,
     rate: u64,
     delay: u64,
     /// The transmitter and wire, if they vary over time.
-    pub motion: Option<Moves>,
+    pub motion: Option<Variation>,
     loss: Option<Box<Loss>>,
     policers: Policers,
     /// Whether the link has conditioners, of any kind.
     is_conditioned: bool,
-    /// Of the link, whatever feeds it.
+    /// Bit errors of the link, whether this port or a `DiscPort` feeds it.
     pub errors: Option<Box<BitErrors>>,
-    /// Packets and bytes that came to the end of the link, from which no route led on.
+    /// Packets and bytes lost at the end of the link, because no route led on.
     pub strays: (u64, u64),
     policy: Policy,
-    acting: Option<Box<Acting>>,
+    aqm: Option<Box<Aqm>>,
     most_packets: u64,
     most_bytes: u64,
     /// Whether X, X_i and K count bytes rather than packets.
     by_bytes: bool,
-    /// The first one is in service.
-    queue: VecDeque<Waiting>,
+    /// Packets held; the first one is in transmission.
+    queue: VecDeque<PacketAtPort>,
     bytes_held: u64,
-    /// X_i of each circuit at each of its passes that has any.
+    /// Occupancy X_i by circuit and pass, where it is not zero.
     held_by_vc: BTreeMap<(Circuit, u32), u64>,
-    /// When the last packet has left.
-    free: Exact,
-    /// When a packet last left or was dropped in an outage.
+    /// End of the last packet's transmission.
+    free: ExactInstant,
+    /// Time at which a packet last left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
-    /// Packets held, summed over time until the last change [packet·ps].
+    /// Integral of the number of packets held up to the last change [packet·ps].
     packet_time: u128,
     changed: Time,
-    /// Packets lost here that the engine has yet to take.
+    /// Packets lost at this port, until the engine collects them.
     pub drops: Drops,
 }
 
-impl Port {
-    /// An empty port at the beginning of a link.
-    pub fn new(scenario: &Scenario, index: usize, seed: u64) -> Port {
+impl ReferencePort {
+    /// Creates the empty port that feeds a link.
+    pub fn new(scenario: &Scenario, index: usize, seed: u64) -> ReferencePort {
         let link: &LinkConfig = &scenario.links[index];
         let host = scenario.nodes[link.from].kind == NodeKind::Host;
         let buffer = link.buffer;
@@ -92,26 +92,27 @@ impl Port {
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
-        Port {
+        ReferencePort {
             host,
             end: Time(scenario.duration_ps),
             rate: link.rate_bps,
             delay: link.delay_ps,
-            motion: Motion::new(link, Jitter::among(&link.conditioners, seed, index as u64)).map(Moves::new),
+            motion: TimeVaryingLink::new(link, LinkJitter::among(&link.conditioners, seed, index as u64))
+                .map(Variation::new),
             loss: Loss::new(&link.loss, seed, index as u64),
             is_conditioned: !link.conditioners.is_empty(),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             errors: BitErrors::new(&link.loss, seed, index as u64),
             strays: (0, 0),
             policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
-            acting: Acting::new(&link.policy, link.rate_bps, seed, index as u64),
+            aqm: Aqm::new(&link.policy, link.rate_bps, seed, index as u64),
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
             queue: VecDeque::new(),
             bytes_held: 0,
             held_by_vc: BTreeMap::new(),
-            free: Exact::default(),
+            free: ExactInstant::default(),
             emptied: Time::ZERO,
             report: PacketReport {
                 host,
@@ -123,33 +124,36 @@ impl Port {
         }
     }
 
-    /// Whether a host owns it.
+    /// Whether the port belongs to a host.
     pub fn is_host(&self) -> bool {
         self.host
     }
 
-    /// Packets marked here so far.
+    /// Returns the number of packets marked at this port so far.
     pub fn packets_marked(&self) -> u64 {
         self.report.packets_marked
     }
 
-    /// Of its line.
+    /// Returns the nominal rate of the link.
     pub fn rate(&self) -> Rate {
         Rate(self.rate)
     }
 
-    /// X in packets.
+    /// Returns the occupancy X in packets.
     pub fn held(&self) -> u64 {
         self.queue.len() as u64
     }
 
-    /// A packet comes that may leave from `ready` on; whether it enters.
+    /// Processes a packet that arrives and whose transmission may start at `ready`. Returns whether the packet enters.
     pub fn arrive(&mut self, now: Time, ready: Time, mut packet: Packet, options: Options) -> bool {
         let bytes = u64::from(packet.bytes());
         self.report.packets_in += 1;
         self.report.bytes_in += bytes;
         let (packets, room) = self.waiting(ready);
-        let out = self.motion.as_mut().is_some_and(|moves| moves.motion.refuses(ready));
+        let out = self
+            .motion
+            .as_mut()
+            .is_some_and(|variation| variation.motion.refuses(ready));
         let forced = !out && self.loss.as_mut().is_some_and(|loss| loss.loses(ready));
         let mut policed = None;
         if !out && !forced {
@@ -165,7 +169,7 @@ impl Port {
         let verdict = if out || forced || policed.is_some() {
             Verdict::Refuse
         } else {
-            self.judge(&arrival, &packet)
+            self.decide(&arrival, &packet)
         };
         let cause = if out {
             Some(DropCause::Outage)
@@ -176,8 +180,8 @@ impl Port {
         } else if verdict == Verdict::Refuse {
             Some(DropCause::Aqm)
         } else if packets >= self.most_packets || room + bytes > self.most_bytes {
-            if let Some(acting) = &mut self.acting {
-                acting.overflow(now);
+            if let Some(aqm) = &mut self.aqm {
+                aqm.overflow(now);
             }
             Some(DropCause::Overflow)
         } else {
@@ -186,7 +190,7 @@ impl Port {
         if let Some(cause) = cause {
             self.count_lost(cause);
             self.report.bytes_lost += bytes;
-            // A host's jitter may go beyond the end of the run.
+            // A host's jitter may delay the packet beyond the end of the run.
             self.drops.note(ready.min(self.end), &packet, cause);
             return false;
         }
@@ -194,11 +198,11 @@ impl Port {
             packet = packet.marked();
             self.report.packets_marked += 1;
         }
-        if let Some(acting) = &mut self.acting {
-            acting.enqueue(&arrival);
+        if let Some(aqm) = &mut self.aqm {
+            aqm.enqueue(&arrival);
         }
         self.count_time(now);
-        let waiting = Waiting {
+        let waiting = PacketAtPort {
             arrival: now,
             ready,
             packet,
@@ -215,8 +219,8 @@ impl Port {
     fn count_lost(&mut self, cause: DropCause) {
         match cause {
             DropCause::Outage => {
-                if let Some(moves) = &mut self.motion {
-                    moves.report.lost_outage += 1;
+                if let Some(variation) = &mut self.motion {
+                    variation.report.lost_outage += 1;
                 }
             }
             DropCause::InjectedLoss => self.report.lost_forced += 1,
@@ -226,7 +230,7 @@ impl Port {
         }
     }
 
-    /// A packet that left has come to the end of the wire; true if bit errors spoil it.
+    /// Counts a packet that has reached the end of the wire. Returns whether bit errors corrupt it.
     pub fn spoil(&mut self, now: Time, packet: &Packet) -> bool {
         let bits = 8 * u32::from(packet.bytes());
         let spoilt = self.errors.as_mut().is_some_and(|errors| errors.spoil(bits));
@@ -236,13 +240,13 @@ impl Port {
         spoilt
     }
 
-    /// A packet that left has come to the end of the wire, from which no route of its flow leads on.
+    /// Counts a packet lost at the end of the wire, because no route of its flow leads on.
     pub fn lose_stray(&mut self, packet: &Packet) {
         self.strays.0 += 1;
         self.strays.1 += u64::from(packet.bytes());
     }
 
-    /// When the packet in service will have left.
+    /// Returns the departure time of the first packet.
     pub fn next_departure(&mut self) -> Option<Time> {
         let first = self.queue.front()?;
         let service = match &mut self.motion {
@@ -250,21 +254,21 @@ impl Port {
                 begins: Time(self.free.whole).max(first.ready),
                 ends: Time(self.departure(self.free, first).whole),
             },
-            Some(moves) => *moves
+            Some(variation) => *variation
                 .service
-                .insert(moves.motion.serve(first.ready, first.packet.bytes())),
+                .insert(variation.motion.serve(first.ready, first.packet.bytes())),
         };
-        if let Some(acting) = &mut self.acting {
-            acting.begin_service(service.begins);
+        if let Some(aqm) = &mut self.aqm {
+            aqm.begin_service(service.begins);
         }
         Some(service.ends)
     }
 
-    /// The packet in service has left.
-    pub fn depart(&mut self, now: Time) -> Option<Waiting> {
-        if let Some(moves) = &mut self.motion {
+    /// Removes and returns the first packet, whose transmission ends at `now`; None if an outage has dropped it.
+    pub fn depart(&mut self, now: Time) -> Option<PacketAtPort> {
+        if let Some(variation) = &mut self.motion {
             // An outage may have dropped it.
-            moves.left = moves.service.take_if(|service| service.ends == now)?;
+            variation.left = variation.service.take_if(|service| service.ends == now)?;
         }
         self.count_time(now);
         let first = self.queue.pop_front()?;
@@ -272,14 +276,14 @@ impl Port {
             self.free = self.departure(self.free, &first);
         }
         self.emptied = now;
-        self.let_go(&first);
+        self.release(&first);
         self.report.packets_out += 1;
         self.report.bytes_out += u64::from(first.packet.bytes());
         Some(first)
     }
 
-    /// A packet is no longer held.
-    fn let_go(&mut self, first: &Waiting) {
+    /// Frees the buffer space of a packet.
+    fn release(&mut self, first: &PacketAtPort) {
         let bytes = u64::from(first.packet.bytes());
         self.bytes_held -= bytes;
         let size = self.size(&first.packet);
@@ -291,22 +295,22 @@ impl Port {
         }
     }
 
-    /// When packets held at `end` of the run will have left, except for those that an outage will drop: all packets of a FIFO whose
-    /// departures are certain at enqueue, and only the packet in transmission behind conditioners or where AQM is in front of a transmitter
-    /// that may vary.
-    pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &Waiting)> {
+    /// Returns the departure times of the packets held at the `end` of the run, except for those that an outage will drop. Only the packet
+    /// in transmission is included if the departures of others are not known at enqueue: behind conditioners, and where AQM precedes a
+    /// transmitter that may vary.
+    pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
         let behind = self.motion.is_some() || self.host;
-        let certain = !self.is_conditioned && (self.acting.is_none() || !behind);
+        let certain = !self.is_conditioned && (self.aqm.is_none() || !behind);
         let count = if certain {
             self.queue.len()
         } else {
             usize::from(self.has_begun(end))
         };
         let mut free = self.free;
-        let mut moves = self.motion.clone();
+        let mut variation = self.motion.clone();
         self.queue.iter().take(count).filter_map(move |waiting| {
-            let leaves = match &mut moves {
-                Some(moves) => moves.leaves(waiting),
+            let leaves = match &mut variation {
+                Some(variation) => variation.leaves(waiting),
                 None => {
                     free = self.departure(free, waiting);
                     Some(Time(free.whole))
@@ -316,20 +320,20 @@ impl Port {
         })
     }
 
-    /// Packets and bytes that take room at `now`.
+    /// Returns the packets and bytes that occupy the buffer at `now`.
     fn waiting(&self, now: Time) -> (u64, u64) {
         let first = self
             .queue
             .front()
-            .filter(|_| self.motion.as_ref().is_some_and(|moves| moves.has_begun(now)));
+            .filter(|_| self.motion.as_ref().is_some_and(|variation| variation.has_begun(now)));
         let bytes = first.map_or(0, |first| u64::from(first.packet.bytes()));
         (self.held() - u64::from(first.is_some()), self.bytes_held - bytes)
     }
 
-    /// `max(free, ready) + 8·L/rate`, to the fraction.
-    fn departure(&self, free: Exact, waiting: &Waiting) -> Exact {
+    /// Returns `max(free, ready) + 8·L/rate`, with its fraction.
+    fn departure(&self, free: ExactInstant, waiting: &PacketAtPort) -> ExactInstant {
         let begins = if waiting.ready.0 > free.whole {
-            Exact {
+            ExactInstant {
                 whole: waiting.ready.0,
                 part: 0,
             }
@@ -338,31 +342,31 @@ impl Port {
         };
         let lasts = 8 * u128::from(waiting.packet.bytes()) * u128::from(PS_PER_SECOND) + u128::from(begins.part);
         let rate = u128::from(self.rate);
-        Exact {
+        ExactInstant {
             whole: begins.whole + (lasts / rate) as u64,
             part: (lasts % rate) as u64,
         }
     }
 
-    fn judge(&mut self, arrival: &Arrival, packet: &Packet) -> Verdict {
+    fn decide(&mut self, arrival: &Arrival, packet: &Packet) -> Verdict {
         if self.policy.refuses(self.occupancy(packet)) {
             return Verdict::Refuse;
         }
-        match &mut self.acting {
-            Some(acting) => acting.judge(arrival),
+        match &mut self.aqm {
+            Some(aqm) => aqm.decide(arrival),
             None => Verdict::Admit,
         }
     }
 
-    /// Whether the first packet is in transmission.
+    /// Returns whether the first packet is in transmission.
     fn has_begun(&self, now: Time) -> bool {
         match &self.motion {
             None => true,
-            Some(moves) => moves.service.is_some_and(|service| service.begins <= now),
+            Some(variation) => variation.service.is_some_and(|service| service.begins <= now),
         }
     }
 
-    /// The arrival of a packet as AQM sees it: a packet that is in transmission does not wait.
+    /// Returns the input of AQM for an arriving packet; a packet in transmission does not count as waiting.
     fn arrival(&self, now: Time, packet: &Packet) -> Arrival {
         let in_service = self.queue.front().filter(|_| self.has_begun(now));
         Arrival {
@@ -396,7 +400,7 @@ impl Port {
         self.changed = now;
     }
 
-    /// What it counted, as of `now`, the end of the run; a host's packets are its own until they arrive, `on_wire` too.
+    /// Returns the counters at `now`, the end of the run. A host's port also counts its packets on the wire (`on_wire`) as held.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         self.count_time(now);
         let mut report = self.report;
@@ -411,14 +415,14 @@ impl Port {
             report.mean_packets = Some(self.packet_time as f64 / now.0 as f64);
         }
         report.utilization = share_used(self.rate(), report.bytes_out, now);
-        if let Some(moves) = &mut self.motion {
-            moves.tell(&mut report, now);
+        if let Some(variation) = &mut self.motion {
+            variation.add_to_report(&mut report, now);
         }
         report
     }
 }
 
-/// A circuit at one of its passes through a port.
+/// A circuit, and the number of its pass through the port.
 fn circuit(packet: &Packet) -> (Circuit, u32) {
     (packet.vc(), packet.step())
 }

@@ -1,6 +1,6 @@
 //! State of both hosts of a connection that packet headers show but simulated segments do not carry.
 
-use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, Connection};
+use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, ConnectionHeaders};
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::InTransit;
 use crate::packets::in_transit::REQUEST;
@@ -20,7 +20,7 @@ struct Side {
 
 /// Header fields of the packets in flight: data in one direction, and the ACKs of these data.
 #[derive(Debug, Default)]
-struct Way {
+struct HeadersInFlight {
     data: InTransit<Carried>,
     acks: InTransit<Carried>,
 }
@@ -29,17 +29,17 @@ struct Way {
 #[derive(Debug)]
 pub struct FlowState {
     /// Header fields that are constant over the connection.
-    pub connection: Connection,
+    pub connection: ConnectionHeaders,
     /// Sending and receiving host.
     pub nodes: [usize; 2],
     sides: [Side; 2],
     /// State for the flow's data and for its requests; none if the segments carry all header fields.
-    ways: Option<[Way; 2]>,
+    ways: Option<[HeadersInFlight; 2]>,
 }
 
 /// A packet with the header fields that its segment does not carry.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet {
+pub struct CapturedPacket {
     /// Packet number on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
     pub frame: u32,
     /// Its segment.
@@ -48,7 +48,7 @@ pub struct Packet {
     pub carried: Carried,
 }
 
-impl Packet {
+impl CapturedPacket {
     fn is_data(&self) -> bool {
         matches!(self.contents, Contents::Data(_) | Contents::Datagram(_))
     }
@@ -72,7 +72,7 @@ impl Packet {
 impl FlowState {
     /// Returns the state before the first packet.
     pub fn new(scenario: &Scenario, flow: usize) -> FlowState {
-        let connection = Connection::new(scenario, flow);
+        let connection = ConnectionHeaders::new(scenario, flow);
         let tcp = !scenario.flows[flow].traffic.is_datagrams();
         let more = (tcp && connection.timestamps) || matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_));
         let side = Side {
@@ -84,13 +84,13 @@ impl FlowState {
             connection,
             nodes: ends(scenario, flow),
             sides: [side; 2],
-            ways: more.then(<[Way; 2]>::default),
+            ways: more.then(<[HeadersInFlight; 2]>::default),
         }
     }
 
     /// Records that a packet leaves its host; returns it with its header fields.
-    pub fn send(&mut self, now: Time, frame: u32, contents: Contents) -> Packet {
-        let mut packet = Packet {
+    pub fn send(&mut self, now: Time, frame: u32, contents: Contents) -> CapturedPacket {
+        let mut packet = CapturedPacket {
             frame,
             contents,
             carried: Carried::default(),
@@ -117,7 +117,7 @@ impl FlowState {
     }
 
     /// Records that a packet reaches its host; returns it with its header fields.
-    pub fn receive(&mut self, frame: u32, contents: Contents) -> Packet {
+    pub fn receive(&mut self, frame: u32, contents: Contents) -> CapturedPacket {
         let packet = self.packet(frame, contents);
         if let Some(ways) = &mut self.ways {
             let way = &mut ways[packet.way()];
@@ -129,8 +129,8 @@ impl FlowState {
     }
 
     /// Returns a packet in flight with its header fields.
-    pub fn packet(&self, frame: u32, contents: Contents) -> Packet {
-        let mut packet = Packet {
+    pub fn packet(&self, frame: u32, contents: Contents) -> CapturedPacket {
+        let mut packet = CapturedPacket {
             frame,
             contents,
             carried: Carried::default(),

@@ -67,16 +67,16 @@ pub fn timestamp(time: Time) -> u32 {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct EndPoint {
     pub address: u32,
     pub port: u16,
 }
 
 /// Header fields that are constant over a connection.
 #[derive(Clone, Debug)]
-pub struct Connection {
+pub struct ConnectionHeaders {
     /// The flow's sending and receiving host.
-    pub(super) ends: [End; 2],
+    pub(super) ends: [EndPoint; 2],
     /// Index of the host that sends the SYN: the first to send data or a request.
     pub opener: usize,
     /// Value of the MSS option: payload plus options of a full segment (RFC 6691).
@@ -110,8 +110,8 @@ pub enum Handshake {
 
 /// Header fields that vary from segment to segment.
 struct Fields<'a> {
-    from: End,
-    to: End,
+    from: EndPoint,
+    to: EndPoint,
     identification: u16,
     sequence: u32,
     acknowledgement: u32,
@@ -128,14 +128,14 @@ pub fn address(node: usize) -> u32 {
     (10 << 24) + node as u32 + 1
 }
 
-impl Connection {
+impl ConnectionHeaders {
     /// Returns the constant header fields of flow number `flow`.
-    pub fn new(scenario: &Scenario, flow: usize) -> Connection {
+    pub fn new(scenario: &Scenario, flow: usize) -> ConnectionHeaders {
         let config: &TcpConfig = &scenario.flows[flow].tcp;
         let nodes = ends(scenario, flow);
         let opener = usize::from(matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_)));
         let number = flow as u32;
-        let end = |end: usize| End {
+        let end = |end: usize| EndPoint {
             address: address(nodes[end]),
             port: if end == opener {
                 FIRST_PORT + number % PORTS
@@ -146,7 +146,7 @@ impl Connection {
         let timestamps = config.timestamps();
         let options = if timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
         let window = config.advertised_window();
-        Connection {
+        ConnectionHeaders {
             ends: [end(0), end(1)],
             opener,
             mss: (config.mss_bytes + options).min(u32::from(u16::MAX)) as u16,
@@ -163,7 +163,7 @@ impl Connection {
 
     /// Appends the headers of a data packet that leaves end `from`; `frame` numbers its circuit's packets.
     pub fn data(&self, from: usize, frame: u32, segment: &DataSegment, carried: Carried, out: &mut Vec<u8>) {
-        let mut options = Options::new();
+        let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
         let fields = Fields {
             from: self.ends[from],
@@ -192,7 +192,7 @@ impl Connection {
 
     /// Appends an ACK that leaves end `from`; it consists of headers only.
     pub fn ack(&self, from: usize, frame: u32, ack: &AckSegment, carried: Carried, out: &mut Vec<u8>) {
-        let mut options = Options::new();
+        let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
         let blocks = ack.sack_blocks().count() as u8;
         if blocks > 0 {
@@ -220,7 +220,7 @@ impl Connection {
 
     /// Appends a packet of the handshake with its two timestamps and its IP identification.
     pub fn handshake(&self, packet: Handshake, (stamp, echo): (u32, u32), identification: u16, out: &mut Vec<u8>) {
-        let mut options = Options::new();
+        let mut options = OptionBytes::new();
         let begins = packet != Handshake::Ack;
         if begins {
             let mss = self.mss.to_be_bytes();
@@ -273,7 +273,7 @@ impl Connection {
     }
 
     /// Appends the AccECN option; the last counter is omitted if there is no room.
-    fn counts(&self, ack: &AckSegment, options: &mut Options) {
+    fn counts(&self, ack: &AckSegment, options: &mut OptionBytes) {
         let length = ack.counts_option_bytes() as usize;
         if length == 0 {
             return;
@@ -289,7 +289,7 @@ impl Connection {
         options.push(&[NOP; 4][..length - used]);
     }
 
-    fn stamp(&self, value: u32, echo: u32, options: &mut Options) {
+    fn stamp(&self, value: u32, echo: u32, options: &mut OptionBytes) {
         if self.timestamps {
             options.push(&[NOP, NOP, 8, 10]);
             options.push(&value.to_be_bytes());
@@ -323,14 +323,14 @@ pub fn on_wire(sequence: u64) -> u32 {
 }
 
 /// TCP options, at most 40 bytes.
-struct Options {
+struct OptionBytes {
     bytes: [u8; 40],
     length: usize,
 }
 
-impl Options {
-    fn new() -> Options {
-        Options {
+impl OptionBytes {
+    fn new() -> OptionBytes {
+        OptionBytes {
             bytes: [0; 40],
             length: 0,
         }

@@ -15,7 +15,7 @@ use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
 use crate::scenario::Scenario;
-use connection::{FlowState, Packet};
+use connection::{CapturedPacket, FlowState};
 use headers::Handshake;
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -118,7 +118,7 @@ impl Captures {
         self.at_host(now, Direction::Inbound, flow, packet);
     }
 
-    fn at_host(&mut self, now: Time, direction: Direction, flow: Flow, packet: Packet) {
+    fn at_host(&mut self, now: Time, direction: Direction, flow: Flow, packet: CapturedPacket) {
         let state = &self.flows[flow.index()];
         let side = match direction {
             Direction::Outbound => packet.from(),

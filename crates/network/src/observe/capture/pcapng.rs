@@ -53,7 +53,7 @@ impl Direction {
 
 /// The interface that a file describes.
 #[derive(Clone, Debug)]
-pub struct Interface<'a> {
+pub struct CaptureInterface<'a> {
     /// Name, as readers list it.
     pub name: &'a str,
     /// Description.
@@ -82,7 +82,7 @@ impl Writer {
     ///
     /// # Errors
     /// The file cannot be created.
-    pub fn create(path: &Path, interface: &Interface) -> io::Result<Writer> {
+    pub fn create(path: &Path, interface: &CaptureInterface) -> io::Result<Writer> {
         let mut writer = Writer {
             file: BufWriter::with_capacity(BUFFER, File::create(path)?),
             block: Vec::with_capacity(1024),
@@ -108,7 +108,7 @@ impl Writer {
     }
 
     /// Describes the next interface; the first one has number 0. Its comment is not written.
-    pub fn interface(&mut self, interface: &Interface) {
+    pub fn interface(&mut self, interface: &CaptureInterface) {
         self.block(INTERFACE_DESCRIPTION, |out| {
             put(out, interface.link_type as u32);
             put(out, interface.snap_length);

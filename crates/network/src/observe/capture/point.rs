@@ -1,9 +1,9 @@
 //! One capture point and its file.
 
 use crate::atm::aal5::{Cell, Reassembler};
-use crate::observe::capture::connection::Packet;
-use crate::observe::capture::headers::{address, identification, Connection, Handshake};
-use crate::observe::capture::pcapng::{Direction, Interface, LinkType, Writer};
+use crate::observe::capture::connection::CapturedPacket;
+use crate::observe::capture::headers::{address, identification, ConnectionHeaders, Handshake};
+use crate::observe::capture::pcapng::{CaptureInterface, Direction, LinkType, Writer};
 use crate::observe::capture::{CaptureConfig, Place};
 use crate::packets::contents::Contents;
 use crate::packets::Circuit;
@@ -64,7 +64,7 @@ impl Point {
                 )
             }
         };
-        let interface = Interface {
+        let interface = CaptureInterface {
             name: &name,
             description,
             comment: "simulated; times count from the start of the run, payload is zero and cut off",
@@ -99,7 +99,7 @@ impl Point {
         &mut self,
         number: u32,
         (at, stamp): (Time, u32),
-        connection: &Connection,
+        connection: &ConnectionHeaders,
         packets: &[(Handshake, Direction)],
         circuit: Option<u32>,
     ) {
@@ -120,11 +120,11 @@ impl Point {
         &mut self,
         at: Time,
         direction: Direction,
-        connection: &Connection,
-        packet: Packet,
+        connection: &ConnectionHeaders,
+        packet: CapturedPacket,
         circuit: Option<u32>,
     ) {
-        let Packet {
+        let CapturedPacket {
             frame,
             contents,
             carried,
@@ -151,7 +151,7 @@ impl Point {
         &mut self,
         (at, stamp): (Time, u32),
         direction: Direction,
-        connection: &Connection,
+        connection: &ConnectionHeaders,
         packet: Handshake,
         circuit: Option<u32>,
     ) {

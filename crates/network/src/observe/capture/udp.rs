@@ -1,13 +1,13 @@
 //! IPv4 and UDP headers of simulated datagrams (RFC 791, RFC 768).
 
-use super::headers::{checksum, identification, sum, Connection, DONT_FRAGMENT, TTL};
+use super::headers::{checksum, identification, sum, ConnectionHeaders, DONT_FRAGMENT, TTL};
 use crate::packets::contents::Datagram;
 use longpipe_tcp::segment::IP_HEADER_BYTES;
 
 const UDP: u8 = 17;
 const UDP_HEADER_BYTES: u32 = 8;
 
-impl Connection {
+impl ConnectionHeaders {
     /// Appends the headers of a datagram that leaves end `from`; `frame` is its packet number on the circuit. The
     /// payload is all zeros.
     pub fn datagram(&self, from: usize, frame: u32, datagram: &Datagram, out: &mut Vec<u8>) {

@@ -32,7 +32,7 @@ proptest! {
         let datagram = Datagram { sent: Time(sequence), length };
         let packet = Packet::new(Circuit(4), 1, 7, &datagram, &mut options);
         prop_assert_eq!(packet.contents(&options), Contents::Datagram(datagram));
-        prop_assert!(packet.is_notable() && !packet.is_plain_data());
+        prop_assert!(packet.has_extras() && !packet.is_data_without_options());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Queue disciplines compared with ns-3's, drop by drop, for equal arrivals and random numbers (`data/queues/README.md`).
 
-mod judged;
+mod at_enqueue;
 mod rfc_8033;
 
 use crate::common::queued::{port, Packet};

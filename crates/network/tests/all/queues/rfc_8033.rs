@@ -1,7 +1,7 @@
 //! PIE compared with an independent implementation of RFC 8033: in seconds, departure by departure, with its departure-rate
 //! estimator.
 
-use super::judged::{judged_at, Judge};
+use super::at_enqueue::{events_at_rate, EnqueueDecision};
 use super::{constant, differ, drawn, MS, RATE};
 use crate::common::queued::Packet;
 use longpipe_events::Time;
@@ -144,8 +144,8 @@ impl Rfc {
     }
 }
 
-impl Judge for Rfc {
-    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+impl EnqueueDecision for Rfc {
+    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         self.pass(arrival.now);
         if self.drop_early(draw) {
             Verdict::Refuse
@@ -164,13 +164,13 @@ struct Watched {
     probabilities: Vec<f64>,
 }
 
-impl Judge for Watched {
-    fn judge(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
+impl EnqueueDecision for Watched {
+    fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict {
         loop {
             // Just after the next update.
             let due = Time(15 * MS * (self.probabilities.len() as u64 + 1) + 1);
             if due > arrival.now {
-                return self.pie.judge(arrival, draw);
+                return self.pie.decide(arrival, draw);
             }
             self.pie.update_before(due);
             self.probabilities.push(self.pie.probability());
@@ -231,8 +231,8 @@ fn pie_with_times_of_departure_does_what_rfc_8033_says() {
             watched(PieDelay::DepartureRate),
         );
         let (expected, found) = (
-            judged_at(&arrivals, &mut rfc, rate),
-            judged_at(&arrivals, &mut watched, rate),
+            events_at_rate(&arrivals, &mut rfc, rate),
+            events_at_rate(&arrivals, &mut watched, rate),
         );
         let updates = watched.probabilities.iter().zip(&rfc.probabilities);
         for (step, (found, expected)) in updates.enumerate() {
@@ -246,7 +246,7 @@ fn pie_with_times_of_departure_does_what_rfc_8033_says() {
         assert!(found.len() > least, "{name}: {} drops", found.len());
         assert_eq!(differ(&found, &expected), None, "{name}");
         assert_ne!(
-            differ(&judged_at(&arrivals, &mut by_rate, rate), &expected),
+            differ(&events_at_rate(&arrivals, &mut by_rate, rate), &expected),
             None,
             "{name}"
         );

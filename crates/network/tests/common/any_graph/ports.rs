@@ -7,7 +7,7 @@ use longpipe_network::atm::aal5::frame_cells;
 use longpipe_network::scenario::conditioners::{
     ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig, TbfConfig,
 };
-use longpipe_network::scenario::motion::OrderConfig;
+use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
     TrafficConfig,

@@ -2,9 +2,9 @@
 
 use super::any_scenario;
 use super::graph::Graph;
-use super::motion::{self, any_motions};
 use super::pace::part;
 use super::routes::route;
+use super::time_varying::{self, any_time_variations};
 use longpipe_network::scenario::rerouting::{RerouteInFlight, ReroutingConfig, RouteChange};
 use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{Framing, Scenario};
@@ -22,10 +22,10 @@ struct ReroutingDraft {
 
 /// Strategy: a scenario of IP packets with some route changes, and possibly time-varying links.
 pub fn any_rerouted() -> impl Strategy<Value = Scenario> {
-    let motions = prop_oneof![1 => Just(vec![]), 1 => any_motions()];
+    let motions = prop_oneof![1 => Just(vec![]), 1 => any_time_variations()];
     let drawn = (any_scenario(Framing::Ip), motions, any_reroutings());
     drawn.prop_map(|(mut scenario, motions, reroutings)| {
-        motion::set(&mut scenario, &motions);
+        time_varying::set(&mut scenario, &motions);
         set(&mut scenario, &reroutings);
         scenario
     })

@@ -16,7 +16,7 @@ pub struct VbrDraft {
     direct: bool,
     switch: usize,
     /// Choice among the links that leave the switch, and among those of the next switch.
-    onward: [usize; 2],
+    targets: [usize; 2],
     /// Peak rate, in eighths of the slowest link's rate.
     peak: u64,
     /// Time on: units, and a fraction of a unit.
@@ -52,11 +52,11 @@ pub fn any_vbr() -> impl Strategy<Value = VbrDraft> {
         prop_oneof![2 => Just((0, 0)), 4 => span(200)],
         prop_oneof![2 => Just((0, 0)), 1 => span(500)],
     )
-        .prop_map(|((from, to, direct), switch, onward, peak, on, off, start)| VbrDraft {
+        .prop_map(|((from, to, direct), switch, targets, peak, on, off, start)| VbrDraft {
             ends: (from, to),
             direct,
             switch,
-            onward,
+            targets,
             peak,
             on,
             off,
@@ -107,7 +107,7 @@ impl VbrDraft {
             route.push(graph.plain_link(switch, sink));
             return Some(route);
         }
-        let first = *leaving.get(self.onward[0] % leaving.len().max(1))?;
+        let first = *leaving.get(self.targets[0] % leaving.len().max(1))?;
         route.push(first);
         let next = graph.links[first].to;
         let ends = graph.nodes[next].kind == NodeKind::Host;
@@ -115,7 +115,7 @@ impl VbrDraft {
             Way::AsItIs => return (ends && next != source).then_some(route),
             _ if ends => return None,
             Way::TwoOfItsOwn => {
-                let other = graph.switches[self.onward[1] % graph.switches.len()];
+                let other = graph.switches[self.targets[1] % graph.switches.len()];
                 if other == next || other == switch {
                     return None;
                 }

@@ -76,7 +76,7 @@ impl LongTermBandwidth {
     }
 
     /// Updates the detection with an ACK.
-    pub fn look(&mut self, at: &Point) -> Finding {
+    pub fn update(&mut self, at: &Point) -> Finding {
         if self.used {
             if at.probes && at.round_began {
                 self.rounds += 1;
@@ -137,7 +137,7 @@ mod tests {
         let mut found = vec![];
         for round in 1..rounds {
             let delivered = 100_000 * round;
-            let finding = lt_bw.look(&Point {
+            let finding = lt_bw.update(&Point {
                 now: Time(Span::millis(100 * round).0),
                 delivered,
                 lost: (delivered as f64 * loss) as u64,

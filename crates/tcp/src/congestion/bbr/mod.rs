@@ -7,7 +7,7 @@ mod mode;
 mod probe_rtt;
 mod window;
 
-use super::control::{Ack, Cause, Control, Grant, Pacing, Phase, RateSample, Sent, Wants};
+use super::control::{Ack, Cause, Control, CwndUpdate, Pacing, RateSample, RecoveryPhase, Sent, Wants};
 use super::growth::whole_part;
 use super::max_filter::MaxFilter;
 use super::stage::Model;
@@ -29,7 +29,7 @@ impl Parameters for BbrConfig {}
 
 /// Packet-timed rounds (RTTs).
 #[derive(Clone, Copy, Debug, Default)]
-struct Rounds {
+struct RoundCount {
     count: u64,
     /// The round ends when data are delivered that were sent after this many delivered bytes (next_rtt_delivered).
     until: u64,
@@ -48,7 +48,7 @@ struct FullPipe {
 
 /// Minimum RTT and the state of ProbeRTT (min_rtt_us, min_rtt_stamp, probe_rtt_done_stamp).
 #[derive(Clone, Copy, Debug, Default)]
-struct MinRtt {
+struct MinRttState {
     rtt: Option<Span>,
     since: Time,
     /// End of ProbeRTT, and whether a round has passed in it.
@@ -66,10 +66,10 @@ pub struct Bbr {
     /// Total delivered and total lost bytes.
     delivered: u64,
     lost: u64,
-    rounds: Rounds,
+    rounds: RoundCount,
     max_bw: MaxFilter,
     pipe: FullPipe,
-    min_rtt: MinRtt,
+    min_rtt: MinRttState,
     aggregation: Aggregation,
     lt_bw: LongTermBandwidth,
     cycle_began: Time,
@@ -79,7 +79,7 @@ pub struct Bbr {
     /// Whether the application has resumed after being idle.
     restarts: bool,
     /// Recovery state after the previous ACK.
-    phase: Phase,
+    phase: RecoveryPhase,
     /// Whether as much is sent as is delivered: the first round of a recovery.
     packet_conservation: bool,
     /// cwnd to restore after a recovery or ProbeRTT [byte].
@@ -131,16 +131,16 @@ impl Variant for Bbr {
             mode: Mode::Startup,
             delivered: 0,
             lost: 0,
-            rounds: Rounds::default(),
+            rounds: RoundCount::default(),
             max_bw: MaxFilter::default(),
             pipe: FullPipe::default(),
-            min_rtt: MinRtt::default(),
+            min_rtt: MinRttState::default(),
             aggregation: Aggregation::default(),
             lt_bw: LongTermBandwidth::default(),
             cycle_began: Time::ZERO,
             probe_rtt_delivered: (u64::MAX, 0),
             restarts: false,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             packet_conservation: false,
             prior_cwnd: 0.0,
             rate: None,
@@ -171,12 +171,12 @@ impl Control for Bbr {
         self.draws = draws;
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         (self.min_rtt.rtt, self.min_rtt.since) = (Some(rtt), Time::ZERO);
         self.set_rate(HIGH_GAIN, Some(rtt), flight);
-        Grant {
+        CwndUpdate {
             pacing: self.pacing(None, flight),
-            ..Grant::as_it_is(flight)
+            ..CwndUpdate::unchanged(flight)
         }
     }
 
@@ -199,7 +199,7 @@ impl Control for Bbr {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.delivered += ack.delivered;
         self.lost += ack.lost;
         let mut threshold = flight.ssthresh();
@@ -212,47 +212,47 @@ impl Control for Bbr {
         }
         self.update_cycle_phase(ack, flight);
         if let Some(sample) = &sample {
-            self.look_whether_full(self.is_limited(sample));
+            self.check_full_pipe(self.is_limited(sample));
         }
         if self.mode == Mode::Startup && self.pipe.full {
             self.mode = Mode::Drain;
             threshold = self.inflight(self.max_bw.get(), 1.0, flight);
         }
-        let under_way = self.in_flight_at_departure(ack.in_flight, ack.held, flight);
-        if self.mode == Mode::Drain && under_way <= self.inflight(self.max_bw.get(), 1.0, flight) {
+        let in_flight_before = self.in_flight_at_departure(ack.in_flight, ack.held, flight);
+        if self.mode == Mode::Drain && in_flight_before <= self.inflight(self.max_bw.get(), 1.0, flight) {
             self.probe_bandwidth(ack.now);
         }
         self.update_min_rtt(ack, flight);
         self.set_rate(self.pacing_gain(), ack.srtt, flight);
-        Grant {
+        CwndUpdate {
             window: self.window(ack, flight),
             threshold,
             pacing: self.pacing(ack.least_rtt, flight),
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         if matches!(cause, Cause::Mark { .. }) {
-            return Grant::as_it_is(flight);
+            return CwndUpdate::unchanged(flight);
         }
         self.save_cwnd(flight);
         if cause == Cause::FastRetransmit {
-            return Grant::as_it_is(flight);
+            return CwndUpdate::unchanged(flight);
         }
         // After a timeout the full pipe is detected again.
-        self.phase = Phase::Loss;
+        self.phase = RecoveryPhase::Loss;
         self.pipe.bandwidth = 0.0;
         self.rounds.began = true;
-        self.look_for_policer(now, true, false);
-        Grant::window(flight.mss(), flight)
+        self.check_policer(now, true, false);
+        CwndUpdate::window(flight.mss(), flight)
     }
 
-    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         if spurious {
             (self.pipe.bandwidth, self.pipe.rounds_without_growth) = (0.0, 0);
             self.lt_bw.forget();
         }
-        Grant::as_it_is(flight)
+        CwndUpdate::unchanged(flight)
     }
 }
 
@@ -289,7 +289,7 @@ impl Bbr {
     /// Records a delivery-rate sample.
     fn measure(&mut self, ack: &Ack, sample: &RateSample, flight: &Flight) {
         if sample.prior_delivered >= self.rounds.until {
-            self.rounds = Rounds {
+            self.rounds = RoundCount {
                 count: self.rounds.count + 1,
                 until: self.delivered,
                 began: true,
@@ -297,7 +297,7 @@ impl Bbr {
             self.packet_conservation = false;
         }
         let limited = self.is_limited(sample);
-        self.look_for_policer(ack.now, ack.lost > 0, limited);
+        self.check_policer(ack.now, ack.lost > 0, limited);
         let rate = sample.delivered as f64 / sample.interval.as_seconds();
         if !limited || rate >= self.max_bw.get() {
             self.max_bw.add(self.rounds.count, rate, PEAK_ROUNDS);
@@ -310,8 +310,8 @@ impl Bbr {
         }
     }
 
-    fn look_for_policer(&mut self, now: Time, loses: bool, app_limited: bool) {
-        let finding = self.lt_bw.look(&Point {
+    fn check_policer(&mut self, now: Time, loses: bool, app_limited: bool) {
+        let finding = self.lt_bw.update(&Point {
             now,
             delivered: self.delivered,
             lost: self.lost,
@@ -354,7 +354,7 @@ impl Bbr {
         }
     }
 
-    fn look_whether_full(&mut self, limited: bool) {
+    fn check_full_pipe(&mut self, limited: bool) {
         if self.pipe.full || !self.rounds.began || limited {
             return;
         }

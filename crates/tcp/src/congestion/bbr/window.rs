@@ -64,7 +64,7 @@ impl Bbr {
     /// Saves cwnd for the end of a recovery or ProbeRTT (bbr_save_cwnd).
     pub(super) fn save_cwnd(&mut self, flight: &Flight) {
         let cwnd = flight.cwnd();
-        self.prior_cwnd = if self.phase == Phase::Open && self.mode != Mode::ProbeRtt {
+        self.prior_cwnd = if self.phase == RecoveryPhase::Open && self.mode != Mode::ProbeRtt {
             cwnd
         } else {
             self.prior_cwnd.max(cwnd)
@@ -92,18 +92,18 @@ impl Bbr {
     /// Subtracts losses from cwnd, and restores it at the end of a recovery. Returns cwnd during packet conservation
     /// (bbr_set_cwnd_to_recover_or_restore).
     pub(super) fn in_recovery(&mut self, cwnd: &mut f64, ack: &Ack, mss: f64) -> Option<f64> {
-        let under_way = (ack.in_flight + ack.delivered) as f64;
+        let in_flight_before = (ack.in_flight + ack.delivered) as f64;
         *cwnd = (*cwnd - ack.lost as f64).max(mss);
         let before = std::mem::replace(&mut self.phase, ack.phase);
-        if ack.phase == Phase::Recovery && before != Phase::Recovery {
+        if ack.phase == RecoveryPhase::Recovery && before != RecoveryPhase::Recovery {
             self.packet_conservation = true;
             self.rounds.until = self.delivered;
-            *cwnd = under_way;
-        } else if ack.phase == Phase::Open && before != Phase::Open {
+            *cwnd = in_flight_before;
+        } else if ack.phase == RecoveryPhase::Open && before != RecoveryPhase::Open {
             self.packet_conservation = false;
             *cwnd = cwnd.max(self.prior_cwnd);
         }
-        self.packet_conservation.then(|| cwnd.max(under_way))
+        self.packet_conservation.then(|| cwnd.max(in_flight_before))
     }
 
     /// Returns cwnd increased towards the target.

@@ -2,7 +2,7 @@
 
 use super::startup::{self, is_too_high};
 use super::state::{Bbr3, Sample, State, Undo, BETA, LOSS_THRESHOLD};
-use crate::congestion::control::{Lost, Phase};
+use crate::congestion::control::{LostSegment, RecoveryPhase};
 use crate::flight::Flight;
 use longpipe_events::Time;
 
@@ -42,11 +42,11 @@ impl Bbr3 {
     }
 
     /// Implements `HandleLostPacket` of the draft.
-    pub(super) fn handle_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    pub(super) fn handle_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
             // Saves once per recovery, as the text of the draft says; its pseudocode saves again in each round with losses.
-            if self.phase == Phase::Open {
+            if self.phase == RecoveryPhase::Open {
                 self.save_state(flight);
             } else {
                 self.save_cwnd(flight);
@@ -106,7 +106,7 @@ impl Bbr3 {
 }
 
 /// Returns the data in flight at which the loss rate exceeded that of a probe (`InflightAtLoss`).
-fn inflight_at_loss(lost: &Lost) -> f64 {
+fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let size = (lost.end - lost.sequence) as f64;
     let (before, lost_before) = (lost.tx_in_flight as f64 - size, lost.lost as f64 - size);
     before + (LOSS_THRESHOLD * before - lost_before) / (1.0 - LOSS_THRESHOLD)
@@ -120,7 +120,7 @@ mod tests {
     fn the_volume_at_which_losses_are_two_in_a_hundred_lies_within_the_segment_that_made_them_so() {
         // Of 98 segments in flight, including this one, two are lost: more than 2 %. The bound is where the loss rate
         // exceeds 2 %.
-        let lost = Lost {
+        let lost = LostSegment {
             sequence: 0,
             end: 1000,
             tx_in_flight: 98_000,

@@ -13,7 +13,7 @@ mod startup;
 mod state;
 mod window;
 
-use super::control::{Ack, Cause, Control, Grant, Lost, Pacing, Phase, RateSample, Sent, Wants};
+use super::control::{Ack, Cause, Control, CwndUpdate, LostSegment, Pacing, RateSample, RecoveryPhase, Sent, Wants};
 use super::max_filter::MaxFilter;
 use super::stage::{Model, Stage};
 use crate::flight::Flight;
@@ -22,8 +22,8 @@ use longpipe_events::{Span, Stream, Time};
 use serde::{Deserialize, Serialize};
 pub use state::Bbr3;
 use state::{
-    Aggregation, FullPipe, LossRound, MinRtt, Probe, Rounds, Sample, ShortTerm, State, Undo, CYCLES, EXTRA_ROUNDS,
-    EXTRA_ROUNDS_IN_STARTUP, FIRST_WINDOW,
+    BandwidthProbe, ExtraAcked, FullBandwidth, LossRound, ProbeRttState, RoundCounter, Sample, ShortTerm, State, Undo,
+    CYCLES, EXTRA_ROUNDS, EXTRA_ROUNDS_IN_STARTUP, FIRST_WINDOW,
 };
 
 /// BBR version 3 has no options.
@@ -42,7 +42,7 @@ impl Variant for Bbr3 {
             state: State::Startup,
             delivered: 0,
             ahead: 0,
-            rounds: Rounds::default(),
+            rounds: RoundCounter::default(),
             max_bw: MaxFilter::default(),
             cycle: 0,
             bw: 0.0,
@@ -50,12 +50,12 @@ impl Variant for Bbr3 {
             inflight_longterm: f64::INFINITY,
             loss: LossRound::default(),
             undo: Undo::default(),
-            full: FullPipe::default(),
-            probe: Probe::default(),
-            min_rtt: MinRtt::default(),
-            aggregation: Aggregation::default(),
+            full: FullBandwidth::default(),
+            probe: BandwidthProbe::default(),
+            min_rtt: ProbeRttState::default(),
+            aggregation: ExtraAcked::default(),
             idle_restart: false,
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             prior_cwnd: 0.0,
             restores: false,
             pacing_rate: None,
@@ -94,12 +94,12 @@ impl Control for Bbr3 {
         self.draws = draws;
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         self.min_rtt.begin(rtt);
         self.begin_pacing(rtt, flight);
-        Grant {
+        CwndUpdate {
             pacing: self.pacing(flight),
-            ..Grant::as_it_is(flight)
+            ..CwndUpdate::unchanged(flight)
         }
     }
 
@@ -119,14 +119,14 @@ impl Control for Bbr3 {
         None
     }
 
-    fn on_lost(&mut self, lost: &Lost, now: Time, flight: &Flight) {
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         let ahead = lost.delivered - self.delivered;
         self.delivered += ahead;
         self.ahead += ahead;
         self.handle_lost(lost, now, flight);
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.delivered += ack.delivered - std::mem::take(&mut self.ahead);
         self.phase = ack.phase;
         self.rounds.began = false;
@@ -147,32 +147,32 @@ impl Control for Bbr3 {
             }
         }
         self.set_rate(self.state.pacing_gain(), flight);
-        Grant {
+        CwndUpdate {
             window: self.window(ack, flight),
             threshold: flight.ssthresh(),
             pacing: self.pacing(flight),
         }
     }
 
-    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         if matches!(cause, Cause::Mark { .. }) {
             // The draft defines no response to ECN marks yet.
-            return Grant::as_it_is(flight);
+            return CwndUpdate::unchanged(flight);
         }
         self.save_state(flight);
         if cause == Cause::FastRetransmit {
-            self.phase = Phase::Recovery;
-            return Grant::as_it_is(flight);
+            self.phase = RecoveryPhase::Recovery;
+            return CwndUpdate::unchanged(flight);
         }
-        self.phase = Phase::Loss;
-        Grant::window(flight.mss(), flight)
+        self.phase = RecoveryPhase::Loss;
+        CwndUpdate::window(flight.mss(), flight)
     }
 
-    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         if spurious {
             self.undo_recovery();
         }
-        Grant::window(flight.cwnd().max(self.prior_cwnd), flight)
+        CwndUpdate::window(flight.cwnd().max(self.prior_cwnd), flight)
     }
 }
 

@@ -54,12 +54,12 @@ impl Bbr3 {
                 self.probe.is_sample = true;
                 self.start_up(sample, flight);
             }
-            State::Up => self.look_whether_to_go_down(ack, sample, flight),
+            State::Up => self.check_probe_down(ack, sample, flight),
             _ => {}
         }
     }
 
-    fn look_whether_to_go_down(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
+    fn check_probe_down(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
         if self.is_time_to_go_down(ack, sample, flight) {
             self.probe.too_high = false;
             self.start_down(ack.now);

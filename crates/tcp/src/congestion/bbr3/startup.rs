@@ -1,7 +1,7 @@
 //! Startup and Drain (sections 5.3.1 and 5.3.2).
 
 use super::state::{Bbr3, Sample, State, LOSS_THRESHOLD};
-use crate::congestion::control::{Ack, Phase};
+use crate::congestion::control::{Ack, RecoveryPhase};
 use crate::flight::Flight;
 
 /// The pipe is full after `FULL_ROUNDS` rounds in which the bandwidth grew by less than `FULL_GROWTH`.
@@ -44,7 +44,7 @@ pub(super) fn check_done(bbr: &mut Bbr3, sample: &Sample) {
 
 /// Ends Startup if a whole round of a recovery lost too much, in several ranges.
 fn check_high_loss(bbr: &mut Bbr3, sample: &Sample) {
-    let many = bbr.loss.round_began && bbr.phase == Phase::Recovery && bbr.loss.ranges >= LOSS_RANGES;
+    let many = bbr.loss.round_began && bbr.phase == RecoveryPhase::Recovery && bbr.loss.ranges >= LOSS_RANGES;
     if many && is_too_high(sample.lost, sample.tx_in_flight) {
         bbr.undo.state = Some(State::Startup);
         (bbr.full.now, bbr.full.reached) = (true, true);

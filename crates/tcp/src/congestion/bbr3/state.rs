@@ -1,6 +1,6 @@
 //! State of a BBR version 3 sender; volumes in bytes, rates in bytes per second.
 
-use crate::congestion::control::Phase;
+use crate::congestion::control::RecoveryPhase;
 use crate::congestion::max_filter::MaxFilter;
 use longpipe_events::{Span, Stream, Time};
 
@@ -51,7 +51,7 @@ impl State {
 
 /// Packet-timed rounds (section 5.5.1).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Rounds {
+pub(super) struct RoundCounter {
     pub(super) count: u64,
     /// The round ends when data are delivered that were sent after this many delivered bytes.
     pub(super) until: u64,
@@ -73,7 +73,7 @@ pub(super) struct Sample {
 
 /// ACK aggregation (section 5.5.9).
 #[derive(Clone, Debug, Default)]
-pub(super) struct Aggregation {
+pub(super) struct ExtraAcked {
     pub(super) began: Time,
     pub(super) delivered: f64,
     pub(super) extra: MaxFilter,
@@ -87,7 +87,7 @@ pub struct Bbr3 {
     pub(super) delivered: u64,
     /// Bytes in `delivered` that the next ACK will report, already known from a loss.
     pub(super) ahead: u64,
-    pub(super) rounds: Rounds,
+    pub(super) rounds: RoundCounter,
     /// Maximum bandwidth of the current and the previous cycle of `ProbeBW`.
     pub(super) max_bw: MaxFilter,
     pub(super) cycle: u64,
@@ -97,13 +97,13 @@ pub struct Bbr3 {
     pub(super) inflight_longterm: f64,
     pub(super) loss: LossRound,
     pub(super) undo: Undo,
-    pub(super) full: FullPipe,
-    pub(super) probe: Probe,
-    pub(super) min_rtt: MinRtt,
-    pub(super) aggregation: Aggregation,
+    pub(super) full: FullBandwidth,
+    pub(super) probe: BandwidthProbe,
+    pub(super) min_rtt: ProbeRttState,
+    pub(super) aggregation: ExtraAcked,
     pub(super) idle_restart: bool,
     /// Recovery state after the previous ACK.
-    pub(super) phase: Phase,
+    pub(super) phase: RecoveryPhase,
     /// cwnd to restore, and whether to restore it now.
     pub(super) prior_cwnd: f64,
     pub(super) restores: bool,
@@ -133,7 +133,7 @@ pub(super) const EXTRA_ROUNDS: u64 = 10;
 
 /// Detection of a full pipe (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
+pub(super) struct FullBandwidth {
     /// Reference bandwidth for the growth [byte/s].
     pub(super) bw: f64,
     /// Rounds without growth.
@@ -210,7 +210,7 @@ pub(super) enum AckPhase {
 
 /// State of the latest bandwidth probe.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Probe {
+pub(super) struct BandwidthProbe {
     pub(super) ack_phase: AckPhase,
     /// Whether samples come from a probe that has not been evaluated yet.
     pub(super) is_sample: bool,
@@ -229,9 +229,9 @@ pub(super) struct Probe {
     pub(super) precautionary: bool,
 }
 
-impl Default for Probe {
-    fn default() -> Probe {
-        Probe {
+impl Default for BandwidthProbe {
+    fn default() -> BandwidthProbe {
+        BandwidthProbe {
             ack_phase: AckPhase::Init,
             is_sample: false,
             acked: 0.0,
@@ -248,7 +248,7 @@ impl Default for Probe {
 
 /// Minimum RTT and the state of ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct MinRtt {
+pub(super) struct ProbeRttState {
     pub(super) rtt: Option<Span>,
     pub(super) since: Time,
     /// Minimum RTT since the last ProbeRTT, or since it was due.
@@ -262,7 +262,7 @@ pub(super) struct MinRtt {
     pub(super) paused: Option<(u64, u64)>,
 }
 
-impl MinRtt {
+impl ProbeRttState {
     /// Records an RTT that is known before the first segment.
     pub(super) fn begin(&mut self, rtt: Span) {
         self.rtt = Some(rtt);

@@ -1,7 +1,7 @@
 //! Pacing rate, send quantum and cwnd from the model of the path (section 5.6).
 
 use super::state::{Bbr3, State, FIRST_WINDOW, LEAST_SEGMENTS, PROBE_RTT_GAIN, STARTUP_GAIN};
-use crate::congestion::control::{Ack, Pacing, Phase};
+use crate::congestion::control::{Ack, Pacing, RecoveryPhase};
 use crate::flight::Flight;
 use longpipe_events::Span;
 
@@ -66,7 +66,7 @@ impl Bbr3 {
     /// Implements `SaveCwnd` of the draft.
     pub(super) fn save_cwnd(&mut self, flight: &Flight) {
         let cwnd = flight.cwnd();
-        self.prior_cwnd = if self.phase == Phase::Open && self.state != State::ProbeRtt {
+        self.prior_cwnd = if self.phase == RecoveryPhase::Open && self.state != State::ProbeRtt {
             cwnd
         } else {
             self.prior_cwnd.max(cwnd)

@@ -3,7 +3,7 @@
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
 use crate::congestion::hystart::{Hystart, HystartConfig, Start};
-use crate::congestion::linux::{AckedSegments, CaState, Event, Module, Socket};
+use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
 use crate::flight::Flight;
 use longpipe_events::Span;
 
@@ -22,7 +22,7 @@ pub struct LinuxCubic {
     last_max: u32,
     /// Minimum RTT sample.
     delay_min: Option<Span>,
-    epoch: Option<Epoch>,
+    epoch: Option<LinuxEpoch>,
 }
 
 /// Slow start, with its early end.
@@ -37,7 +37,7 @@ struct SlowStart {
 
 /// Growth since a reduction.
 #[derive(Clone, Copy, Debug)]
-struct Epoch {
+struct LinuxEpoch {
     /// Start of the epoch [tick], shifted by all idle periods.
     began: u64,
     /// Time from the start to the plateau [1/1024 s], K.
@@ -148,8 +148,8 @@ impl Module for LinuxCubic {
     }
 
     /// Shifts the epoch by an idle period, which does not count; the last segment before it was sent at `lsndtime`.
-    fn on_event(&mut self, event: Event, socket: &mut Socket) {
-        if let (Event::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
+    fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
+        if let (CaEvent::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
             let now = socket.jiffies();
             let idle = now.saturating_sub(socket.jiffies_at(socket.lsndtime));
             if idle > 0 {
@@ -194,7 +194,7 @@ impl LinuxCubic {
         }
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
-            None => Epoch::begin(now, cwnd, self.last_max, acked, self.scale),
+            None => LinuxEpoch::begin(now, cwnd, self.last_max, acked, self.scale),
         };
         if self.epoch.is_none() || now != last_time {
             self.computed = (cwnd, now);
@@ -208,7 +208,7 @@ impl LinuxCubic {
     }
 
     /// Returns the acknowledged segments per segment of growth by the cubic, evaluated one minimum RTT ahead.
-    fn by_cubic(&self, epoch: &Epoch, cwnd: u32, socket: &Socket) -> u32 {
+    fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
         let delay_us = self.delay_min.map_or(0, |delay| (delay.0 / 1_000_000) as u32);
         let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(delay_us));
         let t = (ticks << SCALE_BITS) / u64::from(socket.hz());
@@ -233,12 +233,12 @@ impl LinuxCubic {
     }
 }
 
-impl Epoch {
+impl LinuxEpoch {
     /// Starts an epoch at a window of `cwnd` segments, below or above the window at the latest reduction.
-    fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> Epoch {
+    fn begin(now: u64, cwnd: u32, last_max: u32, acked: u32, scale: u64) -> LinuxEpoch {
         let distance = u64::from(last_max.saturating_sub(cwnd));
         let factor = (1u64 << (4 * SCALE_BITS)) / scale;
-        Epoch {
+        LinuxEpoch {
             began: now,
             k: if distance > 0 {
                 u64::from(cube_root(factor * distance))

@@ -4,7 +4,7 @@ mod config;
 mod epoch;
 mod linux;
 
-use super::control::{Ack, Cause, Control, Grant, Wants};
+use super::control::{Ack, Cause, Control, CwndUpdate, Wants};
 use super::growth::is_limited;
 use super::hystart::{Hystart, Start};
 use super::linux::Linux;
@@ -64,20 +64,20 @@ impl Control for Rfc9438 {
         Wants::RECORDS
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
-        self.look_at_the_clock(ack, flight);
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        self.exclude_idle_time(ack, flight);
         let mss = flight.mss();
         let (cwnd, ssthresh) = (flight.cwnd() / mss, flight.ssthresh());
-        let mut grant = Grant::as_it_is(flight);
+        let mut update = CwndUpdate::unchanged(flight);
         if !ack.grows {
-            return grant;
+            return update;
         }
         let mut arrived = ack.delivered as f64 / mss;
         let mut window = cwnd;
         if flight.cwnd() < ssthresh {
             match self.hystart.on_ack(ack, flight) {
                 // The data that this ACK acknowledges count for congestion avoidance.
-                Start::Leave => grant.threshold = flight.cwnd(),
+                Start::Leave => update.threshold = flight.cwnd(),
                 Start::Grow(share) => {
                     let room = ssthresh / mss - cwnd;
                     let more = share * arrived.min(self.hystart.most_per_ack());
@@ -91,11 +91,11 @@ impl Control for Rfc9438 {
         if ack.window_limited && arrived > 0.0 {
             window = self.avoid(ack, window, arrived);
         }
-        grant.window = (window * mss).min(flight.rwnd as f64);
-        grant
+        update.window = (window * mss).min(flight.rwnd as f64);
+        update
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         let cwnd = flight.cwnd().min(flight.rwnd as f64) / flight.mss();
         let beta = match cause {
             Cause::Mark { abe: true } => MARK_BETA,
@@ -112,21 +112,21 @@ impl Control for Rfc9438 {
             self.w_max = None;
             self.hystart.on_timeout(now, flight.nxt);
         }
-        Grant::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
+        CwndUpdate::reduced(cause, (beta * cwnd).max(LEAST) * flight.mss(), flight)
     }
 
     /// Restores the state before a spurious reduction (section 4.9).
-    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         if spurious {
             (self.w_max, self.cwnd_prior, self.epoch) = self.before;
         }
-        Grant::as_it_is(flight)
+        CwndUpdate::unchanged(flight)
     }
 }
 
 impl Rfc9438 {
     /// Excludes periods without transmissions, or with an unused window, from the epoch (sections 4.2 and 5.8).
-    fn look_at_the_clock(&mut self, ack: &Ack, flight: &Flight) {
+    fn exclude_idle_time(&mut self, ack: &Ack, flight: &Flight) {
         let now = ack.now;
         let idle = match (self.emptied, ack.rtt) {
             (Some(emptied), Some(rtt)) => Span(now.0.saturating_sub(rtt.0)).0.saturating_sub(emptied.0),

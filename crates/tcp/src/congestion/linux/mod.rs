@@ -7,7 +7,7 @@ mod socket;
 #[cfg(test)]
 mod witness;
 
-use super::control::{Ack, AckSample, Cause, Control, Grant, Phase, Wants};
+use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, RecoveryPhase, Wants};
 use crate::flight::Flight;
 use crate::variant::{Parameters, Variant};
 use longpipe_events::{Span, Time};
@@ -44,7 +44,7 @@ pub trait Module: Sized {
     fn set_state(&mut self, _state: CaState, _socket: &mut Socket) {}
 
     /// Invoked for events of the window (`cwnd_event`).
-    fn on_event(&mut self, _event: Event, _socket: &mut Socket) {}
+    fn on_event(&mut self, _event: CaEvent, _socket: &mut Socket) {}
 
     /// Invoked when a reduction turns out to be spurious (`undo_cwnd`), before the state returns to Open.
     fn undo(&mut self, _socket: &mut Socket) {}
@@ -52,7 +52,7 @@ pub trait Module: Sized {
 
 /// An event of the window (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum CaEvent {
     /// A segment leaves while nothing is in flight (`CA_EVENT_TX_START`).
     TransmitStart,
     /// The window has reached the threshold after a reduction (`CA_EVENT_COMPLETE_CWR`).
@@ -104,11 +104,11 @@ impl<M: Module> Linux<M> {
     /// Returns the congestion state after an ACK, from loss recovery's report and the reduction in progress.
     fn state_after(&self, ack: &Ack) -> CaState {
         match (ack.phase, self.socket.ca_state) {
-            (Phase::Recovery, _) => CaState::Recovery,
-            (Phase::Loss, _) => CaState::Loss,
-            (Phase::Open, _) if ack.open => CaState::Open,
-            (Phase::Open, state @ (CaState::Cwr | CaState::Recovery)) => state,
-            (Phase::Open, _) => CaState::Disorder,
+            (RecoveryPhase::Recovery, _) => CaState::Recovery,
+            (RecoveryPhase::Loss, _) => CaState::Loss,
+            (RecoveryPhase::Open, _) if ack.open => CaState::Open,
+            (RecoveryPhase::Open, state @ (CaState::Cwr | CaState::Recovery)) => state,
+            (RecoveryPhase::Open, _) => CaState::Disorder,
         }
     }
 }
@@ -122,13 +122,13 @@ impl<M: Module> Control for Linux<M> {
         self.socket.set_hz(hz);
     }
 
-    fn on_start(&mut self, rtt: Span, flight: &Flight) -> Grant {
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         self.socket.refresh(Time::ZERO, flight);
         self.socket.srtt_us = (rtt.0 * 8 / 1_000_000) as u32;
         let before = self.socket.windows();
         // Once more with the first ACK, which shows when the connection began.
         self.module.init(&mut self.socket);
-        self.socket.grant(before, flight)
+        self.socket.update(before, flight)
     }
 
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
@@ -139,7 +139,7 @@ impl<M: Module> Control for Linux<M> {
             self.idle = false;
             self.socket.refresh(sent, flight);
             (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
-            self.module.on_event(Event::TransmitStart, &mut self.socket);
+            self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
         }
         self.socket.refresh(sample.now, flight);
         let mss = flight.mss;
@@ -158,7 +158,7 @@ impl<M: Module> Control for Linux<M> {
         }
     }
 
-    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Grant {
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         self.socket.refresh(ack.now, flight);
         let before = self.socket.windows();
         self.socket.take(ack);
@@ -171,19 +171,19 @@ impl<M: Module> Control for Linux<M> {
             self.module
                 .grow(socket::segments(ack.delivered, flight.mss), &mut self.socket);
         }
-        self.socket.grant(before, flight)
+        self.socket.update(before, flight)
     }
 
-    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> Grant {
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
         self.establish(now, flight.una, flight);
         self.socket.refresh(now, flight);
         self.socket.snd_cwnd_cnt = 0;
         self.socket.snd_ssthresh = self.module.ssthresh(cause, &self.socket);
         if cause == Cause::Timeout {
-            self.module.on_event(Event::Loss, &mut self.socket);
+            self.module.on_event(CaEvent::Loss, &mut self.socket);
             self.set_state(CaState::Loss);
             // All data in flight are declared lost, so the retransmission starts a transmission.
-            self.module.on_event(Event::TransmitStart, &mut self.socket);
+            self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
         } else {
             self.set_state(match cause {
                 Cause::Mark { .. } => CaState::Cwr,
@@ -191,10 +191,10 @@ impl<M: Module> Control for Linux<M> {
             });
         }
         let threshold = f64::from(self.socket.snd_ssthresh) * flight.mss();
-        Grant::reduced(cause, threshold, flight)
+        CwndUpdate::reduced(cause, threshold, flight)
     }
 
-    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> Grant {
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         self.socket.refresh(now, flight);
         let before = self.socket.windows();
         let reduced = matches!(self.socket.ca_state, CaState::Cwr | CaState::Recovery);
@@ -203,8 +203,8 @@ impl<M: Module> Control for Linux<M> {
         }
         self.set_state(CaState::Open);
         if reduced && !spurious {
-            self.module.on_event(Event::CompleteCwr, &mut self.socket);
+            self.module.on_event(CaEvent::CompleteCwr, &mut self.socket);
         }
-        self.socket.grant(before, flight)
+        self.socket.update(before, flight)
     }
 }

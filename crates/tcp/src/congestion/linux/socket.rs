@@ -1,6 +1,6 @@
 //! The socket that Linux's controllers read and write: windows in whole segments, times in ticks of the kernel's clock.
 
-use super::super::control::{Ack, Grant};
+use super::super::control::{Ack, CwndUpdate};
 use super::super::growth::whole_part;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
@@ -121,7 +121,7 @@ impl Socket {
     }
 
     /// Returns windows for the sender; those that did not change stay as they are, fractions of a segment included.
-    pub fn grant(&self, before: (u32, u32), flight: &Flight) -> Grant {
+    pub fn update(&self, before: (u32, u32), flight: &Flight) -> CwndUpdate {
         let bytes = |now: u32, before: u32, bytes: f64| {
             if now == before {
                 bytes
@@ -129,7 +129,7 @@ impl Socket {
                 f64::from(now) * flight.mss()
             }
         };
-        Grant {
+        CwndUpdate {
             window: bytes(self.snd_cwnd, before.0, flight.cwnd()),
             threshold: bytes(self.snd_ssthresh, before.1, flight.ssthresh()),
             pacing: None,

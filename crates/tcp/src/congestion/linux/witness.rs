@@ -6,7 +6,7 @@
 //! reduced), `end` and `undo` (the ACK that ends a reduction, or shows that it was spurious), `rto`, and `drain` (an ACK of all
 //! that was in flight, after which the sender is idle). HyStart is off, a reduction sets the window to the threshold at once.
 
-use crate::congestion::control::{Ack, AckSample, Cause, Phase, Usage};
+use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use crate::congestion::limits::Limits;
 use crate::congestion::{
     BicConfig, Congestion, CongestionConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedConfig, HighspeedRules,
@@ -63,7 +63,7 @@ fn config(name: &str) -> CongestionConfig {
 }
 
 /// A row without the kernel's answers; times in microseconds.
-struct Event<'a> {
+struct WitnessEvent<'a> {
     kind: &'a str,
     gap: u64,
     acked: u64,
@@ -75,7 +75,7 @@ struct Event<'a> {
 
 /// State of the sender, as the kernel names it.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum WitnessState {
     Open,
     Disorder,
     Cwr,
@@ -84,23 +84,23 @@ enum State {
 }
 
 /// A sender without a network.
-struct Sender {
+struct WitnessSender {
     control: Congestion,
     flight: Flight,
     now: Time,
-    state: State,
+    state: WitnessState,
     /// Window and threshold before the latest reduction.
     prior: (f64, f64),
 }
 
-impl Sender {
-    fn new(column: &str, handshake: Span) -> Sender {
+impl WitnessSender {
+    fn new(column: &str, handshake: Span) -> WitnessSender {
         let (name, hz) = column.split_once('-').expect("a column is NAME-HZ");
-        let mut sender = Sender {
+        let mut sender = WitnessSender {
             control: Congestion::new(&config(name)),
             flight: Flight::new(Limits::new(10.0 * MSS as f64, f64::INFINITY), 1 << 50, MSS as u32),
             now: Time::ZERO,
-            state: State::Open,
+            state: WitnessState::Open,
             prior: (0.0, 0.0),
         };
         sender.control.set_hz(hz.parse().expect("ticks per second"));
@@ -115,12 +115,12 @@ impl Sender {
         (segments(self.flight.cwnd()), threshold)
     }
 
-    fn happens(&mut self, event: &Event) {
+    fn happens(&mut self, event: &WitnessEvent) {
         if event.kind == "rto" {
             self.now += Span::micros(event.gap);
             self.prior = (self.flight.cwnd(), self.flight.ssthresh());
             self.control.on_reduction(Cause::Timeout, self.now, &mut self.flight);
-            self.state = State::Loss;
+            self.state = WitnessState::Loss;
             return;
         }
         let una = self.flight.una;
@@ -148,16 +148,16 @@ impl Sender {
         };
         self.control.on_sample(&sample, &self.flight);
         self.recover(event.kind);
-        let reduces = matches!(self.state, State::Cwr | State::Recovery) || event.kind == "mark";
+        let reduces = matches!(self.state, WitnessState::Cwr | WitnessState::Recovery) || event.kind == "mark";
         let ack = Ack {
             now: self.now,
             acked,
             grows: acked > 0 && !reduces,
-            open: self.state == State::Open,
+            open: self.state == WitnessState::Open,
             phase: match self.state {
-                State::Recovery => Phase::Recovery,
-                State::Loss => Phase::Loss,
-                _ => Phase::Open,
+                WitnessState::Recovery => RecoveryPhase::Recovery,
+                WitnessState::Loss => RecoveryPhase::Loss,
+                _ => RecoveryPhase::Open,
             },
             delivered,
             lost: 0,
@@ -177,35 +177,35 @@ impl Sender {
         };
         self.control.on_ack(&ack, &mut self.flight);
         if event.kind == "mark" {
-            self.reduce(Cause::Mark { abe: false }, State::Cwr);
+            self.reduce(Cause::Mark { abe: false }, WitnessState::Cwr);
         }
     }
 
     /// Performs the actions of loss recovery between the two reports of an ACK.
     fn recover(&mut self, kind: &str) {
         match (kind, self.state) {
-            ("recover", _) => self.reduce(Cause::FastRetransmit, State::Recovery),
-            ("dup", State::Open) => self.state = State::Disorder,
+            ("recover", _) => self.reduce(Cause::FastRetransmit, WitnessState::Recovery),
+            ("dup", WitnessState::Open) => self.state = WitnessState::Disorder,
             ("end", state) => {
-                if matches!(state, State::Cwr | State::Recovery) {
+                if matches!(state, WitnessState::Cwr | WitnessState::Recovery) {
                     self.flight.limits.set(self.flight.ssthresh(), self.flight.ssthresh());
                 }
                 self.control.on_recovered(false, self.now, &mut self.flight);
-                self.state = State::Open;
+                self.state = WitnessState::Open;
             }
             ("undo", _) => {
                 let (cwnd, ssthresh) = self.prior;
                 let limits = (self.flight.cwnd().max(cwnd), self.flight.ssthresh().max(ssthresh));
                 self.flight.limits.set(limits.0, limits.1);
                 self.control.on_recovered(true, self.now, &mut self.flight);
-                self.state = State::Open;
+                self.state = WitnessState::Open;
             }
-            ("ack" | "drain" | "mark", State::Disorder) => self.state = State::Open,
+            ("ack" | "drain" | "mark", WitnessState::Disorder) => self.state = WitnessState::Open,
             _ => {}
         }
     }
 
-    fn reduce(&mut self, cause: Cause, state: State) {
+    fn reduce(&mut self, cause: Cause, state: WitnessState) {
         self.prior = (self.flight.cwnd(), self.flight.ssthresh());
         self.control.on_reduction(cause, self.now, &mut self.flight);
         self.state = state;
@@ -222,11 +222,11 @@ fn agrees_with_the_kernel(name: &str) {
         .zip(&head)
         .filter(|(_, column)| column.starts_with(&format!("{name}-")))
     {
-        let mut sender: Option<(&str, Sender)> = None;
+        let mut sender: Option<(&str, WitnessSender)> = None;
         for (number, row) in (2..).zip(&rows) {
             let value = |place: usize| row[place].parse::<i64>().expect("a number");
             let micros = |place: usize| (value(place) >= 0).then(|| Span::micros(value(place) as u64));
-            let event = Event {
+            let event = WitnessEvent {
                 kind: row[1],
                 gap: value(3) as u64,
                 acked: value(4) as u64,
@@ -236,7 +236,7 @@ fn agrees_with_the_kernel(name: &str) {
                 limited: value(8) == 1,
             };
             if sender.as_ref().is_none_or(|(seed, _)| *seed != row[0]) {
-                sender = Some((row[0], Sender::new(column, event.srtt)));
+                sender = Some((row[0], WitnessSender::new(column, event.srtt)));
             }
             let (_, sender) = sender.as_mut().expect("set above");
             for _ in 0..value(2) {

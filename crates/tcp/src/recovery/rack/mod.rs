@@ -1,7 +1,7 @@
 //! RACK-TLP: loss detection by time, and tail loss probes (RFC 8985), with proportional rate reduction (PRR, RFC 9937), as
 //! in Linux.
 //!
-//! It uses the ledger's per-segment records, so that lost segments and the data in flight are known exactly. A sender with
+//! It uses the retransmission queue, so that lost segments and the data in flight are known exactly. A sender with
 //! RACK first retransmits lost segments and then sends new data, while the data in flight are below the window.
 
 mod config;
@@ -15,19 +15,19 @@ use crate::config::DEFAULT_HZ;
 use crate::congestion::control::{self, Cause, Wants};
 use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
 use crate::journal::EventCause;
-use crate::ledger::{Judged, Latest, Ledger, News};
+use crate::retransmission_queue::{AckSummary, DetectedLosses, LatestDelivery, RetransmissionQueue};
 use crate::segment::AckSegment;
 use crate::variant::Variant;
 pub use config::RackConfig;
 use longpipe_events::{MaybeTime, Span, Time, PS_PER_SECOND};
+pub use phase::CongestionState;
 use phase::Phase;
-pub use phase::State;
 use prr::Prr;
 use spurious::{FRto, ReorderingWindow, UndoState};
 
 /// Consequences of an ACK or a timer besides a change of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Turn {
+pub struct RecoveryStep {
     /// Whether the window may grow.
     pub grows: bool,
     /// Whether no data are known to be lost or reordered.
@@ -35,16 +35,16 @@ pub struct Turn {
     /// Whether a recovery starts.
     pub begins: bool,
     /// Congestion state afterwards.
-    pub phase: control::Phase,
+    pub phase: control::RecoveryPhase,
 }
 
 /// A tail loss probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
-struct Probe {
+struct TailLossProbe {
     /// SND.MAX when it was sent.
     end: u64,
     /// Whether it was a retransmission.
-    again: bool,
+    retransmitted: bool,
 }
 
 /// State of one sender.
@@ -52,13 +52,13 @@ struct Probe {
 pub struct Rack {
     config: RackConfig,
     phase: Phase,
-    latest: Option<Latest>,
+    latest: Option<LatestDelivery>,
     reordered: bool,
     prr: Prr,
     undo: Option<UndoState>,
     frto_state: FRto,
     reordering_window: ReorderingWindow,
-    probe: Option<Probe>,
+    probe: Option<TailLossProbe>,
     /// Whether a probe is to be sent.
     probes: bool,
     /// Expiration times of the retransmission, reordering and probe timers.
@@ -124,35 +124,35 @@ impl Recover for Box<Rack> {
 }
 
 impl Rack {
-    /// Processes an ACK; `news` is the ledger's report, and `advanced` means that SND.UNA advanced.
+    /// Processes an ACK; `summary` reports what it changed in the retransmission queue, and `advanced` means that SND.UNA advanced.
     pub fn on_ack(
         &mut self,
         now: Time,
-        news: &News,
+        summary: &AckSummary,
         ack: &AckSegment,
         advanced: bool,
-        ledger: &mut Ledger,
+        rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
-    ) -> Turn {
+    ) -> RecoveryStep {
         let (echo, was) = (ack.echo.get(), self.phase);
         if advanced {
             self.retransmits = 0;
         }
-        self.reordered |= news.reordered;
-        self.take_latest(news.latest);
+        self.reordered |= summary.reordered;
+        self.take_latest(summary.latest);
         let una = handle.flight().una;
         let twice = if self.config.dsack { ack.duplicate() } else { None };
         if let Some(twice) = twice {
             self.on_duplicate(twice, una, handle);
         }
-        self.look_at_probe(una, news, advanced, handle);
-        if advanced && self.is_spurious(echo, una, ledger) {
-            self.take_back(EventCause::Eifel, una, ledger, handle);
+        self.update_probe(una, summary, advanced, handle);
+        if advanced && self.is_spurious(echo, una, rtx_queue) {
+            self.take_back(EventCause::Eifel, una, rtx_queue, handle);
         }
         if self.config.dsack {
-            self.look_at_copies(advanced, ledger, handle);
+            self.undo_if_duplicates(advanced, rtx_queue, handle);
         }
-        self.look_forward(news, (advanced, twice.is_some()), ledger, handle);
+        self.update_frto(summary, (advanced, twice.is_some()), rtx_queue, handle);
         let taken_back = was != self.phase && matches!(was, Phase::Recovery(_));
         let repaired = match self.phase {
             Phase::Recovery(end) if una >= end => {
@@ -174,40 +174,44 @@ impl Rack {
             }
             _ => taken_back,
         };
-        let judged = self.judge(now, ledger, news.least_rtt, handle);
+        let detected = self.detect_losses(now, rtx_queue, summary.least_rtt, handle);
         // Losses since the recovery started were retransmitted, too, and have not been delivered yet.
-        let follows = repaired && self.config.successive && ledger.copies() > 0;
-        let begins = self.begin(&judged, follows, ledger, handle);
+        let follows = repaired && self.config.successive && rtx_queue.retransmissions_in_flight() > 0;
+        let begins = self.begin(&detected, follows, rtx_queue, handle);
         if self.is_reducing() {
-            let safe = advanced && judged.lost == 0;
-            self.prr
-                .adjust(news.delivered, safe, ledger.in_flight(handle.flight().max), handle);
+            let safe = advanced && detected.lost == 0;
+            self.prr.adjust(
+                summary.delivered,
+                safe,
+                rtx_queue.in_flight(handle.flight().max),
+                handle,
+            );
         }
-        Turn {
+        RecoveryStep {
             grows: advanced && !self.is_reducing(),
-            open: self.phase == Phase::Open && !ledger.has_holes(),
+            open: self.phase == Phase::Open && !rtx_queue.has_holes(),
             begins,
             phase: self.phase.name(),
         }
     }
 
     /// Returns the congestion state.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> CongestionState {
         self.phase.state()
     }
 
     /// Whether nothing is being repaired, and only the retransmission and probe timers may run.
     #[inline]
-    pub fn rests(&self) -> bool {
+    pub fn is_at_rest(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
     }
 
     /// Updates RACK.rtt, and RACK.segment if an ACK delivered a later transmission (RFC 8985 section 6.2, step 2).
     #[inline]
-    pub fn take_latest(&mut self, latest: Option<Latest>) {
+    pub fn take_latest(&mut self, latest: Option<LatestDelivery>) {
         if let Some(latest) = latest {
             let number = self.latest.map_or(0, |before| before.number);
-            self.latest = Some(Latest {
+            self.latest = Some(LatestDelivery {
                 number: latest.number.max(number),
                 ..latest
             });
@@ -220,32 +224,50 @@ impl Rack {
     }
 
     /// Whether a mark reduces the window: unless it is being reduced already.
-    pub fn heeds_marks(&self) -> bool {
+    pub fn reacts_to_marks(&self) -> bool {
         self.phase == Phase::Open
     }
 
     /// Reduces the window because data arrived with marks, as reported by an ACK that revealed no loss.
-    pub fn on_mark(&mut self, cause: Cause, news: &News, advanced: bool, ledger: &Ledger, handle: &mut WindowHandle) {
+    pub fn on_mark(
+        &mut self,
+        cause: Cause,
+        summary: &AckSummary,
+        advanced: bool,
+        rtx_queue: &RetransmissionQueue,
+        handle: &mut WindowHandle,
+    ) {
         self.prr = Prr::new(handle.flight());
         self.phase = Phase::Cwr(handle.flight().max);
         handle.reduce(cause);
-        self.prr
-            .adjust(news.delivered, advanced, ledger.in_flight(handle.flight().max), handle);
+        self.prr.adjust(
+            summary.delivered,
+            advanced,
+            rtx_queue.in_flight(handle.flight().max),
+            handle,
+        );
     }
 
     /// Detects losses and sets the reordering timer (RFC 8985 section 6.2, step 5).
     ///
     /// Runs for every ACK on the slow path, even one that leaves no SACKed segment and no recovery in progress: new data sent
     /// before the retransmission that this ACK delivered may be lost.
-    fn judge(&mut self, now: Time, ledger: &mut Ledger, least_rtt: Option<Span>, handle: &WindowHandle) -> Judged {
+    fn detect_losses(
+        &mut self,
+        now: Time,
+        rtx_queue: &mut RetransmissionQueue,
+        least_rtt: Option<Span>,
+        handle: &WindowHandle,
+    ) -> DetectedLosses {
         self.reorder = MaybeTime::NONE;
         let Some(latest) = self.latest else {
-            return Judged::default();
+            return DetectedLosses::default();
         };
-        let judged = ledger.judge(now, &latest, self.tolerance(ledger, least_rtt.unwrap_or(latest.rtt)));
-        debug_assert!(judged.lost <= handle.flight().outstanding());
-        self.reorder = judged.wait.map(|wait| self.reorder_deadline(now, wait)).into();
-        judged
+        let detected =
+            rtx_queue.detect_losses(now, &latest, self.tolerance(rtx_queue, least_rtt.unwrap_or(latest.rtt)));
+        debug_assert!(detected.lost <= handle.flight().outstanding());
+        self.reorder = detected.wait.map(|wait| self.reorder_deadline(now, wait)).into();
+        detected
     }
 
     /// Whether a lost segment is not known to have been delivered since.
@@ -255,8 +277,8 @@ impl Rack {
 
     /// Returns the reordering window: by how much later than others a segment may be delivered (RFC 8985 section 6.2, step
     /// 4).
-    fn tolerance(&self, ledger: &Ledger, least_rtt: Span) -> Span {
-        let certain = self.repairs() || ledger.arrived_beyond(DUPLICATES) >= DUPLICATES;
+    fn tolerance(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
+        let certain = self.repairs() || rtx_queue.arrived_beyond(DUPLICATES) >= DUPLICATES;
         if !self.reordered && certain {
             return Span(0);
         }
@@ -282,11 +304,17 @@ impl Rack {
 
     /// Starts a recovery if segments are lost, or if one `follows` another; after a timeout only if retransmitted segments
     /// are lost.
-    fn begin(&mut self, judged: &Judged, follows: bool, ledger: &mut Ledger, handle: &mut WindowHandle) -> bool {
+    fn begin(
+        &mut self,
+        detected: &DetectedLosses,
+        follows: bool,
+        rtx_queue: &mut RetransmissionQueue,
+        handle: &mut WindowHandle,
+    ) -> bool {
         let begins = match self.phase {
-            Phase::Open | Phase::Cwr(_) => follows || ledger.lost() > 0,
+            Phase::Open | Phase::Cwr(_) => follows || rtx_queue.lost() > 0,
             Phase::Recovery(_) => false,
-            Phase::Loss(_) => judged.again,
+            Phase::Loss(_) => detected.retransmitted,
         };
         if begins {
             let falls = match self.phase {
@@ -297,7 +325,7 @@ impl Rack {
             let shared = falls.filter(|_| self.config.successive);
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
-            self.save_undo(ledger.copies() as u64, falls.is_none(), handle);
+            self.save_undo(rtx_queue.retransmissions_in_flight() as u64, falls.is_none(), handle);
             // A single reduction answers marks and losses of an RTT.
             if falls.is_none() {
                 self.prr = Prr::new(handle.flight());
@@ -315,12 +343,12 @@ impl Rack {
 
     /// Records a transmission.
     #[inline]
-    pub fn on_sent(&mut self, now: Time, length: u64, again: bool) {
+    pub fn on_sent(&mut self, now: Time, length: u64, retransmitted: bool) {
         if self.is_reducing() {
             self.prr.on_sent(length);
         }
-        if let (true, Some(undo)) = (again, &mut self.undo) {
-            undo.on_sent_again(now);
+        if let (true, Some(undo)) = (retransmitted, &mut self.undo) {
+            undo.on_retransmitted(now);
         }
     }
 
@@ -328,7 +356,12 @@ impl Rack {
     ///
     /// Reduces ssthresh once per window: not if the window of data was already reduced for losses or marks, and not again
     /// while the same segment is retransmitted (RFC 5681 section 3.1).
-    pub fn on_retransmission_timeout(&mut self, now: Time, ledger: &mut Ledger, handle: &mut WindowHandle) {
+    pub fn on_retransmission_timeout(
+        &mut self,
+        now: Time,
+        rtx_queue: &mut RetransmissionQueue,
+        handle: &mut WindowHandle,
+    ) {
         let una = handle.flight().una;
         let asks = self.config.frto && (self.retransmits > 0 || !self.repairs());
         self.frto_state = if asks { FRto::Asked } else { FRto::Over };
@@ -338,9 +371,9 @@ impl Rack {
             Phase::Loss(end) => una >= end || self.retransmits == 0,
         };
         self.retransmits += 1;
-        ledger.lose_by_timeout(now, self.latest.map_or(Span(0), |latest| latest.rtt));
+        rtx_queue.lose_by_timeout(now, self.latest.map_or(Span(0), |latest| latest.rtt));
         if reduces {
-            self.save_undo(ledger.copies() as u64, true, handle);
+            self.save_undo(rtx_queue.retransmissions_in_flight() as u64, true, handle);
         }
         self.phase = Phase::Loss(handle.flight().max);
         (self.probe, self.probes) = (None, false);
@@ -348,7 +381,7 @@ impl Rack {
         if reduces {
             handle.reduce(Cause::Timeout);
         }
-        let in_flight = ledger.in_flight(handle.flight().max);
+        let in_flight = rtx_queue.in_flight(handle.flight().max);
         handle.adjust(WindowAdjustment::AfterTimeout { in_flight });
     }
 
@@ -356,25 +389,25 @@ impl Rack {
     pub fn on_reorder_timeout(
         &mut self,
         now: Time,
-        ledger: &mut Ledger,
+        rtx_queue: &mut RetransmissionQueue,
         least_rtt: Option<Span>,
         handle: &mut WindowHandle,
-    ) -> Turn {
-        let judged = self.judge(now, ledger, least_rtt, handle);
-        let begins = self.begin(&judged, false, ledger, handle);
+    ) -> RecoveryStep {
+        let detected = self.detect_losses(now, rtx_queue, least_rtt, handle);
+        let begins = self.begin(&detected, false, rtx_queue, handle);
         if begins {
             let mss = u64::from(handle.flight().mss);
             self.prr
-                .adjust(mss, false, ledger.in_flight(handle.flight().max), handle);
+                .adjust(mss, false, rtx_queue.in_flight(handle.flight().max), handle);
         }
-        Turn {
+        RecoveryStep {
             begins,
-            ..Turn::default()
+            ..RecoveryStep::default()
         }
     }
 
     /// Stops all timers, because nothing is in flight.
-    pub fn rest(&mut self) {
+    pub fn stop_timers(&mut self) {
         (self.rto_deadline, self.reorder, self.probe_at) = (MaybeTime::NONE, MaybeTime::NONE, MaybeTime::NONE);
     }
 

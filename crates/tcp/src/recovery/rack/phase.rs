@@ -18,21 +18,21 @@ pub enum Phase {
 
 impl Phase {
     /// Returns the state as reported to congestion controllers.
-    pub fn name(self) -> control::Phase {
+    pub fn name(self) -> control::RecoveryPhase {
         match self {
-            Phase::Open | Phase::Cwr(_) => control::Phase::Open,
-            Phase::Recovery(_) => control::Phase::Recovery,
-            Phase::Loss(_) => control::Phase::Loss,
+            Phase::Open | Phase::Cwr(_) => control::RecoveryPhase::Open,
+            Phase::Recovery(_) => control::RecoveryPhase::Recovery,
+            Phase::Loss(_) => control::RecoveryPhase::Loss,
         }
     }
 
     /// Returns the state for traces, as Linux reports it.
-    pub fn state(self) -> State {
+    pub fn state(self) -> CongestionState {
         match self {
-            Phase::Open => State::Open,
-            Phase::Cwr(_) => State::Reduced,
-            Phase::Recovery(_) => State::Recovery,
-            Phase::Loss(_) => State::Loss,
+            Phase::Open => CongestionState::Open,
+            Phase::Cwr(_) => CongestionState::Reduced,
+            Phase::Recovery(_) => CongestionState::Recovery,
+            Phase::Loss(_) => CongestionState::Loss,
         }
     }
 }
@@ -40,7 +40,7 @@ impl Phase {
 /// Congestion state for traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
-pub enum State {
+pub enum CongestionState {
     /// No loss is being repaired.
     Open,
     /// CWR: the window is being reduced because of ECN marks.

@@ -5,11 +5,11 @@ use super::*;
 impl Rack {
     /// Checks whether an ACK answers a probe that was a retransmission. The ACK of all data sent before the probe shows that
     /// the probe repaired a loss, unless a D-SACK block reports the probe as a duplicate (RFC 8985 section 7.4).
-    pub(super) fn look_at_probe(&mut self, una: u64, news: &News, advanced: bool, handle: &mut WindowHandle) {
+    pub(super) fn update_probe(&mut self, una: u64, summary: &AckSummary, advanced: bool, handle: &mut WindowHandle) {
         let Some(probe) = self.probe else {
             return;
         };
-        if !probe.again {
+        if !probe.retransmitted {
             if una >= probe.end {
                 self.probe = None;
             }
@@ -18,18 +18,25 @@ impl Rack {
             if self.phase == Phase::Open {
                 handle.reduce(Cause::FastRetransmit);
             }
-        } else if !advanced && news.delivered == 0 && una == probe.end {
+        } else if !advanced && summary.delivered == 0 && una == probe.end {
             self.probe = None;
         }
     }
 
     /// Sets the probe timer to two RTTs from now, but not after the retransmission timer (RFC 8985 section 7.2).
-    pub fn arm_probe(&mut self, now: Time, srtt: Option<Span>, ledger: &Ledger, outstanding: u64, mss: u32) {
+    pub fn arm_probe(
+        &mut self,
+        now: Time,
+        srtt: Option<Span>,
+        rtx_queue: &RetransmissionQueue,
+        outstanding: u64,
+        mss: u32,
+    ) {
         let wanted = self.config.probe
             && self.phase == Phase::Open
             && self.probe.is_none()
             && outstanding > 0
-            && !ledger.has_holes();
+            && !rtx_queue.has_holes();
         self.probe_at = MaybeTime::NONE;
         if wanted {
             let wait = match srtt {
@@ -45,7 +52,10 @@ impl Rack {
     pub fn on_probe_timeout(&mut self, max: u64) {
         self.probe_at = MaybeTime::NONE;
         self.probes = true;
-        self.probe = Some(Probe { end: max, again: false });
+        self.probe = Some(TailLossProbe {
+            end: max,
+            retransmitted: false,
+        });
     }
 
     /// Returns whether a probe is to be sent now, and clears the request.
@@ -63,7 +73,7 @@ impl Rack {
     /// Records that the probe is a retransmission of the last segment.
     pub fn probe_is_copy(&mut self) {
         if let Some(probe) = &mut self.probe {
-            probe.again = true;
+            probe.retransmitted = true;
         }
     }
 

@@ -17,8 +17,10 @@ impl UndoRetrans {
     }
 
     /// Subtracts segments that were reported as duplicates.
-    fn came_twice(&mut self, segments: u64) {
-        self.0 = self.0.map(|copies| copies.saturating_sub(segments));
+    fn subtract_duplicates(&mut self, segments: u64) {
+        self.0 = self
+            .0
+            .map(|retransmissions_in_flight| retransmissions_in_flight.saturating_sub(segments));
     }
 
     /// Whether all retransmissions were reported as duplicates.
@@ -43,7 +45,7 @@ pub struct UndoState {
 
 impl UndoState {
     /// Records a retransmission.
-    pub fn on_sent_again(&mut self, now: Time) {
+    pub fn on_retransmitted(&mut self, now: Time) {
         self.first_again.get_or_insert(now);
         self.undo_retrans.add(1);
     }
@@ -111,11 +113,11 @@ impl ReorderingWindow {
 }
 
 impl Rack {
-    /// Saves the state to undo a recovery that starts while `copies` retransmissions are in flight (`tcp_init_undo`).
+    /// Saves the state to undo a recovery that starts while `retransmissions_in_flight` retransmissions are in flight (`tcp_init_undo`).
     ///
     /// The window before is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold is at
     /// least three quarters of the window (`tcp_current_ssthresh`).
-    pub(super) fn save_undo(&mut self, copies: u64, reduces: bool, handle: &WindowHandle) {
+    pub(super) fn save_undo(&mut self, retransmissions_in_flight: u64, reduces: bool, handle: &WindowHandle) {
         let flight = handle.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
         let ssthresh = ((cwnd / 2.0).floor() + (cwnd / 4.0).floor()) * mss;
@@ -125,9 +127,9 @@ impl Rack {
             first_again: None,
             undo_retrans: UndoRetrans::default(),
         };
-        if copies > 0 {
+        if retransmissions_in_flight > 0 {
             now.first_again = self.undo.and_then(|undo| undo.first_again);
-            now.undo_retrans.add(copies);
+            now.undo_retrans.add(retransmissions_in_flight);
         }
         self.undo = Some(now);
     }
@@ -140,29 +142,35 @@ impl Rack {
     }
 
     /// Whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
-    pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, ledger: &Ledger) -> bool {
+    pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, rtx_queue: &RetransmissionQueue) -> bool {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
         };
         let first = matches!((echo, undo.first_again), (Some(echo), Some(first)) if echo < first);
         let over = || match self.phase {
             Phase::Open | Phase::Cwr(_) => false,
-            Phase::Recovery(end) => una >= end || ledger.copies() == 0,
+            Phase::Recovery(end) => una >= end || rtx_queue.retransmissions_in_flight() == 0,
             Phase::Loss(_) => true,
         };
         first && una > undo.una && over()
     }
 
     /// Undoes the reduction.
-    pub(super) fn take_back(&mut self, cause: EventCause, una: u64, ledger: &mut Ledger, handle: &mut WindowHandle) {
+    pub(super) fn take_back(
+        &mut self,
+        cause: EventCause,
+        una: u64,
+        rtx_queue: &mut RetransmissionQueue,
+        handle: &mut WindowHandle,
+    ) {
         if let Some(undo) = self.undo.take() {
             // Other lost segments remain lost (Linux).
-            let rest = match self.phase {
+            let stop_timers = match self.phase {
                 Phase::Recovery(end) => una >= end || undo.undo_retrans.all_came_twice(),
                 phase => phase == Phase::Open,
             };
-            if !(rest && self.config.successive) {
-                ledger.unmark_lost();
+            if !(stop_timers && self.config.successive) {
+                rtx_queue.unmark_lost();
             }
             // Segments declared lost were only late.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
@@ -178,7 +186,7 @@ impl Rack {
     /// Processes a D-SACK block.
     pub(super) fn on_duplicate(&mut self, (start, end): (u64, u64), una: u64, handle: &mut WindowHandle) {
         let mss = u64::from(handle.flight().mss);
-        let of_probe = self.probe.filter(|probe| probe.again && probe.end == end);
+        let of_probe = self.probe.filter(|probe| probe.retransmitted && probe.end == end);
         if of_probe.is_some() {
             // Both the probe and the original arrived: nothing was lost (RFC 8985 section 7.4.2).
             self.probe = None;
@@ -188,12 +196,17 @@ impl Rack {
         let Some(undo) = self.undo.as_mut().filter(|undo| end > undo.una) else {
             return;
         };
-        undo.undo_retrans.came_twice((end - start).div_ceil(mss));
+        undo.undo_retrans.subtract_duplicates((end - start).div_ceil(mss));
     }
 
     /// Undoes a reduction of which all retransmissions were reported as duplicates, as far as the state allows (Linux:
     /// tcp_try_undo_dsack).
-    pub(super) fn look_at_copies(&mut self, advanced: bool, ledger: &mut Ledger, handle: &mut WindowHandle) {
+    pub(super) fn undo_if_duplicates(
+        &mut self,
+        advanced: bool,
+        rtx_queue: &mut RetransmissionQueue,
+        handle: &mut WindowHandle,
+    ) {
         let all = self.undo.is_some_and(|undo| undo.undo_retrans.all_came_twice());
         let may = match self.phase {
             Phase::Open | Phase::Recovery(_) => true,
@@ -201,29 +214,29 @@ impl Rack {
             Phase::Loss(_) => advanced,
         };
         if self.config.undo && all && may {
-            self.take_back(EventCause::DSack, handle.flight().una, ledger, handle);
+            self.take_back(EventCause::DSack, handle.flight().una, rtx_queue, handle);
         }
     }
 
     /// After a timeout, checks whether an ACK reports data that were never retransmitted (RFC 5682 section 3.1, with SACK).
     /// The ACK advanced SND.UNA or carried a D-SACK block.
-    pub(super) fn look_forward(
+    pub(super) fn update_frto(
         &mut self,
-        news: &News,
+        summary: &AckSummary,
         (advanced, twice): (bool, bool),
-        ledger: &mut Ledger,
+        rtx_queue: &mut RetransmissionQueue,
         handle: &mut WindowHandle,
     ) {
         let (Phase::Loss(end), true) = (self.phase, self.frto_state != FRto::Over) else {
             return;
         };
         let (una, max) = (handle.flight().una, handle.flight().max);
-        if news.original_end <= end {
-            return self.take_back(EventCause::FRto, una, ledger, handle);
+        if summary.original_end <= end {
+            return self.take_back(EventCause::FRto, una, rtx_queue, handle);
         }
         if max > end {
             // Not an ACK of new data in order: F-RTO ends (step 3a).
-            if !(advanced || twice) || news.sacked {
+            if !(advanced || twice) || summary.sacked {
                 self.frto_state = FRto::Over;
             }
         } else if advanced && una < end {

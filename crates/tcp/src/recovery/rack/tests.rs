@@ -9,18 +9,18 @@ use crate::journal::Journal;
 const MSS: u64 = 1000;
 
 /// Loss recovery of a sender that halves its window and sends one segment per millisecond.
-struct Sender {
+struct TestSender {
     rack: Rack,
-    ledger: Ledger,
+    rtx_queue: RetransmissionQueue,
     flight: Flight,
     congestion: Congestion,
     journal: Journal,
     now: Time,
 }
 
-impl Sender {
+impl TestSender {
     /// Sends a window of `cwnd` segments in congestion avoidance with that `ssthresh`.
-    fn new(cwnd: u64, ssthresh: u64) -> Sender {
+    fn new(cwnd: u64, ssthresh: u64) -> TestSender {
         let config = RackConfig {
             blocks: 3,
             probe: false,
@@ -30,9 +30,9 @@ impl Sender {
             successive: true,
         };
         let limits = Limits::new((cwnd * MSS) as f64, (ssthresh * MSS) as f64);
-        let mut sender = Sender {
+        let mut sender = TestSender {
             rack: Rack::new(&config),
-            ledger: Ledger::new(Wants {
+            rtx_queue: RetransmissionQueue::new(Wants {
                 losses: true,
                 ..Wants::RECORDS
             }),
@@ -50,18 +50,18 @@ impl Sender {
     fn send(&mut self, segment: u64) {
         self.now += Span::millis(1);
         let (sequence, end) = (segment * MSS, (segment + 1) * MSS);
-        let again = sequence < self.flight.max;
+        let retransmitted = sequence < self.flight.max;
         self.flight.max = self.flight.max.max(end);
         self.flight.nxt = self.flight.max;
-        self.ledger.on_sent(self.now, sequence, end, self.flight.max);
-        self.rack.on_sent(self.now, MSS, again);
+        self.rtx_queue.on_sent(self.now, sequence, end, self.flight.max);
+        self.rack.on_sent(self.now, MSS, retransmitted);
     }
 
     /// Processes an ACK of all segments below `una`, with SACK blocks.
-    fn ack(&mut self, una: u64, blocks: &[(u64, u64)], echo: Option<Time>) -> Turn {
+    fn ack(&mut self, una: u64, blocks: &[(u64, u64)], echo: Option<Time>) -> RecoveryStep {
         self.now += Span::millis(1);
         let blocks = blocks.iter().map(|&(start, end)| (start * MSS, end * MSS));
-        let news = self.ledger.on_ack(self.now, una * MSS, echo, blocks);
+        let summary = self.rtx_queue.on_ack(self.now, una * MSS, echo, blocks);
         let advanced = una * MSS > self.flight.una;
         self.flight.una = una * MSS;
         let ack = AckSegment {
@@ -77,7 +77,7 @@ impl Sender {
             self.now,
         );
         self.rack
-            .on_ack(self.now, &news, &ack, advanced, &mut self.ledger, &mut handle)
+            .on_ack(self.now, &summary, &ack, advanced, &mut self.rtx_queue, &mut handle)
     }
 
     fn timeout(&mut self) {
@@ -90,7 +90,7 @@ impl Sender {
             self.now,
         );
         self.rack
-            .on_retransmission_timeout(self.now, &mut self.ledger, &mut handle);
+            .on_retransmission_timeout(self.now, &mut self.rtx_queue, &mut handle);
     }
 
     fn adjust(&mut self, how: WindowAdjustment) {
@@ -115,7 +115,7 @@ impl Sender {
 /// has advanced does.
 #[test]
 fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
-    let mut sender = Sender::new(100, 80);
+    let mut sender = TestSender::new(100, 80);
     sender.timeout();
     assert_eq!(sender.windows(), (1, 50));
     sender.send(0);
@@ -134,7 +134,7 @@ fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
 /// threshold. Segments that left within RACK.rtt stay in flight: the window is theirs and one more.
 #[test]
 fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
-    let mut sender = Sender::new(100, 80);
+    let mut sender = TestSender::new(100, 80);
     let turn = sender.ack(0, &[(1, 10)], None);
     assert!(turn.begins);
     assert_eq!(sender.flight.ssthresh(), (50 * MSS) as f64);
@@ -146,8 +146,8 @@ fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
     sender.now = Time(sender.now.0 - Span::millis(950).0);
     sender.timeout();
     assert_eq!(sender.windows(), (4, 50));
-    assert_eq!(sender.ledger.in_flight(sender.flight.max), 3 * MSS);
-    assert_eq!(sender.rack.state(), State::Loss);
+    assert_eq!(sender.rtx_queue.in_flight(sender.flight.max), 3 * MSS);
+    assert_eq!(sender.rack.state(), CongestionState::Loss);
 }
 
 /// tcp_undo_cwnd_reduction: the window is at least prior_cwnd, and the threshold at least prior_ssthresh, which is three quarters of
@@ -155,7 +155,7 @@ fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
 #[test]
 fn linux_an_undo_restores_three_quarters_of_the_window_as_the_threshold() {
     let spurious = |echo: bool| {
-        let mut sender = Sender::new(101, 20);
+        let mut sender = TestSender::new(101, 20);
         sender.ack(0, &[(1, 10)], None);
         let before = sender.now;
         sender.send(0);
@@ -170,7 +170,7 @@ fn linux_an_undo_restores_three_quarters_of_the_window_as_the_threshold() {
 /// tcp_fastretrans_alert: an ECN echo prohibits undoing (`prior_ssthresh = 0`).
 #[test]
 fn linux_an_ecn_echo_keeps_the_reduction_of_a_recovery_that_is_undone() {
-    let mut sender = Sender::new(101, 20);
+    let mut sender = TestSender::new(101, 20);
     sender.ack(0, &[(1, 10)], None);
     let before = sender.now;
     sender.send(0);
@@ -200,10 +200,10 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
 /// comes first.
 #[test]
 fn linux_the_reordering_timer_counts_ticks() {
-    let mut sender = Sender::new(10, 20);
+    let mut sender = TestSender::new(10, 20);
     let ms = |ms: u64| Time(Span::millis(ms).0);
     let deadline =
-        |sender: &Sender, us: u64, wait: u64| sender.rack.reorder_deadline(Time(Span::micros(us).0), Span(wait));
+        |sender: &TestSender, us: u64, wait: u64| sender.rack.reorder_deadline(Time(Span::micros(us).0), Span(wait));
     sender.rack.set_hz(100);
     assert_eq!(deadline(&sender, 40_000, 300_000), ms(60));
     assert_eq!(deadline(&sender, 49_000, 300_000), ms(60));

@@ -10,12 +10,12 @@ pub struct Board {
     /// First byte after the latest retransmission (HighRxt): all missing data below it have been retransmitted.
     high_rxt: u64,
     /// Missing bytes below `high_rxt`.
-    copies: u64,
+    retransmitted_bytes: u64,
 }
 
 /// Result of IsLost, which is the same for all missing bytes below a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostLimit {
     /// Limit below which all missing bytes are lost.
     pub below: u64,
     /// Bytes received beyond the limit.
@@ -26,16 +26,16 @@ impl Board {
     /// Processes an ACK of all bytes below `una` with SACK blocks (Update). Returns whether the blocks report new data.
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         let acknowledged = self.unsacked(self.una, una.min(self.high_rxt));
-        self.copies = self.copies.saturating_sub(acknowledged);
+        self.retransmitted_bytes = self.retransmitted_bytes.saturating_sub(acknowledged);
         self.sacked.absorb(una);
         self.una = una;
-        let mut news = false;
+        let mut reports_new_data = false;
         for (start, end) in blocks {
             let arrived = self.unsacked(start.max(una), end.min(self.high_rxt));
-            self.copies = self.copies.saturating_sub(arrived);
-            news |= self.sacked.insert(start, end);
+            self.retransmitted_bytes = self.retransmitted_bytes.saturating_sub(arrived);
+            reports_new_data |= self.sacked.insert(start, end);
         }
-        news
+        reports_new_data
     }
 
     /// Whether no data beyond SND.UNA are known to have arrived.
@@ -45,12 +45,12 @@ impl Board {
 
     /// Records that nothing has been retransmitted (HighRxt = HighACK).
     pub fn begin(&mut self) {
-        (self.high_rxt, self.copies) = (self.una, 0);
+        (self.high_rxt, self.retransmitted_bytes) = (self.una, 0);
     }
 
     /// Records that all missing data up to `end` have been retransmitted.
     pub fn on_copied(&mut self, end: u64) {
-        self.copies += self.unsacked(self.high_rxt.max(self.una), end);
+        self.retransmitted_bytes += self.unsacked(self.high_rxt.max(self.una), end);
         self.high_rxt = self.high_rxt.max(end);
     }
 
@@ -64,17 +64,17 @@ impl Board {
 
     /// IsLost: returns the limit below which at least `threshold` ranges, or more than `threshold - 1` segments of data,
     /// have arrived beyond every missing byte.
-    pub fn lost(&self, threshold: u32, mss: u32) -> Lost {
+    pub fn lost(&self, threshold: u32, mss: u32) -> LostLimit {
         let most = u64::from(threshold - 1) * u64::from(mss);
         let (mut ranges, mut arrived) = (0, 0);
         for (start, end) in self.sacked.from_the_last() {
             ranges += 1;
             arrived += end - start;
             if ranges >= threshold || arrived > most {
-                return Lost { below: start, arrived };
+                return LostLimit { below: start, arrived };
             }
         }
-        Lost {
+        LostLimit {
             below: self.una,
             arrived,
         }
@@ -82,22 +82,22 @@ impl Board {
 
     /// Returns the limit for FACK: everything missing below SND.FACK is lost, and PIPE becomes `awnd` (Mathis and Mahdavi
     /// 1996 section 2).
-    pub fn lost_by_fack(&self) -> Lost {
+    pub fn lost_by_fack(&self) -> LostLimit {
         let fack = self.sacked.from_the_last().next().map_or(self.una, |(_, end)| end);
-        Lost {
+        LostLimit {
             below: fack,
             arrived: 0,
         }
     }
 
     /// SetPipe: returns the data in flight, where all bytes below `max` have been sent: data not lost, plus retransmissions.
-    pub fn pipe(&self, max: u64, lost: Lost) -> u64 {
-        max - lost.below - lost.arrived + self.copies
+    pub fn pipe(&self, max: u64, lost: LostLimit) -> u64 {
+        max - lost.below - lost.arrived + self.retransmitted_bytes
     }
 
     /// Returns the data in flight after a timeout, by which all missing data below `end` are lost.
     pub fn pipe_beyond(&self, end: u64, max: u64) -> u64 {
-        self.unsacked(end.max(self.una), max) + self.copies
+        self.unsacked(end.max(self.una), max) + self.retransmitted_bytes
     }
 
     /// Returns the first part of the missing data that has not been retransmitted and has received data beyond (NextSeg,
@@ -157,7 +157,7 @@ mod tests {
             let mut board = Board::default();
             let (mut una, mut high) = (0, 0);
             let mut sacked = BTreeSet::new();
-            for (acked, start, length, copies) in steps {
+            for (acked, start, length, retransmitted_bytes) in steps {
                 // The receiver acknowledges all data received in order.
                 una = (una + acked).min(MAX);
                 while sacked.contains(&una) {
@@ -167,8 +167,8 @@ mod tests {
                 let blocks = (block.0 < block.1).then_some(block);
                 let before = sacked.len();
                 sacked.extend(blocks.map_or(0..0, |(start, end)| start..end));
-                let news = board.update(una, blocks.into_iter());
-                prop_assert_eq!(news, sacked.len() > before);
+                let reports_new_data = board.update(una, blocks.into_iter());
+                prop_assert_eq!(reports_new_data, sacked.len() > before);
                 sacked.retain(|&byte| byte >= una);
 
                 let lost = board.lost(threshold, mss);
@@ -184,8 +184,8 @@ mod tests {
                 prop_assert_eq!(board.pipe(MAX, lost), pipe);
                 // SND.NXT - SND.FACK + retran_data.
                 let fack = sacked.last().map_or(una, |last| last + 1);
-                let under_way = open.iter().filter(|&&byte| again(byte)).count() as u64;
-                prop_assert_eq!(board.pipe(MAX, board.lost_by_fack()), MAX - fack + under_way);
+                let retransmitted = open.iter().filter(|&&byte| again(byte)).count() as u64;
+                prop_assert_eq!(board.pipe(MAX, board.lost_by_fack()), MAX - fack + retransmitted);
                 let middle = MAX / 2;
                 let beyond = open.iter().filter(|&&byte| byte >= middle || again(byte)).count()
                     + open.iter().filter(|&&byte| byte >= middle && again(byte)).count();
@@ -196,7 +196,7 @@ mod tests {
                 let below = open.iter().copied().find(|&byte| byte >= high && byte < middle);
                 prop_assert_eq!(board.hole_below(middle).map(|(start, _)| start), below);
                 prop_assert_eq!(board.last_hole(MAX).map(|(_, end)| end - 1), open.last().copied());
-                if let (true, Some((start, end))) = (copies, board.hole()) {
+                if let (true, Some((start, end))) = (retransmitted_bytes, board.hole()) {
                     high = end.min(start + u64::from(mss));
                     board.on_copied(high);
                 }

@@ -12,7 +12,7 @@ use crate::flight::Flight;
 use crate::problem::Problem;
 use crate::segment::{AckSegment, MAX_SACK_BLOCKS};
 use crate::variant::{Parameters, Variant};
-use board::{Board, Lost};
+use board::{Board, LostLimit};
 use serde::{Deserialize, Serialize};
 
 /// Options of RFC 6675.
@@ -35,7 +35,7 @@ impl Parameters for Rfc6675Config {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum SackPhase {
     /// Only the window limits transmission.
     Open,
     /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered one (section 5, step 3).
@@ -50,13 +50,13 @@ enum Phase {
 #[derive(Clone, Debug)]
 pub struct Rfc6675 {
     fack: bool,
-    phase: Phase,
+    phase: SackPhase,
     board: Board,
     /// Number of duplicate ACKs since SND.UNA advanced (DupAcks): ACKs that report new data beyond it.
     duplicates: u32,
     /// Whether the latest ACK was such a duplicate.
-    news: bool,
-    lost: Lost,
+    reports_new_data: bool,
+    lost: LostLimit,
     /// Data in flight, pipe [byte].
     pipe: u64,
     /// Byte whose acknowledgment allows a rescue retransmission (RescueRxt); None after the rescue.
@@ -69,11 +69,11 @@ impl Variant for Rfc6675 {
     fn new(config: &Rfc6675Config) -> Rfc6675 {
         Rfc6675 {
             fack: config.fack,
-            phase: Phase::Open,
+            phase: SackPhase::Open,
             board: Board::default(),
             duplicates: 0,
-            news: false,
-            lost: Lost::default(),
+            reports_new_data: false,
+            lost: LostLimit::default(),
             pipe: 0,
             rescue: None,
         }
@@ -82,39 +82,39 @@ impl Variant for Rfc6675 {
 
 impl Recover for Box<Rfc6675> {
     fn is_on(&self) -> bool {
-        self.phase != Phase::Open
+        self.phase != SackPhase::Open
     }
 
     fn repairs(&self) -> bool {
-        matches!(self.phase, Phase::Recovery(_))
+        matches!(self.phase, SackPhase::Recovery(_))
     }
 
     fn is_idle(&self) -> bool {
-        self.phase == Phase::Open && self.board.is_empty()
+        self.phase == SackPhase::Open && self.board.is_empty()
     }
 
     /// A duplicate ACK is one that reports new data beyond SND.UNA, even if it also advances it (section 2).
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
-        self.news = self.board.update(ack.acknowledgement, ack.blocks_beyond());
-        self.news || matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
+        self.reports_new_data = self.board.update(ack.acknowledgement, ack.blocks_beyond());
+        self.reports_new_data || matches!(self.phase, SackPhase::Recovery(_) | SackPhase::Loss(_))
     }
 
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
-        self.look(handle, trigger)
+        self.process_ack(handle, trigger)
     }
 
     fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, trigger: Trigger) -> Advance {
         self.duplicates = 0;
         let (una, repaired) = (handle.flight().una, self.repairs());
-        if let Phase::Recovery(end) | Phase::Loss(end) = self.phase {
+        if let SackPhase::Recovery(end) | SackPhase::Loss(end) = self.phase {
             if una >= end {
-                self.phase = Phase::Open;
+                self.phase = SackPhase::Open;
                 if repaired {
                     handle.recovered(false);
                 }
             }
         }
-        let resend = self.look(handle, trigger);
+        let resend = self.process_ack(handle, trigger);
         Advance {
             resend,
             grows: !repaired && resend == Resend::Nothing,
@@ -125,7 +125,7 @@ impl Recover for Box<Rfc6675> {
 
     /// Section 5, step C, and NextSeg, rules 1 to 4.
     fn next(&mut self, flight: &Flight) -> Next {
-        if self.phase == Phase::Open {
+        if self.phase == SackPhase::Open {
             return Next::Window;
         }
         if flight.cwnd() < (self.pipe + u64::from(flight.mss)) as i64 as f64 {
@@ -133,13 +133,13 @@ impl Recover for Box<Rfc6675> {
         }
         let cut = |(start, end): (u64, u64)| (start, (end - start).min(u64::from(flight.mss)) as u32);
         let (lost, otherwise) = match self.phase {
-            Phase::Recovery(_) => {
+            SackPhase::Recovery(_) => {
                 let hole = self.board.hole();
                 let otherwise = hole.map(cut).or_else(|| self.rescued(flight));
                 (hole.filter(|&(start, _)| start < self.lost.below), otherwise)
             }
-            Phase::Loss(end) => (self.board.hole_below(end), None),
-            Phase::Open | Phase::Limited => (None, None),
+            SackPhase::Loss(end) => (self.board.hole_below(end), None),
+            SackPhase::Open | SackPhase::Limited => (None, None),
         };
         match lost.map(cut) {
             Some((sequence, length)) => Next::Lost { sequence, length },
@@ -152,7 +152,7 @@ impl Recover for Box<Rfc6675> {
         let Some(end) = hole_end else {
             return;
         };
-        if matches!(self.phase, Phase::Recovery(_)) && self.board.hole().is_none() {
+        if matches!(self.phase, SackPhase::Recovery(_)) && self.board.hole().is_none() {
             // A rescue retransmission does not change HighRxt.
             self.rescue = None;
         } else {
@@ -163,34 +163,38 @@ impl Recover for Box<Rfc6675> {
     /// Discards SACK information; all outstanding data are lost (section 5.1).
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.board.clear(handle.flight().una);
-        self.phase = Phase::Loss(handle.flight().max);
-        (self.duplicates, self.pipe, self.news) = (0, 0, false);
+        self.phase = SackPhase::Loss(handle.flight().max);
+        (self.duplicates, self.pipe, self.reports_new_data) = (0, 0, false);
     }
 }
 
 impl Rfc6675 {
     /// Processes an ACK after the scoreboard was updated (section 5).
-    fn look(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
-        self.duplicates += u32::from(self.news);
+    fn process_ack(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
+        self.duplicates += u32::from(self.reports_new_data);
         let flight = handle.flight();
         self.lost = match (self.fack, self.phase) {
-            (true, Phase::Recovery(_)) => self.board.lost_by_fack(),
+            (true, SackPhase::Recovery(_)) => self.board.lost_by_fack(),
             _ => self.board.lost(trigger.threshold, flight.mss),
         };
         match self.phase {
-            Phase::Open | Phase::Limited => {
+            SackPhase::Open | SackPhase::Limited => {
                 let (una, max) = (flight.una, flight.max);
                 let evident = una < self.lost.below || (self.fack && self.is_far_ahead(flight, trigger.threshold));
-                if self.news && trigger.tells(self.duplicates, evident) {
+                if self.reports_new_data && trigger.is_met_by(self.duplicates, evident) {
                     self.begin(handle);
                     return Resend::First;
                 }
-                self.phase = if self.news { Phase::Limited } else { Phase::Open };
+                self.phase = if self.reports_new_data {
+                    SackPhase::Limited
+                } else {
+                    SackPhase::Open
+                };
                 self.board.begin();
                 self.pipe = self.board.pipe(max, self.lost);
             }
-            Phase::Recovery(_) => self.pipe = self.board.pipe(flight.max, self.lost),
-            Phase::Loss(end) => self.pipe = self.board.pipe_beyond(end, flight.max),
+            SackPhase::Recovery(_) => self.pipe = self.board.pipe(flight.max, self.lost),
+            SackPhase::Loss(end) => self.pipe = self.board.pipe_beyond(end, flight.max),
         }
         Resend::Nothing
     }
@@ -204,7 +208,7 @@ impl Rfc6675 {
     fn begin(&mut self, handle: &mut WindowHandle) {
         handle.reduce(Cause::FastRetransmit);
         let flight = handle.flight();
-        self.phase = Phase::Recovery(flight.max);
+        self.phase = SackPhase::Recovery(flight.max);
         let end = flight.max.min(flight.una + u64::from(flight.mss));
         self.board.begin();
         self.board.on_copied(end);

@@ -9,7 +9,7 @@ use longpipe_events::{Span, Time};
 
 /// Counters of a port at the end of the run.
 #[derive(Clone, Debug, Default)]
-pub struct Account {
+pub struct SweepCounters {
     /// Counters; queued cells count their waiting time until the end.
     pub counters: QueueCounters,
     /// X_i by VC.
@@ -48,7 +48,7 @@ impl SweepPort {
     }
 
     /// Returns the counters at `now`, the end of the run, after processing all arrivals.
-    pub fn account(&self, now: Time) -> Account {
+    pub fn account(&self, now: Time) -> SweepCounters {
         let ended = self.grid.ended_by(now);
         let held = self.next.index().saturating_sub(self.busy.max(ended));
         let left = self.next.index() - held;
@@ -63,6 +63,6 @@ impl SweepPort {
             cell_time: departures + u128::from(held) * u128::from(now.0) - self.arrival_time - longer,
             ..self.counters
         };
-        Account { counters, held: by_vc }
+        SweepCounters { counters, held: by_vc }
     }
 }

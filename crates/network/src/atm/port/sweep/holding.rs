@@ -4,7 +4,7 @@ use crate::packets::ring::Ring;
 
 /// Cells of a VC in consecutive slots.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct HeldCells {
     slot: u64,
     cells: u64,
     local: u32,
@@ -13,7 +13,7 @@ struct Held {
 /// X_i and N_a at the latest query.
 #[derive(Clone, Debug)]
 pub struct Holding {
-    held: Ring<Held>,
+    held: Ring<HeldCells>,
     vcs: Vec<u64>,
     active: u64,
 }
@@ -34,7 +34,7 @@ impl Holding {
         // Releases one entry per new one, so that a port that is rarely queried keeps no history.
         self.release_first(ended);
         self.release_first(ended);
-        self.held.push(Held { slot, cells, local });
+        self.held.push(HeldCells { slot, cells, local });
         let vc = &mut self.vcs[local as usize];
         self.active += u64::from(*vc == 0);
         *vc += cells;
@@ -43,9 +43,9 @@ impl Holding {
     /// Returns X_i of a VC and N_a after `ended` slots.
     pub fn occupancy(&mut self, local: u32, ended: u64) -> (u64, u64) {
         while self.release_first(ended) {}
-        if let Some(&Held { slot, cells, local }) = self.held.first().filter(|first| first.slot < ended) {
+        if let Some(&HeldCells { slot, cells, local }) = self.held.first().filter(|first| first.slot < ended) {
             let gone = ended - slot;
-            *self.held.get_mut(self.held.head()) = Held {
+            *self.held.get_mut(self.held.head()) = HeldCells {
                 slot: ended,
                 cells: cells - gone,
                 local,
@@ -58,7 +58,7 @@ impl Holding {
     /// Releases the first entry if all its cells have left.
     #[inline(always)]
     fn release_first(&mut self, ended: u64) -> bool {
-        let Some(&Held { slot, cells, local }) = self.held.first() else {
+        let Some(&HeldCells { slot, cells, local }) = self.held.first() else {
             return false;
         };
         if slot + cells > ended {

@@ -1,7 +1,7 @@
 //! Admission of cells at a port that sweeps, and assignment of their slots.
 
-use crate::atm::port::frame::Frame;
-use crate::atm::port::sweep::{Done, LostCell, Onward, Run, Sink, SweepPort};
+use crate::atm::port::frame::FrameState;
+use crate::atm::port::sweep::{CellRun, Done, LostCell, NextHop, Sink, SweepPort};
 use crate::atm::port::trains::Late;
 use crate::drops::DropCause;
 use crate::policies::{AfterLoss, Occupancy};
@@ -11,43 +11,43 @@ use longpipe_events::Time;
 impl SweepPort {
     /// Processes the arrival over `input` of consecutive cells of one frame, with no cell of another input between them.
     #[inline(always)]
-    pub(super) fn take(&mut self, input: usize, run: Run, sink: &mut Sink) {
+    pub(super) fn take(&mut self, input: usize, run: CellRun, sink: &mut Sink) {
         let cells = u64::from(run.cells);
         self.counters.cells_in += cells;
-        if self.vcs[run.local as usize].frame == Frame::Between {
+        if self.vcs[run.local as usize].frame == FrameState::Between {
             self.begin(&run, sink);
         }
         let frame = self.vcs[run.local as usize].frame;
         match frame {
-            Frame::Admitted if self.enters(input, &run) => self.admit(input, run, sink),
-            Frame::Refused => self.counters.lost_refused += cells,
-            Frame::Lost => self.counters.lost_forced += cells,
+            FrameState::Admitted if self.enters(input, &run) => self.admit(input, run, sink),
+            FrameState::Refused => self.counters.lost_refused += cells,
+            FrameState::Lost => self.counters.lost_forced += cells,
             _ => return self.take_singly(input, run, sink),
         }
         if run.left == 0 {
-            self.vcs[run.local as usize].frame = Frame::Between;
+            self.vcs[run.local as usize].frame = FrameState::Between;
         }
     }
 
     /// Starts a frame: the policy decides whether it may enter.
     #[inline(always)]
-    fn begin(&mut self, run: &Run, sink: &mut Sink) {
+    fn begin(&mut self, run: &CellRun, sink: &mut Sink) {
         self.counters.frames_in += 1;
         let accepted = self.loss.is_none() && self.most_held() <= self.no_refusal_up_to;
         self.vcs[run.local as usize].frame = if accepted {
-            Frame::Admitted
+            FrameState::Admitted
         } else {
             self.decide(run, sink)
         };
     }
 
     #[inline(never)]
-    fn decide(&mut self, run: &Run, sink: &mut Sink) -> Frame {
+    fn decide(&mut self, run: &CellRun, sink: &mut Sink) -> FrameState {
         if self.loss.as_mut().is_some_and(|loss| loss.loses(Time(run.time))) {
             self.lose(run, DropCause::InjectedLoss, sink);
-            return Frame::Lost;
+            return FrameState::Lost;
         }
-        self.look(run.time);
+        self.advance(run.time);
         let held = self.most_held();
         let refuses = self.policy.decides(held, held).unwrap_or_else(|| {
             let holding = self.holding.as_mut();
@@ -60,9 +60,9 @@ impl SweepPort {
         });
         if refuses {
             self.lose(run, DropCause::Aqm, sink);
-            Frame::Refused
+            FrameState::Refused
         } else {
-            Frame::Admitted
+            FrameState::Admitted
         }
     }
 
@@ -74,7 +74,7 @@ impl SweepPort {
 
     /// Advances to `time`: counts the cells that have left before the arrivals at that time.
     #[inline(always)]
-    pub(super) fn look(&mut self, time: u64) {
+    pub(super) fn advance(&mut self, time: u64) {
         self.grid.advance(&mut self.past, Time(time + 1));
         self.ended = self.past.index().saturating_sub(1);
     }
@@ -97,7 +97,7 @@ impl SweepPort {
     /// Whether all cells of an input's run are certain to enter, in consecutive slots and without a new peak of X other than
     /// one that is counted.
     #[inline(always)]
-    fn enters(&mut self, input: usize, run: &Run) -> bool {
+    fn enters(&mut self, input: usize, run: &CellRun) -> bool {
         self.catch_up(run.time);
         let cells = u64::from(run.cells);
         let slack = self.next.start().0 - run.time;
@@ -109,8 +109,8 @@ impl SweepPort {
 
     /// As `enters`, with exact slots where bounds do not suffice.
     #[inline(never)]
-    fn enters_above(&mut self, input: usize, run: &Run, cells: u64) -> bool {
-        self.look(run.time);
+    fn enters_above(&mut self, input: usize, run: &CellRun, cells: u64) -> bool {
+        self.advance(run.time);
         let held = self.most_held();
         if held + cells > self.capacity {
             return false;
@@ -129,7 +129,7 @@ impl SweepPort {
         // At most one slot ends between two cells, so that X does not fall from cell to cell.
         let next = self.next.index() + cells;
         let last = self.inputs[input].arrival(run.slot + cells - 1);
-        self.look(last.0);
+        self.advance(last.0);
         let held = next - self.busy.max(self.ended);
         let peak = &mut self.counters.peak_queue;
         *peak = held.max(*peak);
@@ -138,7 +138,7 @@ impl SweepPort {
 
     /// Admits cells, in consecutive slots.
     #[inline(always)]
-    fn admit(&mut self, input: usize, run: Run, sink: &mut Sink) {
+    fn admit(&mut self, input: usize, run: CellRun, sink: &mut Sink) {
         let cells = u64::from(run.cells);
         let slot = self.next.index();
         let (first, last);
@@ -156,17 +156,17 @@ impl SweepPort {
         }
         let vc = &mut self.vcs[run.local as usize];
         let (begins, whole) = vc.enter(&run);
-        match vc.onward {
-            Onward::Port(stream, local) => sink.push(
+        match vc.next_hop {
+            NextHop::Port(stream, local) => sink.push(
                 stream,
-                Run {
+                CellRun {
                     time: (first + self.delay).0,
                     slot,
                     local,
                     ..run
                 },
             ),
-            Onward::Host => {
+            NextHop::Host => {
                 if let Some(cells) = whole {
                     sink.done.put(Done {
                         link: self.link,
@@ -197,11 +197,11 @@ impl SweepPort {
 
     /// Processes cells one by one.
     #[inline(never)]
-    fn take_singly(&mut self, input: usize, run: Run, sink: &mut Sink) {
+    fn take_singly(&mut self, input: usize, run: CellRun, sink: &mut Sink) {
         let mut times = self.inputs[input].times_from(run.slot);
         let delay = self.inputs[input].delay();
         for cell in 0..run.cells {
-            let one = Run {
+            let one = CellRun {
                 time: (times.start() + delay).0,
                 slot: run.slot + u64::from(cell),
                 cells: 1,
@@ -214,21 +214,21 @@ impl SweepPort {
     }
 
     /// Processes one cell of a frame that has started.
-    fn take_one(&mut self, input: usize, run: Run, sink: &mut Sink) {
+    fn take_one(&mut self, input: usize, run: CellRun, sink: &mut Sink) {
         let (vc, last) = (&mut self.vcs[run.local as usize], run.left == 0);
         let frame = vc.frame;
         if last {
-            vc.frame = Frame::Between;
+            vc.frame = FrameState::Between;
         }
         match frame {
-            Frame::Refused => self.counters.lost_refused += 1,
-            Frame::Lost => self.counters.lost_forced += 1,
-            Frame::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
+            FrameState::Refused => self.counters.lost_refused += 1,
+            FrameState::Lost => self.counters.lost_forced += 1,
+            FrameState::Discarded if !(last && self.after_loss == AfterLoss::Discard { keep_last: true }) => {
                 self.counters.lost_discarded += 1;
             }
-            Frame::Between | Frame::Admitted | Frame::Damaged | Frame::Discarded => {
+            FrameState::Between | FrameState::Admitted | FrameState::Damaged | FrameState::Discarded => {
                 self.catch_up(run.time);
-                self.look(run.time);
+                self.advance(run.time);
                 let held = self.most_held();
                 if held >= self.capacity {
                     return self.overflow(frame, &run, sink);
@@ -241,7 +241,7 @@ impl SweepPort {
 
     /// Reports that a frame loses a cell.
     #[cold]
-    fn lose(&self, run: &Run, cause: DropCause, sink: &mut Sink) {
+    fn lose(&self, run: &CellRun, cause: DropCause, sink: &mut Sink) {
         sink.lost.put(LostCell {
             link: self.link,
             vc: self.vcs[run.local as usize].vc,
@@ -252,14 +252,14 @@ impl SweepPort {
     }
 
     /// Processes a cell that found the buffer full.
-    fn overflow(&mut self, frame: Frame, run: &Run, sink: &mut Sink) {
+    fn overflow(&mut self, frame: FrameState, run: &CellRun, sink: &mut Sink) {
         self.lose(run, DropCause::Overflow, sink);
         self.counters.lost_overflow += 1;
-        self.counters.frames_damaged += u64::from(frame == Frame::Admitted);
+        self.counters.frames_damaged += u64::from(frame == FrameState::Admitted);
         if run.left > 0 {
             self.vcs[run.local as usize].frame = match self.after_loss {
-                AfterLoss::Admit => Frame::Damaged,
-                AfterLoss::Discard { .. } => Frame::Discarded,
+                AfterLoss::Admit => FrameState::Damaged,
+                AfterLoss::Discard { .. } => FrameState::Discarded,
             };
         }
     }

@@ -19,12 +19,12 @@ use crate::impairments::loss::Loss;
 use crate::packets::{Circuit, Link};
 use crate::policies::{AfterLoss, Policy};
 use crate::ties::TieRule;
-pub use account::Account;
+pub use account::SweepCounters;
 use holding::Holding;
 use longpipe_events::{Order, Span, Time};
-pub use run::{Input, Run, Stream};
+pub use run::{CellRun, Input, Stream};
 use std::sync::Arc;
-pub use vc::{Onward, Vc};
+pub use vc::{NextHop, SweepVc};
 
 /// A frame whose last cell has its slot at its last port that sweeps, and which is complete as far as its cells show.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +71,7 @@ pub struct Sink<'a> {
 impl Sink<'_> {
     /// Puts cells on a wire.
     #[inline(always)]
-    pub fn push(&mut self, stream: u32, run: Run) {
+    pub fn push(&mut self, stream: u32, run: CellRun) {
         if let Some((port, input)) = self.streams[stream as usize].push(run) {
             self.woken[port as usize].push(input);
         }
@@ -80,7 +80,7 @@ impl Sink<'_> {
 
 /// Parameters of a port.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct SweepParameters {
     /// Link of the port.
     pub link: Link,
     /// Slots of the port.
@@ -96,7 +96,7 @@ pub struct Parts {
     /// Order of simultaneous cells.
     pub ties: TieRule,
     /// Circuits, by their numbers at the port.
-    pub vcs: Vec<Vc>,
+    pub vcs: Vec<SweepVc>,
     /// Input links.
     pub inputs: Vec<Input>,
     /// First slot whose cell has not left the path by the end of the run.
@@ -123,7 +123,7 @@ pub struct SweepPort {
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
     ties: TieRule,
-    vcs: Vec<Vc>,
+    vcs: Vec<SweepVc>,
     inputs: Vec<Input>,
     /// Inputs with cells, the earliest last.
     order: Vec<Head>,
@@ -151,7 +151,7 @@ pub struct SweepPort {
 
 impl SweepPort {
     /// Creates an empty port.
-    pub fn new(parts: Parts) -> SweepPort {
+    pub fn new(parts: SweepParameters) -> SweepPort {
         let (grid, vcs) = (parts.sums.grid(), parts.vcs.len());
         let capacity = parts.capacity.unwrap_or(u64::MAX);
         SweepPort {
@@ -161,7 +161,7 @@ impl SweepPort {
             capacity,
             no_refusal_up_to: parts.policy.no_refusal_up_to(capacity),
             after_loss: parts.policy.after_loss(),
-            holding: parts.policy.asks_for_vcs().then(|| Box::new(Holding::new(vcs))),
+            holding: parts.policy.needs_vc_occupancies().then(|| Box::new(Holding::new(vcs))),
             policy: parts.policy,
             loss: parts.loss,
             ties: parts.ties,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Cells of a frame in consecutive slots of a wire.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Run {
+pub struct CellRun {
     /// Arrival time of the first cell [ps].
     pub time: u64,
     /// Slot of the first cell on the wire.
@@ -27,7 +27,7 @@ pub struct Run {
 /// Cells in transit to a port over a wire, in order.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    runs: Ring<Run>,
+    runs: Ring<CellRun>,
     /// Port at the end of the wire, and number of this input there.
     port: u32,
     input: u32,
@@ -48,14 +48,14 @@ impl Stream {
 
     /// Adds cells. Returns port and input if the port was idle on this input.
     #[inline(always)]
-    pub fn push(&mut self, run: Run) -> Option<(u32, u32)> {
+    pub fn push(&mut self, run: CellRun) -> Option<(u32, u32)> {
         self.runs.push(run);
         std::mem::replace(&mut self.idle, false).then_some((self.port, self.input))
     }
 
     /// Removes and returns the first run.
     #[inline(always)]
-    pub fn pop(&mut self) -> Option<Run> {
+    pub fn pop(&mut self) -> Option<CellRun> {
         let next = self.runs.pop();
         self.idle = next.is_none();
         next
@@ -63,12 +63,12 @@ impl Stream {
 
     /// Returns the first run.
     #[inline(always)]
-    pub fn first(&self) -> Option<&Run> {
+    pub fn first(&self) -> Option<&CellRun> {
         self.runs.first()
     }
 
     /// Returns all runs.
-    pub fn iter(&self) -> impl Iterator<Item = &Run> {
+    pub fn iter(&self) -> impl Iterator<Item = &CellRun> {
         self.runs.iter()
     }
 }
@@ -89,7 +89,7 @@ pub struct Input {
     /// Maximum lag of the port's slots per arriving cell [ps].
     pub lag: u64,
     /// Unprocessed rest of the current run.
-    pub run: Run,
+    pub run: CellRun,
     /// Slot after that of the first cell, if it was looked up.
     cursor: SlotCursor,
     sums: Arc<GridSums>,
@@ -115,7 +115,7 @@ impl Input {
             delay,
             period,
             lag: (period + 1).saturating_sub(output.period_floor()),
-            run: Run::default(),
+            run: CellRun::default(),
             cursor: grid.cursor(0),
             sums,
             starts: StartSum::default(),
@@ -129,7 +129,7 @@ impl Input {
     }
 
     /// Returns a lower bound on the arrival time of the last cell of `run`.
-    pub fn least_end_of(&self, run: &Run) -> u64 {
+    pub fn least_end_of(&self, run: &CellRun) -> u64 {
         least_end(run, self.period)
     }
 
@@ -152,7 +152,7 @@ impl Input {
 
     /// Removes and returns the cells of the run that arrive before `limit`; the first one must.
     #[inline(always)]
-    pub fn take(&mut self, limit: u64) -> Run {
+    pub fn take(&mut self, limit: u64) -> CellRun {
         let (mut taken, whole) = (self.run, u64::from(self.run.cells));
         if taken.time + (whole - 1) * (self.period + 1) < limit {
             self.run.cells = 0;
@@ -207,7 +207,7 @@ impl Input {
     }
 }
 
-fn least_end(run: &Run, period: u64) -> u64 {
+fn least_end(run: &CellRun, period: u64) -> u64 {
     let cells = u64::from(run.cells);
     run.time + if run.left == 0 { cells.saturating_sub(1) } else { cells } * period
 }

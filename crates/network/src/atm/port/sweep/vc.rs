@@ -1,12 +1,12 @@
 //! State of a virtual circuit at a port that sweeps.
 
-use crate::atm::port::frame::Frame;
-use crate::atm::port::sweep::run::Run;
+use crate::atm::port::frame::FrameState;
+use crate::atm::port::sweep::run::CellRun;
 use crate::packets::Circuit;
 
 /// Next destination of a circuit after a port.
 #[derive(Clone, Copy, Debug)]
-pub enum Onward {
+pub enum NextHop {
     /// Another port that sweeps: the stream to it, and the VC's number at that port.
     Port(u32, u32),
     /// The host, behind ports that cannot queue.
@@ -15,13 +15,13 @@ pub enum Onward {
 
 /// A virtual circuit.
 #[derive(Clone, Debug)]
-pub struct Vc {
+pub struct SweepVc {
     /// Number in the network.
     pub vc: Circuit,
     /// Next destination.
-    pub onward: Onward,
+    pub next_hop: NextHop,
     /// State of the current frame.
-    pub frame: Frame,
+    pub frame: FrameState,
     /// Admitted cells.
     pub admitted: u64,
     /// Frames for the next node, where a lost last cell merges two frames.
@@ -35,13 +35,13 @@ pub struct Vc {
     left: u16,
 }
 
-impl Vc {
+impl SweepVc {
     /// Creates an idle VC.
-    pub fn new(vc: Circuit, onward: Onward) -> Vc {
-        Vc {
+    pub fn new(vc: Circuit, next_hop: NextHop) -> SweepVc {
+        SweepVc {
             vc,
-            onward,
-            frame: Frame::Between,
+            next_hop,
+            frame: FrameState::Between,
             admitted: 0,
             frames_out: 0,
             collected: 0,
@@ -54,7 +54,7 @@ impl Vc {
     /// Records admitted cells for reassembly. Returns whether the first one starts a frame for the next node, and the number of
     /// cells of a complete frame that the last one ends.
     #[inline(always)]
-    pub fn enter(&mut self, run: &Run) -> (bool, Option<u16>) {
+    pub fn enter(&mut self, run: &CellRun) -> (bool, Option<u16>) {
         let begins = self.collected == 0;
         self.frames_out += u64::from(begins);
         self.admitted += u64::from(run.cells);

@@ -1,7 +1,7 @@
 //! Batches: the cells that reach a port at the same time, one of each active train.
 
-use crate::atm::port::frame::Frame;
-use crate::atm::port::trains::clock::Slots;
+use crate::atm::port::frame::FrameState;
+use crate::atm::port::trains::clock::BatchSlots;
 use crate::atm::port::trains::edge::Late;
 use crate::atm::port::trains::outlet::Outlet;
 use crate::atm::port::trains::running::Running;
@@ -104,7 +104,7 @@ impl TrainPort {
             };
             self.batch.cells = Some(at + 1);
             self.take_cell(local, false);
-            if self.vcs[local as usize].frame == Frame::Discarded {
+            if self.vcs[local as usize].frame == FrameState::Discarded {
                 self.remove(local);
             }
         }
@@ -117,14 +117,14 @@ impl TrainPort {
             self.counters.lost_overflow += 1;
             self.close(local, number);
             let vc = &mut self.vcs[local as usize];
-            self.counters.frames_damaged += u64::from(vc.frame == Frame::Admitted);
+            self.counters.frames_damaged += u64::from(vc.frame == FrameState::Admitted);
             if !last {
                 vc.lost_at = number;
                 vc.frame = match self.after_loss {
-                    AfterLoss::Admit => Frame::Damaged,
-                    AfterLoss::Discard { .. } => Frame::Discarded,
+                    AfterLoss::Admit => FrameState::Damaged,
+                    AfterLoss::Discard { .. } => FrameState::Discarded,
                 };
-                self.broken |= vc.frame == Frame::Damaged;
+                self.broken |= vc.frame == FrameState::Damaged;
             }
             return None;
         }
@@ -246,7 +246,7 @@ impl TrainPort {
 
     /// Returns how many batches with a cell of each train can be processed in one step; the first, `from`, finds X = `held`.
     #[inline]
-    fn safe_batches(&self, from: u64, slots: Slots, held: u64, batches: u64, horizon: u64) -> u64 {
+    fn safe_batches(&self, from: u64, slots: BatchSlots, held: u64, batches: u64, horizon: u64) -> u64 {
         let trains = self.running.len() as u64;
         let room = self.outlet.room(slots.first, horizon);
         if held + trains > self.capacity || trains > room {

@@ -5,7 +5,7 @@ use longpipe_events::{Span, Time};
 
 /// Batch `k` consists of the cells that leave their interfaces in slot `k`, and so reach the port at the same time.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct BatchClock {
     input: SlotGrid,
     delay: Span,
     output: SlotGrid,
@@ -20,12 +20,12 @@ pub struct Clock {
 /// Bound on the effect of rounding on the number of slots between two batches.
 const MARGIN: u64 = 4;
 
-impl Clock {
+impl BatchClock {
     /// Creates the clock for inputs with one slot grid and delay.
-    pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> Clock {
+    pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> BatchClock {
         let offset = input.alignment(delay, &output);
         let most = offset.map_or_else(|| input.contains(&output).1, |_| 1);
-        Clock {
+        BatchClock {
             input,
             delay,
             output,
@@ -54,25 +54,25 @@ impl Clock {
 
     /// Returns the first slot that starts at or after `time`, the arrival of batch `k`, and the number of ended slots.
     #[inline]
-    pub fn slots(&self, k: u64, time: Time) -> Slots {
+    pub fn slots(&self, k: u64, time: Time) -> BatchSlots {
         let (first, ended) = match self.offset {
             Some(offset) => (k + 1 + offset, k + offset),
             None => self.output.around(time),
         };
-        Slots { first, ended }
+        BatchSlots { first, ended }
     }
 
     /// Returns bounds for a batch soon after a known one: a lower bound on the first slot, an upper bound on ended slots.
     #[inline(always)]
-    pub fn bounds(&self, known: &Known, k: u64) -> Slots {
+    pub fn bounds(&self, known: &Known, k: u64) -> BatchSlots {
         if let Some(offset) = self.offset {
-            return Slots {
+            return BatchSlots {
                 first: k + 1 + offset,
                 ended: k + offset,
             };
         }
         let slots = (k - known.batch).wrapping_mul(self.ratio) >> 32;
-        Slots {
+        BatchSlots {
             first: known.slots.first + slots + MARGIN,
             ended: known.slots.ended + slots.saturating_sub(MARGIN),
         }
@@ -80,7 +80,7 @@ impl Clock {
 
     /// Returns the slots of a batch whose time is not known.
     #[inline]
-    pub fn slots_of(&self, k: u64) -> Slots {
+    pub fn slots_of(&self, k: u64) -> BatchSlots {
         match self.offset {
             Some(_) => self.slots(k, Time::ZERO),
             None => self.slots(k, self.time(k)),
@@ -90,7 +90,7 @@ impl Clock {
 
 /// Slots of a port at the arrival of a batch.
 #[derive(Clone, Copy, Debug)]
-pub struct Slots {
+pub struct BatchSlots {
     /// First slot that the batch can use.
     pub first: u64,
     /// Number of slots that have ended on its arrival.
@@ -101,5 +101,5 @@ pub struct Slots {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) batch: u64,
-    pub(super) slots: Slots,
+    pub(super) slots: BatchSlots,
 }

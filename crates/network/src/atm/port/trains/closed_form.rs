@@ -1,8 +1,8 @@
 //! Fast path far from all limits: advances from edge to edge in closed form, and looks up the slots of a batch only if bounds
 //! do not suffice.
 
-use crate::atm::port::frame::Frame;
-use crate::atm::port::trains::clock::{Known, Slots};
+use crate::atm::port::frame::FrameState;
+use crate::atm::port::trains::clock::{BatchSlots, Known};
 use crate::atm::port::trains::outlet::Outlet;
 use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{First, Last, TrainPort};
@@ -50,7 +50,7 @@ impl TrainPort {
 
     /// Advances to a batch after processing all earlier ones; `follows` if the first slot that it finds is in use.
     #[inline(always)]
-    fn arrive(&mut self, number: u64, time: Time, bounds: Slots, follows: bool) {
+    fn arrive(&mut self, number: u64, time: Time, bounds: BatchSlots, follows: bool) {
         (self.batch.number, self.batch.time) = (number, time);
         self.batch.taken = 0;
         match &self.outlet {
@@ -143,7 +143,7 @@ impl TrainPort {
                 return false;
             }
         }
-        self.vcs[first.local as usize].begin(Frame::Admitted, first.batch);
+        self.vcs[first.local as usize].begin(FrameState::Admitted, first.batch);
         self.open(first.local, first.batch);
         self.run(first.local, first.batch + u64::from(first.cells) - 1);
         true
@@ -251,7 +251,7 @@ impl TrainPort {
     #[inline(always)]
     pub(super) fn end_in_closed_form(&mut self, edge: Last) -> Option<u64> {
         let vc = &self.vcs[edge.local as usize];
-        let whole = (vc.frame == Frame::Admitted) & (vc.run != NONE) & !vc.merged;
+        let whole = (vc.frame == FrameState::Admitted) & (vc.run != NONE) & !vc.merged;
         if !whole | self.batch.cells.is_some() {
             return None;
         }
@@ -272,7 +272,7 @@ impl TrainPort {
         self.batch.taken += 1;
         self.close(edge.local, edge.batch + 1);
         let vc = &mut self.vcs[edge.local as usize];
-        (vc.frame, vc.entered) = (Frame::Between, false);
+        (vc.frame, vc.entered) = (FrameState::Between, false);
         Some(slot)
     }
 }

@@ -5,7 +5,7 @@ use longpipe_events::Time;
 
 /// The first or last cell of a frame on arrival.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Edge {
+pub(super) struct FrameEdge {
     pub time: Time,
     pub batch: u64,
     /// Rank among simultaneous cells.

@@ -18,23 +18,23 @@ mod settled;
 mod vc;
 
 use crate::atm::port::admission::QueueCounters;
-use crate::atm::port::frame::Frame;
+use crate::atm::port::frame::FrameState;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
 use crate::policies::{AfterLoss, Occupancy, Policy};
 use crate::ties::TieRule;
-use clock::{Clock, Known};
-use edge::Edge;
+use clock::{BatchClock, Known};
+use edge::FrameEdge;
 pub use edge::{First, Last, Late};
 use longpipe_events::{Span, Time};
 use occupancy::OccupancyHistory;
 use outlet::Outlet;
-pub use parts::Parts;
+pub use parts::TrainParameters;
 use running::{Batch, Running};
 use std::cmp::Ordering;
-use vc::{Rank, Vc, NONE};
+use vc::{Rank, TrainVc, NONE};
 
 /// The output port of a switch, simulated by frames, and the wire behind it.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub struct TrainPort {
     pub lane: usize,
     /// Announced first cells, in order.
     firsts: Ring<First>,
-    clock: Clock,
+    clock: BatchClock,
     ties: TieRule,
     /// Buffer size K [cell].
     capacity: u64,
@@ -58,7 +58,7 @@ pub struct TrainPort {
     plain: bool,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
-    vcs: Vec<Vc>,
+    vcs: Vec<TrainVc>,
     running: Vec<Running>,
     /// Whether an active train's latest cell was lost.
     broken: bool,
@@ -146,7 +146,7 @@ impl TrainPort {
             return;
         }
         let rank = self.rank_of(local, time);
-        self.decide(Edge {
+        self.decide(FrameEdge {
             time,
             batch,
             rank,
@@ -157,19 +157,19 @@ impl TrainPort {
 
     /// Decides whether a frame enters, from exact occupancies.
     #[inline(never)]
-    fn decide(&mut self, edge: Edge) {
+    fn decide(&mut self, edge: FrameEdge) {
         self.look_up();
         let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(edge.time));
         let frame = if lost {
-            Frame::Lost
+            FrameState::Lost
         } else if self.refuses(edge) {
-            Frame::Refused
+            FrameState::Refused
         } else {
-            Frame::Admitted
+            FrameState::Admitted
         };
         let vc = &mut self.vcs[edge.local as usize];
         vc.begin(frame, edge.batch);
-        if frame == Frame::Admitted {
+        if frame == FrameState::Admitted {
             self.enter(edge);
         }
     }
@@ -180,7 +180,7 @@ impl TrainPort {
     }
 
     /// Admits the first cell of a frame that the policy accepts.
-    fn enter(&mut self, edge: Edge) {
+    fn enter(&mut self, edge: FrameEdge) {
         if self.batch.cells.is_none() && !self.fits(self.batch.taken + self.running.len() as u64 + 1) {
             self.take_singly(edge.rank);
         }
@@ -191,7 +191,7 @@ impl TrainPort {
             self.open(edge.local, edge.batch);
         }
         let vc = &self.vcs[edge.local as usize];
-        if matches!(vc.frame, Frame::Admitted | Frame::Damaged) {
+        if matches!(vc.frame, FrameState::Admitted | FrameState::Damaged) {
             self.broken |= vc.run == NONE;
             self.run(edge.local, edge.batch + u64::from(edge.cells) - 1);
         }
@@ -269,7 +269,7 @@ impl TrainPort {
             return Some(slot);
         }
         let rank = self.rank_of(local, time);
-        self.end(Edge {
+        self.end(FrameEdge {
             time,
             batch,
             rank,
@@ -279,21 +279,21 @@ impl TrainPort {
     }
 
     #[inline(never)]
-    fn end(&mut self, edge: Edge) -> Option<u64> {
+    fn end(&mut self, edge: FrameEdge) -> Option<u64> {
         self.look_up();
         let cells = u64::from(edge.cells);
         let vc = &mut self.vcs[edge.local as usize];
         let frame = std::mem::take(&mut vc.frame);
         match frame {
-            Frame::Refused => {
+            FrameState::Refused => {
                 self.counters.lost_refused += cells;
                 self.loss_of_last = Some(DropCause::Aqm);
             }
-            Frame::Lost => {
+            FrameState::Lost => {
                 self.counters.lost_forced += cells;
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
-            Frame::Discarded => {
+            FrameState::Discarded => {
                 // Cells between the lost one and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
@@ -304,11 +304,11 @@ impl TrainPort {
                 }
                 self.loss_of_last = Some(DropCause::Overflow);
             }
-            Frame::Admitted | Frame::Damaged => {
+            FrameState::Admitted | FrameState::Damaged => {
                 self.remove(edge.local);
                 return self.admit_last(edge, frame);
             }
-            Frame::Between => unreachable!("a last cell follows a first one"),
+            FrameState::Between => unreachable!("a last cell follows a first one"),
         }
         None
     }
@@ -319,7 +319,7 @@ impl TrainPort {
     }
 
     /// Admits the last cell of a frame if possible. Returns its slot.
-    fn admit_last(&mut self, edge: Edge, frame: Frame) -> Option<u64> {
+    fn admit_last(&mut self, edge: FrameEdge, frame: FrameState) -> Option<u64> {
         if self.batch.cells.is_none() && !self.fits(self.batch.taken + self.running.len() as u64 + 1) {
             self.take_singly(edge.rank);
         }
@@ -328,7 +328,7 @@ impl TrainPort {
             self.pass(edge.rank);
             self.vcs[local].frame = frame;
             let slot = self.take_cell(edge.local, true);
-            self.vcs[local].frame = Frame::Between;
+            self.vcs[local].frame = FrameState::Between;
             slot
         } else {
             let before = self.batch.taken + self.before(edge.rank);
@@ -346,10 +346,10 @@ impl TrainPort {
             self.loss_of_last = Some(DropCause::Overflow);
             return None;
         }
-        let whole = frame == Frame::Admitted && !vc.merged;
+        let whole = frame == FrameState::Admitted && !vc.merged;
         if !whole {
             self.loss_of_last = Some(match frame {
-                Frame::Admitted => DropCause::PartialFrame,
+                FrameState::Admitted => DropCause::PartialFrame,
                 _ => DropCause::Overflow,
             });
         }
@@ -357,7 +357,7 @@ impl TrainPort {
         slot.filter(|&slot| whole && slot < self.over)
     }
 
-    fn refuses(&mut self, edge: Edge) -> bool {
+    fn refuses(&mut self, edge: FrameEdge) -> bool {
         let Batch { held, taken, .. } = self.batch;
         let sure = match self.batch.cells {
             None => self
@@ -378,7 +378,7 @@ impl TrainPort {
     }
 
     /// Returns X_i of the edge's VC, and N_a, on the arrival of its first cell.
-    fn vcs_at(&mut self, edge: Edge) -> (u64, u64) {
+    fn vcs_at(&mut self, edge: FrameEdge) -> (u64, u64) {
         let Some(mut history) = self.history.take() else {
             return (0, 0);
         };

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// Consecutive batches of equal size.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct EqualBatches {
     /// Number of the first cell among all admitted ones.
     cell: u64,
     /// First batch.
@@ -54,7 +54,7 @@ const FEW: usize = 1024;
 /// History of the queue, from its head on.
 #[derive(Clone, Debug)]
 pub struct OccupancyHistory {
-    stretches: VecDeque<Stretch>,
+    stretches: VecDeque<EqualBatches>,
     opened: VecDeque<Change>,
     closed: VecDeque<Change>,
     /// VCs with a cell in the head's batch.
@@ -104,7 +104,7 @@ impl OccupancyHistory {
     /// Records that from `batch` on each batch has `cells`, the first of which is number `cell`.
     #[inline]
     pub fn on_batches(&mut self, cell: u64, batch: u64, cells: u64) {
-        self.stretches.put(Stretch { cell, batch, cells });
+        self.stretches.put(EqualBatches { cell, batch, cells });
     }
 
     /// Records that a VC has cells from `batch` on.
@@ -130,7 +130,7 @@ impl OccupancyHistory {
         while self.stretches.get(1).is_some_and(|next| next.cell <= departed) {
             self.stretches.pop_front();
         }
-        let Stretch { cell, batch, cells } = self.stretches[0];
+        let EqualBatches { cell, batch, cells } = self.stretches[0];
         let oldest = Oldest {
             batch: batch + (departed - cell) / cells,
             gone: (departed - cell) % cells,

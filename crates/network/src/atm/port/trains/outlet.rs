@@ -1,7 +1,7 @@
 //! Slots of a port of trains: all of them, or those that VBR leaves.
 
 use crate::atm::port::classes::VbrQueue;
-use crate::atm::port::trains::clock::Slots;
+use crate::atm::port::trains::clock::BatchSlots;
 use crate::atm::slots::{GridSums, SlotCursor, SlotGrid, StartSum};
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ pub enum Outlet {
 impl Outlet {
     /// Returns X before a batch with these slots; batches must be in order.
     #[inline]
-    pub fn held(&mut self, slots: Slots) -> u64 {
+    pub fn held(&mut self, slots: BatchSlots) -> u64 {
         match self {
             Outlet::Alone(alone) => alone.held(slots.ended),
             Outlet::Beside(beside) => beside.held(slots),
@@ -235,7 +235,7 @@ impl Beside {
         }
     }
 
-    fn held(&mut self, slots: Slots) -> u64 {
+    fn held(&mut self, slots: BatchSlots) -> u64 {
         if self.next.index() < slots.first {
             let now = self.grid.start(slots.first);
             self.vbr.serve_until(&self.grid, &mut self.next, now);

@@ -2,11 +2,11 @@
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;
-use crate::atm::port::trains::clock::{Clock, Known};
+use crate::atm::port::trains::clock::{BatchClock, Known};
 use crate::atm::port::trains::occupancy::OccupancyHistory;
 use crate::atm::port::trains::outlet::{Alone, Beside, Outlet};
 use crate::atm::port::trains::running::Batch;
-use crate::atm::port::trains::vc::Vc;
+use crate::atm::port::trains::vc::TrainVc;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::slots::{GridSums, SlotGrid, StartSum};
 use crate::impairments::loss::Loss;
@@ -19,7 +19,7 @@ use longpipe_events::Span;
 
 /// Parameters of a port.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct TrainParameters {
     /// Lane in which the edges of its frames are queued.
     pub lane: usize,
     /// Slots of the interfaces at its inputs.
@@ -48,11 +48,11 @@ pub struct Parts {
     pub vbr: Option<VbrQueue>,
 }
 
-impl Parts {
+impl TrainParameters {
     /// Builds an empty port from these parts.
     pub fn port(self) -> TrainPort {
         let circuits = self.circuits.len();
-        let clock = Clock::new(self.input, self.input_delay, self.grid);
+        let clock = BatchClock::new(self.input, self.input_delay, self.grid);
         let known = Known {
             batch: 0,
             slots: clock.slots_of(0),
@@ -68,10 +68,10 @@ impl Parts {
             no_refusal_up_to: self.policy.no_refusal_up_to(self.capacity.unwrap_or(u64::MAX)),
             history: self
                 .policy
-                .asks_for_vcs()
+                .needs_vc_occupancies()
                 .then(|| Box::new(OccupancyHistory::new(circuits))),
             policy: self.policy,
-            vcs: self.circuits.into_iter().map(Vc::new).collect(),
+            vcs: self.circuits.into_iter().map(TrainVc::new).collect(),
             running: Vec::new(),
             broken: false,
             batch: Batch {

@@ -2,7 +2,7 @@
 
 use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;
-use crate::atm::port::frame::Frame;
+use crate::atm::port::frame::FrameState;
 use crate::atm::port::trains::vc::Rank;
 use crate::atm::port::trains::vc::NONE;
 use crate::atm::port::trains::{Late, QueueCounters, TrainPort};
@@ -23,14 +23,14 @@ impl TrainPort {
         let mut counters = self.counters;
         let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
         for vc in &self.vcs {
-            if vc.frame != Frame::Between {
+            if vc.frame != FrameState::Between {
                 counters.cells_in += next - vc.first;
             }
             match vc.frame {
-                Frame::Refused => counters.lost_refused += next - vc.first,
-                Frame::Lost => counters.lost_forced += next - vc.first,
-                Frame::Discarded => counters.lost_discarded += next - vc.lost_at - 1,
-                Frame::Between | Frame::Admitted | Frame::Damaged => {}
+                FrameState::Refused => counters.lost_refused += next - vc.first,
+                FrameState::Lost => counters.lost_forced += next - vc.first,
+                FrameState::Discarded => counters.lost_discarded += next - vc.lost_at - 1,
+                FrameState::Between | FrameState::Admitted | FrameState::Damaged => {}
             }
             if vc.run != NONE {
                 arrival_time += self.arrivals.of(vc.run + 1, next + 1);

@@ -1,6 +1,6 @@
 //! State of a virtual circuit at a port of trains.
 
-use crate::atm::port::frame::Frame;
+use crate::atm::port::frame::FrameState;
 use crate::packets::{Circuit, Link};
 use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
@@ -14,7 +14,7 @@ pub const NONE: u64 = u64::MAX;
 
 /// A virtual circuit.
 #[derive(Clone, Debug)]
-pub struct Vc {
+pub struct TrainVc {
     /// Number in the network.
     pub vc: Circuit,
     /// Input link.
@@ -22,7 +22,7 @@ pub struct Vc {
     /// End of the input link.
     pub end: LinkEnd,
     /// State of the current frame.
-    pub frame: Frame,
+    pub frame: FrameState,
     /// Batch of the frame's first cell.
     pub first: u64,
     /// Batch of the lost cell after which the rest is discarded.
@@ -41,14 +41,14 @@ pub struct Vc {
     pub frames_out: u64,
 }
 
-impl Vc {
+impl TrainVc {
     /// Creates an idle VC from its number, its link and the link's end.
-    pub fn new((vc, link, end): (Circuit, Link, LinkEnd)) -> Vc {
-        Vc {
+    pub fn new((vc, link, end): (Circuit, Link, LinkEnd)) -> TrainVc {
+        TrainVc {
             vc,
             link,
             end,
-            frame: Frame::Between,
+            frame: FrameState::Between,
             first: 0,
             lost_at: 0,
             place: 0,
@@ -67,7 +67,7 @@ impl Vc {
     }
 
     /// Starts a frame.
-    pub fn begin(&mut self, frame: Frame, batch: u64) {
+    pub fn begin(&mut self, frame: FrameState, batch: u64) {
         (self.frame, self.first, self.entered) = (frame, batch, false);
     }
 

@@ -8,9 +8,9 @@ fn the_worked_example_of_rfc_1071() {
     assert_eq!(checksum(sum(&bytes)), !0xddf2);
 }
 
-fn connection() -> Connection {
-    Connection {
-        ends: [(1, 1024), (2, 9)].map(|(address, port)| End { address, port }),
+fn connection() -> ConnectionHeaders {
+    ConnectionHeaders {
+        ends: [(1, 1024), (2, 9)].map(|(address, port)| EndPoint { address, port }),
         opener: 0,
         mss: 524,
         unscaled: 65_535,

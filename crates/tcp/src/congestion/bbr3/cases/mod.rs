@@ -18,7 +18,7 @@ const READY: u64 = 64;
 
 /// An event of the path or the application.
 #[derive(Clone, Debug)]
-enum Due {
+enum PathEvent {
     Data(DataSegment),
     Ack(AckSegment),
     /// The application writes.
@@ -47,7 +47,7 @@ struct Policer {
 struct Flow {
     sender: Sender,
     receiver: Receiver,
-    due: BTreeMap<(Time, u64), Due>,
+    due: BTreeMap<(Time, u64), PathEvent>,
     now: Time,
     count: u64,
     /// Rate of the line [byte/s], time at which it becomes free, and buffer size [byte].
@@ -98,7 +98,7 @@ impl Flow {
         Flow {
             sender: Sender::new(&config, Span(0)),
             receiver: Receiver::new(&config),
-            due: BTreeMap::from([((Time::ZERO, 0), Due::Writes)]),
+            due: BTreeMap::from([((Time::ZERO, 0), PathEvent::Writes)]),
             now: Time::ZERO,
             count: 0,
             rate: rate_mbps * 1e6 / 8.0,
@@ -144,7 +144,7 @@ impl Flow {
         self.free_at = later(self.free_at);
         let due = std::mem::take(&mut self.due);
         let moved = due.into_iter().map(|((at, count), due)| {
-            let waits = matches!(due, Due::Data(_)) && at > now + way;
+            let waits = matches!(due, PathEvent::Data(_)) && at > now + way;
             let at = if waits { later(Time(at.0 - way.0)) + way } else { at };
             ((at, count), due)
         });
@@ -155,11 +155,11 @@ impl Flow {
     /// Changes the application.
     fn becomes(&mut self, application: Application) {
         self.application = application;
-        self.due.retain(|_, due| !matches!(due, Due::Writes));
-        self.put(self.now, Due::Writes);
+        self.due.retain(|_, due| !matches!(due, PathEvent::Writes));
+        self.put(self.now, PathEvent::Writes);
     }
 
-    fn put(&mut self, at: Time, due: Due) {
+    fn put(&mut self, at: Time, due: PathEvent) {
         self.count += 1;
         self.due.insert((at, self.count), due);
     }
@@ -173,12 +173,12 @@ impl Flow {
         assert!(self.now < Time(Span::seconds(300).0), "{:?}", self.state());
         if next == Some(self.now) {
             match self.due.pop_first().map(|(_, due)| due) {
-                Some(Due::Data(segment)) => {
+                Some(PathEvent::Data(segment)) => {
                     self.received += u64::from(segment.length);
                     self.receiver.on_segment(self.now, &segment);
                 }
-                Some(Due::Ack(ack)) => self.sender.on_ack(self.now, &ack),
-                Some(Due::Writes) | None => self.write(),
+                Some(PathEvent::Ack(ack)) => self.sender.on_ack(self.now, &ack),
+                Some(PathEvent::Writes) | None => self.write(),
             }
         } else {
             if timers[0] <= self.now.into() {
@@ -193,7 +193,7 @@ impl Flow {
             if let Some(gap) = self.ack_gap {
                 at = Time(at.0.next_multiple_of(gap.0));
             }
-            self.put(at, Due::Ack(ack));
+            self.put(at, PathEvent::Ack(ack));
         }
         self.keep_ready();
         while let Some(segment) = self.sender.poll_transmit(self.now) {
@@ -213,7 +213,7 @@ impl Flow {
         if let Application::Writes(segments, each) = self.application {
             let nxt = self.sender.flight().nxt;
             self.sender.write_up_to(nxt + segments * MSS);
-            self.put(self.now + each, Due::Writes);
+            self.put(self.now + each, PathEvent::Writes);
         }
     }
 
@@ -237,7 +237,7 @@ impl Flow {
         } else {
             Span(0)
         };
-        self.put(self.free_at + self.way + late, Due::Data(segment));
+        self.put(self.free_at + self.way + late, PathEvent::Data(segment));
     }
 
     /// Runs until the condition holds.

@@ -11,12 +11,12 @@ fn handling_spurious_fast_recovery() {
     flow.late = (3, Span::millis(25));
     flow.watch(Span::millis(8), |_| {});
     flow.late = (0, Span(0));
-    flow.until(|flow| flow.bbr().phase == Phase::Recovery);
+    flow.until(|flow| flow.bbr().phase == RecoveryPhase::Recovery);
     assert_eq!(flow.after(State::Up), State::Down);
     let bbr = flow.bbr();
     assert_eq!(bbr.undo.state, Some(State::Up));
     assert!(bbr.inflight_longterm.is_finite());
-    flow.until(|flow| flow.bbr().phase == Phase::Open);
+    flow.until(|flow| flow.bbr().phase == RecoveryPhase::Open);
     assert_eq!(flow.state(), State::Refill);
     let bbr = flow.bbr();
     assert_eq!(bbr.inflight_longterm, bound);
@@ -38,9 +38,9 @@ fn handling_spurious_rto_recovery() {
         .map(|((at, count), due)| ((at + Span::millis(500), count), due))
         .collect();
     flow.free_at = flow.now + Span::millis(500);
-    flow.until(|flow| flow.bbr().phase == Phase::Loss);
+    flow.until(|flow| flow.bbr().phase == RecoveryPhase::Loss);
     assert!(flow.bbr().prior_cwnd >= window);
-    flow.until(|flow| flow.bbr().phase == Phase::Open);
+    flow.until(|flow| flow.bbr().phase == RecoveryPhase::Open);
     assert!(flow.cwnd() > 0.7 * window, "{} of {window}", flow.cwnd());
     let bbr = flow.bbr();
     assert_eq!(bbr.inflight_longterm, bound);

@@ -1,0 +1,212 @@
+//! The output port of a time-varying cell link, of a host or a switch: a cell's times are known on admission, in order.
+
+use crate::atm::aal5::{Cell, CELL_BYTES};
+use crate::atm::port::admission::{Admission, QueueCounters};
+use crate::drops::DropCause;
+use crate::packets::ring::Ring;
+use crate::packets::Circuit;
+use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
+use longpipe_events::Time;
+
+/// A queued cell until its slot ends, or an outage drops it.
+#[derive(Clone, Copy, Debug, Default)]
+struct HeldCell {
+    until: Time,
+    /// Number of its VC at this port.
+    local: u32,
+}
+
+/// Departure of a cell from the transmitter, and its arrival downstream unless an outage loses it on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellPassage {
+    /// End of its slot.
+    pub departure: Time,
+    /// Arrival time at the other end.
+    pub arrival: Option<Time>,
+}
+
+/// The port of a time-varying link, and the wire behind it.
+#[derive(Clone, Debug)]
+pub struct TimeVaryingCellPort {
+    /// Whether the port belongs to a host, which accounts for its cells until they arrive.
+    pub host: bool,
+    motion: TimeVaryingLink,
+    admission: Admission,
+    /// End of the run.
+    end: Time,
+    /// Cells that leave, and cells that an outage drops, each in order.
+    leaving: Ring<HeldCell>,
+    doomed: Ring<HeldCell>,
+    /// Number of cells that remain beyond the end of the run.
+    stuck: u64,
+    /// Time and cause of the latest cell's loss, if it is lost.
+    loss_of_last: Option<(Time, DropCause)>,
+    /// Times at which outages lose cells on the wire, in order.
+    lost_later: Ring<Time>,
+    /// Cells that have not arrived downstream, if an event waits for them.
+    wire: Ring<(Time, Cell)>,
+    /// Settled counts of cells that left, were dropped, and were lost on the wire.
+    left: u64,
+    lost_outage: u64,
+    lost_on_wire: u64,
+}
+
+impl TimeVaryingCellPort {
+    /// Creates an empty port, for a run until `end`.
+    pub(crate) fn new(host: bool, motion: TimeVaryingLink, admission: Admission, end: Time) -> TimeVaryingCellPort {
+        TimeVaryingCellPort {
+            host,
+            motion,
+            admission,
+            end,
+            leaving: Ring::default(),
+            doomed: Ring::default(),
+            stuck: 0,
+            loss_of_last: None,
+            lost_later: Ring::default(),
+            wire: Ring::default(),
+            left: 0,
+            lost_outage: 0,
+            lost_on_wire: 0,
+        }
+    }
+
+    /// Returns the occupancy X at the latest access [cell].
+    pub fn held(&self) -> u64 {
+        self.leaving.len() + self.doomed.len() + self.stuck
+    }
+
+    /// Processes departures, drops and losses up to `now`.
+    fn settle(&mut self, now: Time) {
+        while let Some(cell) = self.leaving.first().copied().filter(|cell| cell.until <= now) {
+            self.leaving.pop();
+            self.admission.release(cell.local, cell.until);
+            self.left += 1;
+        }
+        while let Some(cell) = self.doomed.first().copied().filter(|cell| cell.until <= now) {
+            self.doomed.pop();
+            self.admission.release(cell.local, cell.until);
+            self.lost_outage += 1;
+        }
+        while self.lost_later.first().is_some_and(|&at| at <= now) {
+            self.lost_later.pop();
+            self.lost_on_wire += 1;
+        }
+    }
+
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its times, if
+    /// it enters and no outage drops it. `on_frame` is invoked with X at the first cell of each frame.
+    pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
+        // A host's jitter may exceed the end of the run.
+        self.settle(now.min(self.end));
+        let held = self.held();
+        let came = now.min(self.end);
+        let Some(frame) = self.admission.decide(now, last, local, held, on_frame) else {
+            self.loss_of_last = Some((came, self.admission.cause_of_loss()));
+            return None;
+        };
+        if self.motion.refuses(now) {
+            self.admission.damage(frame, last, local);
+            self.lost_outage += 1;
+            self.loss_of_last = Some((came, DropCause::Outage));
+            return None;
+        }
+        if !self.admission.enters(frame, last, local, held) {
+            self.loss_of_last = Some((came, DropCause::Overflow));
+            return None;
+        }
+        let fate = self.motion.admit(now, CELL_BYTES as u16);
+        let until = match fate {
+            TransmissionOutcome::Leaves(service) => service.ends,
+            TransmissionOutcome::Dropped(at) => at,
+        };
+        let stays = until > self.end;
+        let counted = until.min(self.end);
+        self.admission.counters.cell_time += u128::from(counted.0.saturating_sub(now.0));
+        self.stuck += u64::from(stays);
+        let TransmissionOutcome::Leaves(service) = fate else {
+            if !stays {
+                self.doomed.push(HeldCell { until, local });
+            }
+            self.loss_of_last = Some((until, DropCause::Outage));
+            return None;
+        };
+        if !stays {
+            self.leaving.push(HeldCell { until, local });
+        }
+        let arrival = match self.motion.pass(now, service) {
+            Passage::Arrives(arrival) => Some(arrival),
+            Passage::Lost(at) => {
+                self.lost_later.push(at);
+                self.loss_of_last = Some((at, DropCause::Outage));
+                None
+            }
+        };
+        let departure = service.ends;
+        Some(CellPassage { departure, arrival })
+    }
+
+    /// Returns time and cause of the latest cell's loss, if it is lost.
+    pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
+        self.loss_of_last.take()
+    }
+
+    /// Puts a cell on the wire, to arrive downstream at `arrival`. Returns whether `head` changed.
+    pub fn send(&mut self, arrival: Time, cell: Cell) -> bool {
+        self.wire.push((arrival, cell));
+        self.wire.len() == 1
+    }
+
+    /// Returns the arrival time and VC of the next cell on the wire.
+    pub fn head(&self) -> Option<(Time, Circuit)> {
+        self.wire.first().map(|(arrival, cell)| (*arrival, cell.vc))
+    }
+
+    /// Removes and returns the first cell on the wire.
+    pub fn pop(&mut self) -> Option<Cell> {
+        self.wire.pop().map(|(_, cell)| cell)
+    }
+
+    /// Returns the counters at `now`, the end of the run; a cell lost on the wire does not count as departed.
+    pub fn counters_at(&mut self, now: Time) -> QueueCounters {
+        self.settle(now);
+        let mut counters = self.admission.counters;
+        counters.lost_outage = self.lost_outage;
+        counters.lost_on_wire = self.lost_on_wire;
+        counters.cells_out = if self.host {
+            self.wire.head()
+        } else {
+            self.left - self.lost_on_wire
+        };
+        for cell in self.leaving.iter().chain(self.doomed.iter()) {
+            counters.cell_time -= u128::from((cell.until - now).0);
+        }
+        // A run may be stopped early.
+        let beyond = u128::from(self.stuck) * u128::from(self.end.0.saturating_sub(now.0));
+        counters.cell_time = counters.cell_time.saturating_sub(beyond);
+        counters
+    }
+
+    /// Returns the occupancy X_i of the port's VC `local` [cell].
+    pub fn vc_held(&self, local: usize) -> u64 {
+        self.admission.vc_held(local)
+    }
+
+    /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a host),
+    /// and whether it is possible. The port must be settled up to `now`.
+    pub fn used(&self, now: Time) -> (f64, bool) {
+        let counted = if self.host {
+            self.wire.head() + self.lost_on_wire
+        } else {
+            self.left
+        };
+        let bytes = |cells: u64| (cells, cells * CELL_BYTES);
+        (
+            self.motion.share_used(bytes(counted), now),
+            self.motion.can_have_sent(bytes(self.left), now),
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! External packets, which belong to real programs: they enter at one host and leave at another, without a simulated end
+//! point.
+
+pub(crate) mod ends;
+
+use crate::drops::DropCause;
+use crate::packets::in_transit::InTransit;
+use crate::packets::packet::external_bits;
+use crate::packets::payload::Payload;
+use crate::packets::{Circuit, Link, Options};
+use longpipe_events::Time;
+
+/// An external packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExternalPacket {
+    /// Identifier outside the simulation.
+    pub id: u64,
+    /// Length of the IP packet [byte].
+    pub bytes: u16,
+    /// Whether the packet is ECN-capable (RFC 3168 section 5).
+    pub capable: bool,
+    /// Whether the packet carried CE before it entered.
+    pub marked: bool,
+}
+
+impl Payload for ExternalPacket {
+    fn packet_bytes(&self) -> u32 {
+        u32::from(self.bytes)
+    }
+
+    fn sequence(&self) -> (u64, bool) {
+        (self.id, false)
+    }
+
+    fn options(&self) -> Option<Options> {
+        None
+    }
+
+    fn congestion(&self) -> u64 {
+        external_bits(self.capable, self.marked)
+    }
+}
+
+/// Fate of an external packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The packet has reached its host.
+    Delivered {
+        /// Whether it carries CE.
+        marked: bool,
+    },
+    /// The packet was lost.
+    Lost {
+        /// Link at whose port or on whose wire it was lost, if known.
+        link: Option<Link>,
+        /// Cause of the loss.
+        cause: DropCause,
+    },
+}
+
+/// Fate of an external packet, with its time. The loss of a packet's cells is noticed when the circuit's next packet
+/// arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Time of the delivery or loss.
+    pub time: Time,
+    /// Identifier of the packet.
+    pub id: u64,
+    /// Fate of the packet.
+    pub fate: Fate,
+}
+
+/// Packets of an external flow in transit as cells, in both directions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ExternalPackets {
+    circuits: [InTransit<ExternalPacket>; 2],
+    /// By direction: packets that were lost before the latest one removed.
+    lost: [Vec<u64>; 2],
+}
+
+impl ExternalPackets {
+    /// Returns the frame number of a packet on its circuit. Its contents are kept here unless they travel with the frame.
+    pub fn number(&mut self, vc: Circuit, travels: bool, packet: ExternalPacket) -> u32 {
+        self.circuits[vc.way()].number(travels, packet)
+    }
+
+    /// Returns the packet of a frame.
+    pub fn get(&self, vc: Circuit, frame: u32) -> &ExternalPacket {
+        self.circuits[vc.way()].get(frame)
+    }
+
+    /// Removes and returns the packet of a frame, and removes earlier ones, which were lost.
+    pub fn take(&mut self, vc: Circuit, frame: u32) -> ExternalPacket {
+        let way = vc.way();
+        self.lost[way].extend(self.circuits[way].before(frame).map(|packet| packet.id));
+        self.circuits[way].take(frame)
+    }
+
+    /// Removes and returns the packets that were lost before the latest one taken.
+    pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
+        std::mem::take(&mut self.lost[vc.way()])
+    }
+}

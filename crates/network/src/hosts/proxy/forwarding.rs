@@ -1,0 +1,90 @@
+//! State of connections at a split-TCP proxy.
+
+use super::buffer_use::BufferUse;
+use super::windows::Windows;
+use crate::hosts::connection::Connection;
+use crate::packets::Flow;
+use crate::scenario::{FlowConfig, Scenario};
+use longpipe_events::Span;
+
+/// Maximum interval of zero-window probes.
+const RAREST_PROBE: Span = Span::seconds(60);
+
+/// State of a split or forwarding connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Proxy {
+    /// Whether the application has started.
+    pub started: bool,
+    /// Flow whose data this one forwards.
+    pub source: Option<Flow>,
+    pub(super) forwarding: Option<Forwarding>,
+}
+
+/// Forwarding flow, and the window of this one.
+#[derive(Clone, Debug)]
+pub(super) struct Forwarding {
+    pub flow: Flow,
+    pub buffer_use: BufferUse,
+    pub windows: Windows,
+    /// Whether segments have timestamps.
+    pub timestamps: bool,
+    /// Number of zero-window probes, and of those since the last answer.
+    pub probes: u64,
+    pub unanswered: u32,
+    /// Whether a zero-window probe is scheduled.
+    pub waits: bool,
+}
+
+impl Proxy {
+    /// Returns whether delivered data are forwarded.
+    pub(crate) fn forwards(&self) -> bool {
+        self.forwarding.is_some()
+    }
+}
+
+/// Connects the flows of a scenario with their forwarding flows.
+pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
+    for (index, config) in scenario.flows.iter().enumerate() {
+        if let Some(forwarding) = config.onward {
+            let proxy = flows[index].proxy.get_or_insert_default();
+            proxy.forwarding = Some(Forwarding {
+                flow: Flow::new(forwarding.flow),
+                buffer_use: BufferUse::default(),
+                windows: Windows::new(forwarding.buffer_bytes, config.tcp.mss_bytes),
+                timestamps: config.tcp.timestamps(),
+                probes: 0,
+                unanswered: 0,
+                waits: false,
+            });
+            flows[forwarding.flow].proxy.get_or_insert_default().source = Some(Flow::new(index));
+        }
+    }
+    for index in 0..flows.len() {
+        if flows[index].proxy.is_none() {
+            continue;
+        }
+        let start = flows[last(&scenario.flows, index)].start;
+        let flow = &mut flows[index];
+        flow.start = start;
+        flow.sender.disable_fast_path();
+        if flow.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) {
+            flow.awaited = 0;
+            flow.receiver.disable_fast_path();
+        }
+    }
+}
+
+/// Returns the last flow of a chain of forwarding flows.
+fn last(flows: &[FlowConfig], mut index: usize) -> usize {
+    while let Some(forwarding) = flows[index].onward {
+        index = forwarding.flow;
+    }
+    index
+}
+
+impl Forwarding {
+    /// Returns the wait until the next zero-window probe, with exponential backoff.
+    pub fn probe_interval(&self, rto: Span) -> Span {
+        Span(rto.0.saturating_mul(1 << self.unanswered.min(20))).min(RAREST_PROBE.max(rto))
+    }
+}

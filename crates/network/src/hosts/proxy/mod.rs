@@ -1,0 +1,193 @@
+//! Split-TCP proxies (performance enhancing proxies, RFC 3135): a proxy acknowledges the data of one connection, keeps them in a
+//! buffer, and forwards them over the next connection, whose ACKs free the buffer.
+//!
+//! ```text
+//! sender ── data ─▶ receiver ─▶ buffer ─▶ sender ── data ─▶ receiver
+//!    ◀─ ACK, window ──┘ ◀── room ──────────┘ ◀── ACK ──────────┘
+//! ```
+//!
+//! Every TCP header contains the window. To keep packets unchanged, the sender looks up the window by the number of the ACK that
+//! would contain it (`windows.rs`). Data beyond the window's edge are withheld from the sender as if its application had not
+//! written them.
+
+mod buffer_use;
+pub(super) mod forwarding;
+mod windows;
+
+use super::Hosts;
+use crate::clock::{Actor, START, UNKNOWN};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::{Circuit, Flow};
+use crate::report::flows::ProxyReport;
+use forwarding::Forwarding;
+use longpipe_tcp::{AckSegment, DataSegment};
+
+fn forwarding<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) -> Option<&mut Forwarding> {
+    hosts.flows[flow.index()].proxy.as_mut()?.forwarding.as_mut()
+}
+
+/// Starts a split connection, or sends a zero-window probe that is due.
+#[cold]
+pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    if let Some(proxy) = &mut hosts.flows[flow.index()].proxy {
+        if std::mem::replace(&mut proxy.started, true) {
+            return ask_for_window(hosts, medium, flow);
+        }
+    }
+    send(hosts, medium, flow);
+}
+
+/// Forwards new data of a flow's receiver.
+#[cold]
+pub(super) fn forward_data<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let Some(to) = forwarding(hosts, flow).map(|forwarding| forwarding.flow) else {
+        return;
+    };
+    count_held(hosts, flow, to);
+    send(hosts, medium, to);
+}
+
+/// Handles an ACK at the sender of a split or forwarding connection.
+#[cold]
+pub(super) fn on_ack<P: Probe, M: Medium>(
+    hosts: &mut Hosts<P>,
+    medium: &mut M,
+    flow: Flow,
+    frame: u32,
+    ack: &AckSegment,
+) {
+    let now = hosts.clock.now;
+    let of_window_alone = forwarding(hosts, flow).is_some_and(|forwarding| forwarding.windows.on_ack(frame));
+    let sender = &mut hosts.flows[flow.index()].sender;
+    // Not a duplicate ACK, because the window has changed (RFC 5681 section 2).
+    if !of_window_alone || ack.acknowledgement > sender.flight().una {
+        sender.on_ack(now, ack);
+    }
+    send(hosts, medium, flow);
+    let source = hosts.flows[flow.index()].proxy.as_ref().and_then(|proxy| proxy.source);
+    if let Some(source) = source {
+        count_held(hosts, source, flow);
+        send_window_update(hosts, medium, source, flow);
+    }
+}
+
+/// Passes the available data within the window to a sender.
+fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let ready = ready_bytes(hosts, flow);
+    let edge = forwarding(hosts, flow).map_or(u64::MAX, |forwarding| forwarding.windows.known());
+    hosts.flows[flow.index()].sender.write_up_to(ready.min(edge));
+    hosts.send_data(medium, flow);
+    let space = hosts.flows[flow.index()].sender.flight();
+    let stalls = space.una == space.max && space.max == edge && edge < ready;
+    let rto = hosts.flows[flow.index()].sender.timer().rto();
+    let now = hosts.clock.now;
+    let Some(forwarding) = forwarding(hosts, flow) else {
+        return;
+    };
+    if !stalls {
+        forwarding.unanswered = 0;
+    }
+    if stalls != forwarding.waits {
+        forwarding.waits = stalls;
+        if stalls {
+            let due = now + forwarding.probe_interval(rto);
+            hosts.clock.set(Actor::Start(flow), due, START);
+        } else {
+            hosts.clock.cancel(Actor::Start(flow));
+        }
+    }
+}
+
+/// Returns the data that a flow may send so far [byte].
+fn ready_bytes<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> u64 {
+    let state = &hosts.flows[flow.index()];
+    match state.proxy.as_ref().and_then(|proxy| proxy.source) {
+        Some(source) => hosts.flows[source.index()].receiver.delivered(),
+        None => state.size,
+    }
+}
+
+/// Updates the occupancy of the buffer between a flow and the forwarding flow.
+fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
+    let held = hosts.flows[flow.index()].receiver.delivered() - hosts.flows[to.index()].sender.flight().una;
+    let now = hosts.clock.now;
+    if let Some(forwarding) = forwarding(hosts, flow) {
+        forwarding.buffer_use.set(now, held);
+    }
+}
+
+/// Sends a window update from a flow's receiver if it is worth an ACK.
+fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
+    let (freed, state) = (
+        hosts.flows[to.index()].sender.flight().una,
+        &mut hosts.flows[flow.index()],
+    );
+    let (next, received) = (state.acks.next_number(), state.receiver.delivered());
+    let tells = state
+        .proxy
+        .as_mut()
+        .and_then(|proxy| proxy.forwarding.as_mut())
+        .is_some_and(|forwarding| forwarding.windows.open(freed, next, received));
+    if tells {
+        state.receiver.repeat_ack();
+        hosts.send_ack(medium, flow, UNKNOWN);
+    }
+}
+
+/// Sends a zero-window probe: retransmits an acknowledged byte, so that the ACK reports the window. The ACK that opened the
+/// window may have been lost.
+fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
+    let state = &mut hosts.flows[flow.index()];
+    let rto = state.sender.timer().rto();
+    let una = state.sender.flight().una;
+    let Some(forwarding) = state.proxy.as_mut().and_then(|proxy| proxy.forwarding.as_mut()) else {
+        return;
+    };
+    forwarding.probes += 1;
+    forwarding.unanswered += 1;
+    let (due, timestamp) = (
+        now + forwarding.probe_interval(rto),
+        forwarding.timestamps.then_some(now),
+    );
+    let segment = DataSegment {
+        sequence: una - 1,
+        length: 1,
+        retransmission: true,
+        timestamp: timestamp.into(),
+        ..DataSegment::default()
+    };
+    let frame = state.data.number(travels, segment);
+    hosts.probe.sent(now, flow, frame, &segment);
+    medium.send_unsolicited(hosts, Circuit::of_data(flow), frame, &segment);
+    hosts.clock.set(Actor::Start(flow), due, START);
+}
+
+/// Returns the results of the buffer behind a flow, if there is one.
+pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<ProxyReport, String>> {
+    let forwarding = hosts.flows[flow.index()].proxy.as_ref()?.forwarding.as_ref()?;
+    let (from, to) = (&hosts.flows[flow.index()], &hosts.flows[forwarding.flow.index()]);
+    let (delivered, space) = (from.receiver.delivered(), to.sender.flight());
+    let (held, now) = (delivered - space.una, hosts.clock.now);
+    let report = ProxyReport {
+        flow: flow.index(),
+        forwarded_over: forwarding.flow.index(),
+        mean_bytes: forwarding.buffer_use.mean(now),
+        peak_bytes: forwarding.buffer_use.peak(),
+        held_bytes: held,
+        window_updates: forwarding.windows.updates(),
+        window_probes: forwarding.probes,
+    };
+    let most = forwarding.windows.buffer_bytes();
+    let holds = space.max <= delivered
+        && to.receiver.delivered() <= delivered
+        && forwarding.buffer_use.held() == held
+        && report.peak_bytes <= most
+        && from.receiver.highest() <= space.una + most;
+    Some(if holds {
+        Ok(report)
+    } else {
+        Err(format!("{report:?}, {delivered} delivered, {space:?}, room for {most}"))
+    })
+}

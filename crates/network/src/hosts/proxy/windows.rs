@@ -1,0 +1,144 @@
+//! Advertised window of a receiver with a finite buffer, as its right edge: the first byte without room.
+//!
+//! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). The number of
+//! the first ACK with each edge is kept.
+
+use std::collections::VecDeque;
+
+/// An edge, valid from an ACK on.
+#[derive(Clone, Copy, Debug)]
+struct WindowEdge {
+    /// First ACK with this edge.
+    frame: u32,
+    byte: u64,
+    /// Whether that ACK is a pure window update.
+    alone: bool,
+}
+
+/// Advertised windows, and the window that the sender knows.
+#[derive(Clone, Debug)]
+pub(super) struct Windows {
+    buffer_bytes: u64,
+    mss: u64,
+    /// Latest edge.
+    edge: u64,
+    told: u64,
+    /// Edge that the sender knows.
+    known: u64,
+    /// Edges that the sender does not know yet.
+    edges: VecDeque<WindowEdge>,
+    updates: u64,
+}
+
+/// Half of the range of 31-bit frame numbers, within which all frames in transit lie.
+const HALF: u32 = 1 << 30;
+
+impl Windows {
+    /// Creates the windows of an empty buffer, whose size the sender knows from the start.
+    pub(super) fn new(buffer_bytes: u64, mss: u32) -> Windows {
+        let mss = u64::from(mss);
+        let edge = buffer_bytes / mss * mss;
+        Windows {
+            buffer_bytes,
+            mss,
+            edge,
+            told: edge,
+            known: edge,
+            edges: VecDeque::new(),
+            updates: 0,
+        }
+    }
+
+    /// Frees the first `freed` bytes, where `received` have arrived and the next ACK has number `next`. Returns whether that ACK
+    /// should be sent now: if the window at least doubles, as in Linux (`tcp_cleanup_rbuf`).
+    pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
+        let byte = freed.saturating_add(self.buffer_bytes) / self.mss * self.mss;
+        if byte <= self.edge {
+            return false;
+        }
+        let untold = self.edges.back().filter(|edge| edge.frame == next).is_some();
+        if untold {
+            self.edges.pop_back();
+        } else {
+            self.told = self.edge;
+        }
+        self.edge = byte;
+        let (before, after) = (self.told.saturating_sub(received), byte - received);
+        let alone = after >= 2 * before;
+        self.updates += u64::from(alone);
+        self.edges.push_back(WindowEdge {
+            frame: next,
+            byte,
+            alone,
+        });
+        alone
+    }
+
+    /// Handles an ACK at the sender. Returns whether it is a pure window update.
+    pub(super) fn on_ack(&mut self, frame: u32) -> bool {
+        let mut alone = false;
+        while let Some(edge) = self.edges.front().filter(|edge| is_by(edge.frame, frame)) {
+            alone = edge.alone && edge.frame == frame;
+            self.known = edge.byte;
+            self.edges.pop_front();
+        }
+        alone
+    }
+
+    /// Returns the edge that the sender knows.
+    pub(super) fn known(&self) -> u64 {
+        self.known
+    }
+
+    /// Returns the buffer size [byte].
+    pub(super) fn buffer_bytes(&self) -> u64 {
+        self.buffer_bytes
+    }
+
+    /// Returns the number of pure window updates.
+    pub(super) fn updates(&self) -> u64 {
+        self.updates
+    }
+}
+
+/// Returns whether `frame` is `other` or precedes it.
+fn is_by(frame: u32, other: u32) -> bool {
+    (other.wrapping_sub(frame) & (2 * HALF - 1)) < HALF
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_rises_by_whole_segments_and_is_known_by_the_ack_that_has_it() {
+        let mut windows = Windows::new(1050, 100);
+        assert_eq!(windows.known(), 1000);
+        // 49 more bytes are less than a segment; with 50 the window of 900 of 1000 bytes has not doubled.
+        assert!(!windows.open(49, 7, 100));
+        assert!(!windows.open(50, 7, 100));
+        assert!(!windows.on_ack(6));
+        assert_eq!(windows.known(), 1000);
+        assert!(!windows.on_ack(8));
+        assert_eq!(windows.known(), 1100);
+    }
+
+    #[test]
+    fn a_closed_window_that_opens_is_told_at_once() {
+        let mut windows = Windows::new(1000, 100);
+        assert!(!windows.open(99, 20, 1000));
+        assert!(windows.open(100, 20, 1000));
+        // Edge 1100 is advertised and 1010 bytes have arrived: the window grows from 90 to 190.
+        assert!(windows.open(200, 21, 1010));
+        // The window grows from 190 to 290.
+        assert!(!windows.open(300, 22, 1010));
+        assert!(windows.on_ack(20));
+        assert_eq!((windows.known(), windows.updates()), (1100, 2));
+    }
+
+    #[test]
+    fn numbers_wrap_around() {
+        let last = 2 * HALF - 1;
+        assert!(is_by(last, 0) && is_by(last, last) && !is_by(0, last));
+    }
+}

@@ -1,0 +1,307 @@
+//! An output port of a time-varying link, of a host or a router: a packet's times are known on admission, in order.
+
+use crate::drops::DropCause;
+use crate::impairments::loss::Loss;
+use crate::ip::port::line::Line;
+use crate::ip::report::{PacketReport, TimeVaryingReport};
+use crate::packets::ring::Ring;
+use crate::policies::{Occupancy, Policy};
+use crate::scenario::{BufferUnit, LinkConfig};
+use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
+use longpipe_events::{Rate, Time};
+
+/// A packet held until a given time.
+#[derive(Clone, Copy, Debug, Default)]
+struct HeldPacket {
+    /// Start of its transmission.
+    begins: Time,
+    /// End of its transmission, or time of its drop.
+    until: Time,
+    bytes: u32,
+    /// Number of its circuit at this port.
+    local: u32,
+}
+
+/// A packet that will be lost on the wire.
+#[derive(Clone, Copy, Debug, Default)]
+struct LossOnWire {
+    at: Time,
+    bytes: u32,
+}
+
+/// The port.
+#[derive(Clone, Debug)]
+pub struct TimeVaryingPort {
+    host: bool,
+    /// Whether rate, delay or outages vary over time, so that the report covers them.
+    varies: bool,
+    rate: Rate,
+    motion: TimeVaryingLink,
+    loss: Option<Box<Loss>>,
+    policy: Policy,
+    most_packets: u64,
+    most_bytes: u64,
+    /// Whether X, X_i and K are in bytes instead of packets.
+    by_bytes: bool,
+    /// End of the run.
+    end: Time,
+    /// Packets that leave, and packets that an outage drops, each in order.
+    leaving: Ring<HeldPacket>,
+    doomed: Ring<HeldPacket>,
+    /// Departure time of the latest packet, if it is lost on the wire.
+    left: Option<Time>,
+    /// Time and cause of the latest packet's loss, if it is lost.
+    loss_of_last: Option<(Time, DropCause)>,
+    /// Packets that an outage loses on the wire, in order.
+    on_wire: Ring<LossOnWire>,
+    held: u64,
+    bytes_held: u64,
+    held_by_vc: Vec<u64>,
+    active_vcs: u64,
+    report: PacketReport,
+    counted: TimeVaryingReport,
+    /// Time from arrival to departure, summed over all admitted packets [packet·ps].
+    packet_time: u128,
+}
+
+impl TimeVaryingPort {
+    /// Creates an empty port for `vcs` circuits, in a run until `end`.
+    pub(crate) fn new(
+        motion: TimeVaryingLink,
+        end: Time,
+        (link, host): (&LinkConfig, bool),
+        loss: Option<Box<Loss>>,
+        vcs: usize,
+    ) -> TimeVaryingPort {
+        let buffer = link.buffer;
+        let most = |unit| {
+            buffer
+                .filter(|buffer| buffer.unit == unit)
+                .map_or(u64::MAX, |buffer| buffer.limit)
+        };
+        TimeVaryingPort {
+            host,
+            motion,
+            loss,
+            varies: link.motion.is_some(),
+            rate: Rate(link.rate_bps),
+            policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
+            most_packets: most(BufferUnit::Packets),
+            most_bytes: most(BufferUnit::Bytes),
+            by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
+            end,
+            leaving: Ring::default(),
+            doomed: Ring::default(),
+            left: None,
+            loss_of_last: None,
+            on_wire: Ring::default(),
+            held: 0,
+            bytes_held: 0,
+            held_by_vc: vec![0; vcs],
+            active_vcs: 0,
+            report: PacketReport {
+                host,
+                ..PacketReport::default()
+            },
+            counted: TimeVaryingReport::default(),
+            packet_time: 0,
+        }
+    }
+
+    /// Processes a packet of the port's circuit `local` that may leave from `ready` on. Returns its arrival time downstream,
+    /// unless it is lost.
+    #[inline(never)]
+    pub fn send(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        // A host's jitter may exceed the end of the run.
+        self.settle(ready.min(self.end));
+        let size = u64::from(bytes);
+        self.report.packets_in += 1;
+        self.report.bytes_in += size;
+        let (packets, room) = self.waiting(ready);
+        let (lost, cause) = if self.motion.refuses(ready) {
+            (&mut self.counted.lost_outage, DropCause::Outage)
+        } else if self.loss.as_mut().is_some_and(|loss| loss.loses(ready)) {
+            (&mut self.report.lost_forced, DropCause::InjectedLoss)
+        } else if self.policy.refuses(self.occupancy(local)) {
+            (&mut self.report.lost_refused, DropCause::Aqm)
+        } else if packets >= self.most_packets || room + size > self.most_bytes {
+            (&mut self.report.lost_overflow, DropCause::Overflow)
+        } else {
+            return self.admit(line, ready, bytes, local);
+        };
+        *lost += 1;
+        self.loss_of_last = Some((ready.min(self.end), cause));
+        self.report.bytes_lost += size;
+        None
+    }
+
+    fn admit(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
+        let fate = self.motion.admit(ready, bytes);
+        let (begins, until) = match fate {
+            TransmissionOutcome::Leaves(service) => (service.begins, service.ends),
+            TransmissionOutcome::Dropped(at) => (at, at),
+        };
+        let held = HeldPacket {
+            begins,
+            until,
+            bytes: u32::from(bytes),
+            local,
+        };
+        self.packet_time += u128::from((until - ready).0);
+        let size = self.size(held.bytes);
+        self.held += 1;
+        self.bytes_held += u64::from(bytes);
+        self.report.peak_packets = self.report.peak_packets.max(self.held);
+        self.report.peak_bytes = self.report.peak_bytes.max(self.bytes_held);
+        let of_vc = &mut self.held_by_vc[local as usize];
+        self.active_vcs += u64::from(*of_vc == 0);
+        *of_vc += size;
+        let TransmissionOutcome::Leaves(service) = fate else {
+            self.doomed.push(held);
+            self.loss_of_last = Some((until, DropCause::Outage));
+            return None;
+        };
+        self.leaving.push(held);
+        match self.motion.pass(ready.min(self.end), service) {
+            Passage::Arrives(arrival) => {
+                line.set_delay(arrival - service.ends);
+                Some(arrival)
+            }
+            Passage::Lost(at) => {
+                self.left = Some(service.ends);
+                self.loss_of_last = Some((at, DropCause::Outage));
+                self.on_wire.push(LossOnWire {
+                    at,
+                    bytes: u32::from(bytes),
+                });
+                None
+            }
+        }
+    }
+
+    /// Returns the packets and bytes that occupy the buffer at `now`; the port must be settled.
+    fn waiting(&self, now: Time) -> (u64, u64) {
+        let begun = self
+            .leaving
+            .first()
+            .filter(|first| self.motion.frees_at_begin() && first.begins <= now);
+        begun.map_or((self.held, self.bytes_held), |first| {
+            (self.held - 1, self.bytes_held - u64::from(first.bytes))
+        })
+    }
+
+    fn occupancy(&self, local: u32) -> Occupancy {
+        Occupancy {
+            held: if self.by_bytes { self.bytes_held } else { self.held },
+            vc_held: self.held_by_vc[local as usize],
+            active_vcs: self.active_vcs,
+        }
+    }
+
+    fn size(&self, bytes: u32) -> u64 {
+        if self.by_bytes {
+            u64::from(bytes)
+        } else {
+            1
+        }
+    }
+
+    /// Returns the rate of the link if it is constant.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Returns the departure time of the latest packet if it is lost on the wire, once.
+    pub fn take_left(&mut self) -> Option<Time> {
+        self.left.take()
+    }
+
+    /// Returns time and cause of the latest packet's loss, if it is lost.
+    pub fn take_loss(&mut self) -> Option<(Time, DropCause)> {
+        self.loss_of_last.take()
+    }
+
+    /// Returns the number of packets held at `now`.
+    pub fn held(&mut self, now: Time) -> u64 {
+        self.settle(now);
+        self.held
+    }
+
+    /// Settles departures, drops and losses up to `now`.
+    fn settle(&mut self, now: Time) {
+        while let Some(first) = self.leaving.first().copied().filter(|first| first.until <= now) {
+            self.leaving.pop();
+            self.release(first);
+            self.report.packets_out += 1;
+            self.report.bytes_out += u64::from(first.bytes);
+        }
+        while let Some(first) = self.doomed.first().copied().filter(|first| first.until <= now) {
+            self.doomed.pop();
+            self.release(first);
+            self.counted.lost_outage += 1;
+            self.report.bytes_lost += u64::from(first.bytes);
+        }
+        while let Some(first) = self.on_wire.first().copied().filter(|first| first.at <= now) {
+            self.on_wire.pop();
+            self.counted.lose(&mut self.report, first.bytes);
+        }
+    }
+
+    fn release(&mut self, packet: HeldPacket) {
+        let size = self.size(packet.bytes);
+        self.held -= 1;
+        self.bytes_held -= u64::from(packet.bytes);
+        let of_vc = &mut self.held_by_vc[packet.local as usize];
+        *of_vc -= size;
+        self.active_vcs -= u64::from(*of_vc == 0);
+    }
+
+    /// Returns the packets and bytes at the port or on the wire at `now` that will never arrive.
+    pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
+        self.settle(now);
+        let doomed = self.doomed.iter().map(|one| one.bytes);
+        let bytes = doomed.chain(self.on_wire.iter().map(|one| one.bytes));
+        bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
+    }
+
+    /// Returns the counters at `now`, the end of the run. A host accounts for its packets until they arrive; `in_flight`
+    /// counts those on the wire.
+    pub(crate) fn report(&mut self, now: Time, in_flight: (u64, u64)) -> PacketReport {
+        self.settle(now);
+        let mut report = self.report;
+        (report.packets_held, report.bytes_held) = (self.held, self.bytes_held);
+        if self.host {
+            (report.packets_held, report.bytes_held) = in_flight;
+            let on_wire = (in_flight.0 - self.held, in_flight.1 - self.bytes_held);
+            report.packets_out -= on_wire.0;
+            report.bytes_out -= on_wire.1;
+            (report.peak_packets, report.peak_bytes) = (0, 0);
+        } else {
+            let leaving = self.leaving.iter().chain(self.doomed.iter());
+            let after: u128 = leaving.map(|held| u128::from((held.until - now).0)).sum();
+            report.mean_packets = Some((self.packet_time - after) as f64 / now.0 as f64);
+        }
+        let packets = report.packets_out + self.counted.lost_on_wire;
+        let used = (packets, report.bytes_out + self.counted.bytes_lost_on_wire);
+        self.counted.overtakings = self.motion.overtakings(now);
+        self.counted.within_capacity = self.motion.can_have_sent(used, now);
+        report.motion = self.varies.then_some(self.counted);
+        report.utilization = self.motion.share_used(used, now);
+        report
+    }
+
+    /// Whether packets and bytes held, X_i of every circuit and N_a are consistent.
+    pub fn accounts_agree(&self) -> bool {
+        let mut by_vc = vec![0; self.held_by_vc.len()];
+        let (mut packets, mut bytes) = (0, 0);
+        for one in self.leaving.iter().chain(self.doomed.iter()) {
+            by_vc[one.local as usize] += self.size(one.bytes);
+            (packets, bytes) = (packets + 1, bytes + u64::from(one.bytes));
+        }
+        let active = by_vc.iter().filter(|&&held| held > 0).count() as u64;
+        (packets, bytes, active) == (self.held, self.bytes_held, self.active_vcs) && by_vc == self.held_by_vc
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Hosts to which packets may be delivered early, before the events that precede their arrival elsewhere.
+
+use super::guarantees::Guarantees;
+use crate::packets::{Circuit, Link};
+use crate::scenario::topology::Topology;
+use crate::scenario::{Engine, Scenario};
+
+/// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EarlyHosts {
+    /// By link: the host, if the link is the only input of such a host.
+    pub hosts: Vec<Option<EarlyHost>>,
+    /// By circuit on which an end point sends: the link into its host, and the number of the end point there. None for
+    /// hosts without early delivery.
+    pub places: Vec<Option<(Link, u32)>>,
+    /// Whether in-order data have a fast path besides that for packets without options. True if some sender keeps records or some
+    /// ACKs are delayed, and no host adds jitter.
+    pub in_order: bool,
+}
+
+/// A host to which packets may be delivered early.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlyHost {
+    /// The circuits on which its end points send, senders first.
+    pub ends: Vec<Circuit>,
+    /// Whether packets reach the host's interface without jitter.
+    pub sends_at_once: bool,
+}
+
+impl EarlyHosts {
+    /// Returns the hosts with early delivery: hosts with a single input, over a link with predictable arrivals, whose
+    /// end points act only on packets, timers and starts and do not send to each other. There are none in traced runs,
+    /// with route changes, or in the reference engine.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        topology: &Topology,
+        guarantees: &Guarantees,
+        unwatched: bool,
+    ) -> EarlyHosts {
+        if !unwatched || scenario.reroutes() || scenario.engine == Engine::Reference {
+            return EarlyHosts::default();
+        }
+        let nodes = scenario.nodes.len();
+        let (mut way_in, mut unknown, mut ends) =
+            (vec![None; nodes], vec![false; nodes], vec![[vec![], vec![]]; nodes]);
+        for (circuit, first) in topology.circuits() {
+            let way: Vec<usize> = topology.route(first).map(|(_, link)| link).collect();
+            let (Some(&first), Some(&last)) = (way.first(), way.last()) else {
+                continue;
+            };
+            let (from, to) = (scenario.links[first].from, scenario.links[last].to);
+            unknown[to] |= way_in[to].replace(last).is_some_and(|other| other != last);
+            unknown[to] |= !way.iter().all(|&link| guarantees.arrivals_are_known(link));
+            // A host that sends to itself would answer the first packet of a burst before the rest has left.
+            unknown[to] |= from == to;
+            unknown[from] |= !guarantees.circuits[circuit.index()].end.silent_between_timers;
+            // What it sends may wait for later packets of other flows.
+            unknown[from] |= scenario.has_queue_at_host(&scenario.links[first]);
+            ends[from][circuit.way()].push(circuit);
+        }
+        let mut early = EarlyHosts {
+            hosts: vec![None; scenario.links.len()],
+            places: vec![None; topology.circuit_count()],
+            in_order: guarantees.hosts.iter().all(|host| host.sends_at_once)
+                && (guarantees.circuits.iter()).any(|circuit| circuit.end.keeps_records || circuit.end.delays_acks),
+        };
+        for (host, link) in way_in.into_iter().enumerate() {
+            if let Some(link) = link.filter(|_| !unknown[host]) {
+                let ends = std::mem::take(&mut ends[host]).concat();
+                for (number, &end) in ends.iter().enumerate() {
+                    early.places[end.index()] = Some((Link::new(link), number as u32));
+                }
+                early.hosts[link] = Some(EarlyHost {
+                    ends,
+                    sends_at_once: guarantees.hosts[host].sends_at_once,
+                });
+            }
+        }
+        early
+    }
+
+    /// Returns true if packets may be delivered early to the receiving hosts of `circuit` and of the reverse circuit `back`.
+    pub(crate) fn include_both(&self, circuit: Circuit, back: Circuit) -> bool {
+        let known = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
+        known(circuit) && known(back)
+    }
+}

@@ -1,0 +1,78 @@
+//! Guarantees about a scenario's links and circuits, derived from those of its parts.
+
+use super::queueless::queueless;
+use crate::packets::{Circuit, Flow};
+use crate::scenario::guarantees::{EndGuarantees, HostGuarantees, LinkGuarantees};
+use crate::scenario::topology::Topology;
+use crate::scenario::{LinkConfig, Scenario};
+
+/// Guarantees about a circuit's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CircuitGuarantees {
+    /// Guarantees of the end point that sends them.
+    pub end: EndGuarantees,
+    /// Circuit to whose packets these are responses, each sent when a packet reaches its host; None if there are others.
+    pub answers: Option<Circuit>,
+    /// Whether an ACK may be among them.
+    pub has_acks: bool,
+}
+
+/// Guarantees about a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Guarantees {
+    /// Guarantees by link.
+    pub(super) links: Vec<LinkGuarantees>,
+    /// Guarantees by node.
+    pub(super) hosts: Vec<HostGuarantees>,
+    /// Guarantees by circuit of the topology; there are none for circuits of unknown kinds.
+    pub(super) circuits: Vec<CircuitGuarantees>,
+}
+
+impl Guarantees {
+    /// Collects the guarantees of all parts of a scenario.
+    pub(crate) fn new(scenario: &Scenario, topology: &Topology) -> Guarantees {
+        let mut circuits = vec![CircuitGuarantees::default(); topology.circuit_count()];
+        for (index, config) in scenario.flows.iter().enumerate() {
+            let flow = Flow::new(index);
+            let [sending, receiving] = config.guarantees();
+            let (data, acks) = (Circuit::of_data(flow), Circuit::of_acks(flow));
+            let acks_alone = receiving.silent_between_timers && receiving.answers_at_once;
+            circuits[data.index()].end = sending;
+            circuits[acks.index()] = CircuitGuarantees {
+                end: receiving,
+                answers: acks_alone.then_some(data),
+                has_acks: true,
+            };
+        }
+        let queueless = queueless(scenario, topology);
+        let link = |(link, queueless): (&LinkConfig, bool)| {
+            let mut guarantees = link.guarantees();
+            guarantees.departs_as_admitted |= queueless;
+            if scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
+                (guarantees.departs_as_admitted, guarantees.departs_as_begun) = (false, false);
+            }
+            guarantees
+        };
+        Guarantees {
+            links: scenario.links.iter().zip(queueless).map(link).collect(),
+            hosts: scenario.nodes.iter().map(|node| node.guarantees()).collect(),
+            circuits,
+        }
+    }
+
+    /// Whether time and order of arrivals over a link are certain once transmission from its port starts.
+    pub(super) fn arrivals_are_known(&self, link: usize) -> bool {
+        let LinkGuarantees {
+            departs_as_begun,
+            keeps_order,
+            loses_none_on_wire,
+            ..
+        } = self.links[link];
+        departs_as_begun && keeps_order && loses_none_on_wire
+    }
+
+    /// Whether no packet at a link's port has an unknown departure time.
+    pub(super) fn departures_are_known(&self, link: usize) -> bool {
+        self.links[link].departs_as_admitted
+    }
+}

@@ -1,0 +1,7 @@
+//! Conservative lookahead: guarantees about arrival times and their order, computed from the resolved scenario before the run.
+//! The shortcuts in `ip`, `atm` and `hosts` rely on them; parts without guarantees are simulated event by event.
+
+pub(crate) mod acks;
+pub(crate) mod early;
+pub(crate) mod guarantees;
+pub(crate) mod queueless;

@@ -1,0 +1,67 @@
+//! Ports at which no packet ever waits, because their line is faster than the only line that feeds them.
+
+use crate::packets::Circuit;
+use crate::scenario::topology::Topology;
+use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, NodeKind, Scenario};
+use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::segment::header_bytes;
+
+/// Minimum excess of the distance of two arrivals over a transmission time, to allow for rounding on the way [ps].
+const ROUNDED: u128 = 4;
+
+/// Returns by link whether no packet ever waits and the policy ignores packets that find an empty queue. No packet waits if
+/// all packets come over one static line, the shortest takes longer there than the longest takes here, the lengths are
+/// known, each packet fits into the buffer, and no route changes.
+pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
+    let links = &scenario.links;
+    if scenario.reroutes() {
+        return vec![false; links.len()];
+    }
+    let mut inputs: Vec<Option<usize>> = vec![None; links.len()];
+    let mut lengths = vec![(u64::MAX, 0); links.len()];
+    let mut known = vec![true; links.len()];
+    for (circuit, first) in topology.circuits() {
+        let of_circuit = scenario
+            .flows
+            .get(circuit.flow().index())
+            .and_then(|flow| bounds(flow, circuit));
+        let mut before = None;
+        for (_, link) in topology.route(first) {
+            match of_circuit {
+                Some((least, most)) => lengths[link] = (lengths[link].0.min(least), lengths[link].1.max(most)),
+                None => known[link] = false,
+            }
+            known[link] &= before.is_some() && inputs[link].is_none_or(|other| Some(other) == before);
+            inputs[link] = before;
+            before = Some(link);
+        }
+    }
+    let queueless = |(index, link): (usize, &LinkConfig)| {
+        let (least, most) = lengths[index];
+        let input = inputs[index].map(|input| &links[input]).filter(|_| known[index])?;
+        let room = link.buffer.is_none_or(|buffer| match buffer.unit {
+            BufferUnit::Packets => buffer.limit >= 1,
+            BufferUnit::Bytes => buffer.limit >= most,
+            BufferUnit::Cells => false,
+        });
+        let stand = input.motion.is_none() && link.motion.is_none() && input.conditioners.is_empty();
+        let router = scenario.nodes[link.from].kind == NodeKind::Switch;
+        let lasts = |bytes: u64, rate: u64| 8 * u128::from(bytes) * u128::from(PS_PER_SECOND) / u128::from(rate);
+        let apart = lasts(most, link.rate_bps) + ROUNDED <= lasts(least, input.rate_bps);
+        Some(room && stand && router && apart && link.policy.is_inert_without_queue())
+    };
+    let all = links.iter().enumerate();
+    all.map(|link| queueless(link).unwrap_or(false)).collect()
+}
+
+/// Returns the minimum and maximum length of a flow's data packets or ACKs [byte]; None if a circuit carries both.
+fn bounds(flow: &FlowConfig, circuit: Circuit) -> Option<(u64, u64)> {
+    let [sending, _] = flow.guarantees();
+    let (data, ack) = flow.tcp.largest_packets_bytes();
+    let bounds = if circuit.is_back() {
+        (u64::from(header_bytes(None)), u64::from(ack))
+    } else {
+        (sending.least_packet_bytes, u64::from(data))
+    };
+    sending.silent_between_timers.then_some(bounds)
+}

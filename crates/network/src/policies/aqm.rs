@@ -1,0 +1,124 @@
+//! Active queue management at enqueue: one algorithm with its random stream.
+
+use super::blue::Blue;
+use super::pie::Pie;
+use super::red::Red;
+use super::step_marking::StepMarking;
+use super::{Arrival, Verdict};
+use crate::scenario::PolicyConfig;
+use longpipe_events::{Stream, Time};
+
+/// The algorithms.
+#[derive(Clone, Debug)]
+enum Algorithm {
+    Red(Red),
+    Pie(Pie),
+    StepMarking(StepMarking),
+    Blue(Blue),
+}
+
+/// Active queue management of one port, which decides on arrivals.
+#[derive(Clone, Debug)]
+pub struct Aqm {
+    kind: Algorithm,
+    ecn: bool,
+    stream: Stream,
+}
+
+impl Aqm {
+    /// Creates the configured algorithm for a link of this rate, or None if the policy is not active queue management at
+    /// enqueue.
+    pub fn new(config: &PolicyConfig, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Aqm>> {
+        let (kind, ecn) = match config {
+            PolicyConfig::Red(red) => (Algorithm::Red(Red::new(red, rate_bps)), red.ecn),
+            PolicyConfig::Pie(pie) => (Algorithm::Pie(Pie::new(pie)), pie.ecn),
+            PolicyConfig::StepMarking(step) => (Algorithm::StepMarking(StepMarking::new(step)), true),
+            PolicyConfig::Blue(blue) => (Algorithm::Blue(Blue::new(blue)), blue.ecn),
+            PolicyConfig::TailDrop {}
+            | PolicyConfig::PartialPacketDiscard { .. }
+            | PolicyConfig::Epd { .. }
+            | PolicyConfig::SelectiveDrop { .. }
+            | PolicyConfig::Fba { .. }
+            | PolicyConfig::Codel(_)
+            | PolicyConfig::FqCodel(_)
+            | PolicyConfig::Drr(_)
+            | PolicyConfig::Fq(_)
+            | PolicyConfig::Sfq(_)
+            | PolicyConfig::StrictPriority(_)
+            | PolicyConfig::WeightedPriority(_)
+            | PolicyConfig::DualPi2(_)
+            | PolicyConfig::AckFilter {} => return None,
+        };
+        let stream = Stream::new(seed, "policy", link);
+        Some(Box::new(Aqm { kind, ecn, stream }))
+    }
+
+    /// Decides on an arrival. Where a packet would be marked, a packet that is not ECN-capable is refused.
+    #[inline(always)]
+    pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
+        let Aqm { kind, ecn, stream } = self;
+        let draw = || stream.fraction();
+        let verdict = match kind {
+            Algorithm::Red(red) => red.decide(arrival, draw),
+            // A copy, so that `arrival` stays in registers for the other algorithms.
+            Algorithm::Pie(pie) => pie.decide(&{ *arrival }, draw),
+            Algorithm::StepMarking(step) => step.decide(arrival),
+            Algorithm::Blue(blue) => blue.decide(&{ *arrival }, draw),
+        };
+        match verdict {
+            Verdict::Mark if !(*ecn && arrival.capable) => Verdict::Refuse,
+            verdict => verdict,
+        }
+    }
+
+    /// Whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged, provided
+    /// that the packet before them was transmitted at once.
+    pub fn ignores_idle_arrivals(&self) -> bool {
+        match &self.kind {
+            Algorithm::Red(red) => red.ignores_idle_arrivals(),
+            Algorithm::Pie(pie) => pie.ignores_idle_arrivals(),
+            // No packet waits, and the threshold is at least 1.
+            Algorithm::StepMarking(_) => true,
+            // An idle line lowers the probability, and each arrival draws a random number.
+            Algorithm::Blue(_) => false,
+        }
+    }
+
+    /// Records that a packet entered, whose transmission will start at `begins`.
+    #[inline(always)]
+    pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
+        if let Algorithm::Pie(pie) = &mut self.kind {
+            pie.admit(&{ *arrival }, begins);
+        }
+    }
+
+    /// Records that a packet entered, whose start of transmission `begin_service` will report.
+    pub fn enqueue(&mut self, arrival: &Arrival) {
+        if let Algorithm::Pie(pie) = &mut self.kind {
+            pie.enqueue(arrival);
+        }
+    }
+
+    /// Records the start of transmission of the next packet that `enqueue` reported.
+    pub fn begin_service(&mut self, begins: Time) {
+        if let Algorithm::Pie(pie) = &mut self.kind {
+            pie.begin_service(begins);
+        }
+    }
+
+    /// Records that an outage drops all packets whose transmission has not started at `now`.
+    pub fn purge(&mut self, now: Time) {
+        if let Algorithm::Pie(pie) = &mut self.kind {
+            pie.purge(now);
+        }
+    }
+
+    /// Records that an accepted packet found the buffer full.
+    pub fn overflow(&mut self, now: Time) {
+        match &mut self.kind {
+            Algorithm::Blue(blue) => blue.overflow(now),
+            Algorithm::Pie(pie) => pie.overflow(),
+            Algorithm::Red(_) | Algorithm::StepMarking(_) => {}
+        }
+    }
+}

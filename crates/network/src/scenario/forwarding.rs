@@ -1,0 +1,73 @@
+//! Checks of connections that are split by a proxy.
+
+use super::refusal::{refuse, ScenarioError};
+use super::{FlowConfig, Scenario, TrafficConfig};
+
+/// Checks a flow against the flow that forwards its data.
+pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
+    let field = |name: &str| format!("flows[{index}].{name}");
+    if flow.relayed {
+        let sources = scenario.flows.iter().filter_map(|other| other.onward);
+        let sources = sources.filter(|onward| onward.flow == index).count();
+        if sources != 1 {
+            return refuse(
+                field("relayed"),
+                format!("{sources} flows are forwarded over it"),
+                "needs one",
+            );
+        }
+    }
+    let Some(onward) = flow.onward else { return Ok(()) };
+    let Some(next) = scenario.flows.get(onward.flow).filter(|next| next.relayed) else {
+        return refuse(
+            field("onward.flow"),
+            onward.flow,
+            "needs the index of a flow with relayed = true",
+        );
+    };
+    let whole = matches!(flow.traffic, TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. });
+    if !whole || next.traffic != flow.traffic || flow.foreign || next.foreign {
+        return refuse(
+            field("onward"),
+            onward.flow,
+            "needs two flows that are both greedy, or of one transfer",
+        );
+    }
+    let end = |route: &[usize]| {
+        route
+            .last()
+            .and_then(|&link| scenario.links.get(link))
+            .map(|link| link.to)
+    };
+    let begin = |route: &[usize]| {
+        route
+            .first()
+            .and_then(|&link| scenario.links.get(link))
+            .map(|link| link.from)
+    };
+    if end(&flow.route) != begin(&next.route) {
+        return refuse(
+            field("onward.flow"),
+            onward.flow,
+            "needs a flow that begins where this one ends",
+        );
+    }
+    let mut at = onward.flow;
+    for _ in 0..scenario.flows.len() {
+        match scenario.flows.get(at).and_then(|flow| flow.onward) {
+            Some(next) if next.flow != index => at = next.flow,
+            Some(_) => return refuse(field("onward.flow"), onward.flow, "needs flows that end somewhere"),
+            None => break,
+        }
+    }
+    // With less room the window would never open by a segment while another segment is in flight.
+    let least = 2 * u64::from(flow.tcp.mss_bytes);
+    if !(least..=1 << 40).contains(&onward.buffer_bytes) {
+        return refuse(
+            field("onward.buffer"),
+            onward.buffer_bytes,
+            format!("needs two full segments ({least} bytes) to 1 TiB"),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
+
+use super::conditioners::JitterConfig;
+use super::time_varying::{DelayConfig, OrderConfig};
+use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
+use longpipe_tcp::config::{AckConfig, RecoveryKind};
+use longpipe_tcp::segment::header_bytes;
+
+/// Guarantees of a link and its port.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LinkGuarantees {
+    /// The end of a packet's transmission is known at its start, and packets leave in order.
+    pub departs_as_begun: bool,
+    /// The departure time of a packet is known when it is admitted.
+    pub departs_as_admitted: bool,
+    /// Packets arrive in the order of departure.
+    pub keeps_order: bool,
+    /// Every packet that has left arrives.
+    pub loses_none_on_wire: bool,
+    /// Minimum propagation delay [ps].
+    pub least_delay: u64,
+    /// Minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³².
+    pub least_spread: u64,
+}
+
+/// Guarantees of a host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostGuarantees {
+    /// Packets of its end points reach its interface at once.
+    pub sends_at_once: bool,
+}
+
+/// Guarantees of an end point and its application.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EndGuarantees {
+    /// After its application has started, the end point acts only on arriving packets and its timers.
+    pub silent_between_timers: bool,
+    /// Each data packet is acknowledged at once.
+    pub answers_at_once: bool,
+    /// Its sender keeps a retransmission queue with per-segment records.
+    pub keeps_records: bool,
+    /// Its ACKs may be delayed.
+    pub delays_acks: bool,
+    /// Minimum length of its data packets, including headers [byte]; 0 if it sends none or there is no bound.
+    pub least_packet_bytes: u64,
+}
+
+impl LinkConfig {
+    /// Returns the maximum propagation delay [ps].
+    pub(crate) fn most_delay_ps(&self) -> u64 {
+        let delay = self.motion.as_ref().and_then(|motion| motion.delay.as_ref());
+        delay.map_or(self.delay_ps, DelayConfig::most_ps) + self.jitter().map_or(0, JitterConfig::most_ps)
+    }
+
+    /// Returns whether packets keep their order on the wire.
+    pub(crate) fn order(&self) -> OrderConfig {
+        let of_motion = self.motion.as_ref().map(|motion| motion.order);
+        let free = [of_motion, self.jitter().map(|jitter| jitter.order)].contains(&Some(OrderConfig::Free));
+        if free {
+            OrderConfig::Free
+        } else {
+            OrderConfig::Fifo
+        }
+    }
+
+    /// Returns whether packets may be reordered.
+    pub(crate) fn may_reorder(&self) -> bool {
+        self.order() == OrderConfig::Free
+    }
+
+    /// Returns the guarantees of a link and its port; those of a time-varying link hold at all times.
+    pub(crate) fn guarantees(&self) -> LinkGuarantees {
+        if let Some(motion) = &self.motion {
+            // The departure time from a time-varying transmitter is known at the start of transmission, too, but the spacing of departures has no
+            // lower bound.
+            let stands =
+                motion.service.is_none() && motion.outages.is_none() && self.policy.depends_on_occupancy_only();
+            return LinkGuarantees {
+                departs_as_begun: stands,
+                departs_as_admitted: stands,
+                keeps_order: !self.may_reorder(),
+                loses_none_on_wire: stands,
+                least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
+                least_spread: match self.jitter() {
+                    Some(_) => 0,
+                    None => motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+                },
+            };
+        }
+        LinkGuarantees {
+            departs_as_begun: true,
+            departs_as_admitted: !self.policy.serves(),
+            keeps_order: !self.may_reorder(),
+            loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
+            least_delay: self.delay_ps,
+            least_spread: if self.jitter().is_some() { 0 } else { 1 << 32 },
+        }
+    }
+}
+
+impl Scenario {
+    /// Returns whether the host at the start of a link has more than an interface with an unlimited FIFO.
+    pub(crate) fn has_queue_at_host(&self, link: &LinkConfig) -> bool {
+        let plain = link.policy == (PolicyConfig::TailDrop {}) && link.buffer.is_none() && link.conditioners.is_empty();
+        self.is_host(link.from) && !plain
+    }
+}
+
+impl NodeConfig {
+    /// Returns the guarantees of a host; without jitter it sends at once.
+    pub(crate) fn guarantees(&self) -> HostGuarantees {
+        HostGuarantees {
+            sends_at_once: self.send_jitter_ps == 0,
+        }
+    }
+}
+
+impl FlowConfig {
+    /// Returns the guarantees of the sending and of the receiving end point.
+    pub(crate) fn guarantees(&self) -> [EndGuarantees; 2] {
+        if self.foreign || self.onward.is_some() {
+            return Default::default();
+        }
+        let silent_between_timers = match self.traffic {
+            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
+            // Datagram sources send at times that do not depend on packets.
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_)
+            | TrafficConfig::Stack(_) => false,
+        };
+        let sending = EndGuarantees {
+            silent_between_timers,
+            answers_at_once: false,
+            keeps_records: self.tcp.recovery.kind() == RecoveryKind::Rack,
+            delays_acks: false,
+            least_packet_bytes: self.least_packet_bytes(),
+        };
+        let receiving = EndGuarantees {
+            silent_between_timers,
+            // The last packet of a handshake is not acknowledged.
+            answers_at_once: matches!(self.tcp.ack, AckConfig::Immediate {}) && !self.tcp.handshake,
+            keeps_records: false,
+            delays_acks: !matches!(self.tcp.ack, AckConfig::Immediate {}),
+            least_packet_bytes: 0,
+        };
+        // A forwarding flow depends on the proxy's other connection, which is not known here.
+        let sending = if self.relayed {
+            EndGuarantees::default()
+        } else {
+            sending
+        };
+        [sending, receiving]
+    }
+
+    fn least_packet_bytes(&self) -> u64 {
+        let mss = u64::from(self.tcp.mss_bytes);
+        let short_at_end_only = self.tcp.silly_window_avoidance && mss <= self.tcp.advertised_window() / 2;
+        let payload = match self.traffic {
+            _ if self.tcp.handshake => 0,
+            _ if !short_at_end_only => 1,
+            TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
+            TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
+            TrafficConfig::Web(_)
+            | TrafficConfig::Cbr(_)
+            | TrafficConfig::OnOff(_)
+            | TrafficConfig::Poisson(_)
+            | TrafficConfig::Video(_)
+            | TrafficConfig::Arrivals(_)
+            | TrafficConfig::Stack(_) => 1,
+        };
+        payload + u64::from(header_bytes(None))
+    }
+}

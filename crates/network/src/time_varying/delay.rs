@@ -1,0 +1,111 @@
+//! Propagation delay as a piecewise linear function of time.
+
+use crate::scenario::time_varying::{Between, DelayConfig, Instant};
+
+/// The knots of the function, with the position of the latest query.
+#[derive(Clone, Debug)]
+pub(crate) struct Delay {
+    knots: Vec<[u64; 2]>,
+    between: Between,
+    at: Instant,
+    passed: usize,
+}
+
+impl Delay {
+    /// Creates the function from a checked configuration.
+    pub fn new(config: &DelayConfig) -> Delay {
+        Delay {
+            knots: config.knots_ps.clone(),
+            between: config.between,
+            at: config.at,
+            passed: 0,
+        }
+    }
+
+    /// Creates a constant delay [ps].
+    pub fn fixed(delay: u64) -> Delay {
+        Delay {
+            knots: vec![[0, delay]],
+            between: Between::Hold,
+            at: Instant::End,
+            passed: 0,
+        }
+    }
+
+    /// Returns the propagation delay of a packet transmitted from `begins` to `ends` [ps].
+    pub fn of(&mut self, begins: u64, ends: u64) -> u64 {
+        match self.at {
+            Instant::Start => self.read(begins),
+            Instant::End => self.read(ends),
+        }
+    }
+
+    /// Returns the delay at an instant [ps].
+    #[inline(always)]
+    pub fn read(&mut self, instant: u64) -> u64 {
+        if self.passed > 0 && self.knots[self.passed - 1][0] > instant {
+            self.passed = self.knots.partition_point(|knot| knot[0] <= instant);
+        }
+        while self.knots.get(self.passed).is_some_and(|knot| knot[0] <= instant) {
+            self.passed += 1;
+        }
+        let Some(&[from, before]) = self.passed.checked_sub(1).map(|last| &self.knots[last]) else {
+            return self.knots[0][1];
+        };
+        match (self.between, self.knots.get(self.passed)) {
+            (Between::Linear, Some(&[to, after])) => interpolated([from, before], [to, after], instant),
+            _ => before,
+        }
+    }
+}
+
+/// Interpolates linearly between two knots, rounded down.
+#[inline(always)]
+fn interpolated([from, before]: [u64; 2], [to, after]: [u64; 2], instant: u64) -> u64 {
+    let (over, past) = (to - from, instant - from);
+    if after >= before {
+        before + part(after - before, past, over)
+    } else {
+        // A falling delay is rounded down, so the part subtracted from `before` is rounded up.
+        after + part(before - after, over - past, over)
+    }
+}
+
+/// Returns `whole · past / over`, rounded down.
+#[inline(always)]
+fn part(whole: u64, past: u64, over: u64) -> u64 {
+    match whole.checked_mul(past) {
+        Some(product) => product / over,
+        None => (u128::from(whole) * u128::from(past) / u128::from(over)) as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_linear_or_held_between_knots_and_jumps_at_two_of_one_instant() {
+        let config = |between| DelayConfig {
+            knots_ps: vec![[10, 100], [20, 111], [20, 50], [30, 47]],
+            between,
+            at: Instant::End,
+        };
+        let read = |between| [0, 10, 14, 19, 20, 21, 30, 99].map(|at| Delay::new(&config(between)).read(at));
+        assert_eq!(read(Between::Linear), [100, 100, 104, 109, 50, 49, 47, 47]);
+        assert_eq!(read(Between::Hold), [100, 100, 100, 100, 50, 50, 47, 47]);
+    }
+
+    #[test]
+    fn it_is_the_same_whatever_was_asked_before() {
+        let config = DelayConfig {
+            knots_ps: (0..50).map(|at| [at * 7, (at * 31) % 17]).collect(),
+            between: Between::Linear,
+            at: Instant::End,
+        };
+        let mut asked = Delay::new(&config);
+        for instant in [3, 300, 200, 201, 0, 349, 7, 8, 6, 1000, 5] {
+            assert_eq!(asked.read(instant), Delay::new(&config).read(instant));
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Time-varying links: when a packet leaves the transmitter, and when it arrives at the end of the wire.
+//!
+//! All series (rate, delay, outages) are independent of packets. A packet's fate is therefore known as soon as it is next in
+//! line for transmission.
+
+pub(crate) mod delay;
+mod opportunities;
+pub(crate) mod order;
+mod outages;
+mod slots;
+mod steps;
+
+use crate::conditioners::jitter::LinkJitter;
+use crate::ip::port::line::share_used;
+use crate::scenario::bounds::AFTER_ANY_RUN;
+use crate::scenario::time_varying::{HoldOrDrop, InFlight, InService, ServiceConfig};
+use crate::scenario::LinkConfig;
+use delay::Delay;
+use longpipe_events::{Rate, Time, PS_PER_SECOND};
+use opportunities::Opportunities;
+use order::{Order, Overtakings};
+use outages::Outages;
+use slots::TimeVaryingSlots;
+use steps::{work, Exact, RateSteps};
+
+/// Transmission of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Service {
+    /// Start of its first bit.
+    pub begins: Time,
+    /// End of its last bit.
+    pub ends: Time,
+}
+
+/// Outcome for a packet that a port accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransmissionOutcome {
+    /// The packet is transmitted.
+    Leaves(Service),
+    /// An outage drops the packet at this time.
+    Dropped(Time),
+}
+
+/// Outcome for a packet that was transmitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// The packet arrives at this time.
+    Arrives(Time),
+    /// An outage loses the packet on the wire at this time.
+    Lost(Time),
+}
+
+/// The transmitter of a time-varying link.
+#[derive(Clone, Debug)]
+enum Transmitter {
+    Steps {
+        steps: RateSteps,
+        /// End of the last packet's transmission.
+        free: Exact,
+    },
+    Opportunities(Opportunities),
+    Slots(TimeVaryingSlots),
+}
+
+/// A time-varying link with FIFO service: transmitter, wire and outages.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeVaryingLink {
+    line: Transmitter,
+    outages: Option<Outages>,
+    delay: Delay,
+    jitter: Option<Box<LinkJitter>>,
+    order: Order,
+    /// Rate of the transmitter if it is constant.
+    rate: Option<Rate>,
+}
+
+impl TimeVaryingLink {
+    /// Returns the transmitter and wire of a link of packets, if they vary over time or by packet.
+    pub fn new(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> Option<TimeVaryingLink> {
+        (link.motion.is_some() || jitter.is_some()).then(|| TimeVaryingLink::of_packets(link, jitter))
+    }
+
+    /// Returns the transmitter and wire of a link of packets, whether they vary or not.
+    pub fn of_packets(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> TimeVaryingLink {
+        let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
+        let line = match service {
+            Some(ServiceConfig::Opportunities {
+                instants_ps,
+                bytes,
+                header_bytes,
+            }) => Transmitter::Opportunities(Opportunities::new(instants_ps.clone(), *bytes, *header_bytes)),
+            Some(ServiceConfig::Steps { .. }) | None => Transmitter::Steps {
+                steps: steps(link),
+                free: Exact::default(),
+            },
+        };
+        TimeVaryingLink {
+            jitter,
+            ..TimeVaryingLink::of_line(link, line)
+        }
+    }
+
+    /// Creates transmitter and wire of a cell link, or None if the link is static. The first slot starts at `phase`.
+    pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<TimeVaryingLink> {
+        let line = || Transmitter::Slots(TimeVaryingSlots::new(steps(link), phase));
+        link.motion.is_some().then(|| TimeVaryingLink::of_line(link, line()))
+    }
+
+    fn of_line(link: &LinkConfig, line: Transmitter) -> TimeVaryingLink {
+        let config = link.motion.as_deref();
+        let delay = config.and_then(|config| config.delay.as_ref());
+        let outages = config.and_then(|config| config.outages.clone());
+        let constant = config.is_none_or(|config| config.service.is_none());
+        TimeVaryingLink {
+            line,
+            outages: outages.map(Outages::new),
+            delay: delay.map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
+            jitter: None,
+            order: Order::new(link.order()),
+            rate: constant.then_some(Rate(link.rate_bps)),
+        }
+    }
+
+    /// Whether a packet's buffer space is freed at the start of its transmission instead of its end.
+    pub fn frees_at_begin(&self) -> bool {
+        matches!(self.line, Transmitter::Opportunities(_))
+    }
+
+    /// Whether an outage refuses a packet that arrives at `came`.
+    pub fn refuses(&mut self, came: Time) -> bool {
+        self.outages
+            .as_mut()
+            .filter(|outages| outages.config.arriving == HoldOrDrop::Drop)
+            .is_some_and(|outages| outages.end(came.0).is_some())
+    }
+
+    /// Returns the begin of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
+    pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
+        let outages = self.outages.as_mut()?;
+        let waiting = (outages.config.waiting == HoldOrDrop::Drop)
+            .then(|| outages.next_begin(came.0))
+            .flatten()
+            .filter(|&begin| begin <= service.begins.0);
+        waiting.map(Time).or_else(|| self.interrupted(service))
+    }
+
+    /// Returns the begin of the outage that drops the packet in transmission.
+    pub fn interrupted(&mut self, service: Service) -> Option<Time> {
+        let outages = self.outages.as_mut()?;
+        (outages.config.in_service == InService::Drop)
+            .then(|| outages.next_begin(service.begins.0))
+            .flatten()
+            .filter(|&begin| begin < service.ends.0)
+            .map(Time)
+    }
+
+    /// Determines the fate of a packet that arrived at `came`; packets must be admitted in order.
+    pub fn admit(&mut self, came: Time, bytes: u16) -> TransmissionOutcome {
+        let before = self.free();
+        let service = self.serve(came, bytes);
+        let Some(at) = self.dropped(came, service) else {
+            return TransmissionOutcome::Leaves(service);
+        };
+        let free = if at > service.begins {
+            Exact { whole: at.0, part: 0 }
+        } else {
+            before
+        };
+        if let Some(last) = self.free_mut() {
+            *last = free;
+        }
+        TransmissionOutcome::Dropped(at)
+    }
+
+    fn free(&self) -> Exact {
+        match &self.line {
+            Transmitter::Steps { free, .. } => *free,
+            Transmitter::Slots(slots) => slots.next,
+            Transmitter::Opportunities(_) => Exact::default(),
+        }
+    }
+
+    fn free_mut(&mut self) -> Option<&mut Exact> {
+        match &mut self.line {
+            Transmitter::Steps { free, .. } => Some(free),
+            Transmitter::Slots(slots) => Some(&mut slots.next),
+            Transmitter::Opportunities(_) => None,
+        }
+    }
+
+    /// Transmits the packet that arrived at `came`, after all earlier packets, unless an outage drops it.
+    pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
+        self.ready(came);
+        self.transmit(bytes)
+    }
+
+    /// Returns when the transmitter can start a packet that arrived at `came`, after all earlier packets: when it is free
+    /// and no outage is in progress, or at the next opportunity. A rate of zero does not delay the start: the packet is in
+    /// service until the rate rises.
+    pub fn ready(&mut self, came: Time) -> Time {
+        match &mut self.line {
+            Transmitter::Opportunities(opportunities) => Time(opportunities.ready(came.0)),
+            Transmitter::Slots(slots) => Time(slots.ready(self.outages.as_mut(), came.0)),
+            Transmitter::Steps { free, .. } => {
+                if came.0 > free.whole {
+                    *free = Exact { whole: came.0, part: 0 };
+                }
+                if let Some(end) = self.outages.as_mut().and_then(|outages| outages.end(free.whole)) {
+                    *free = Exact { whole: end, part: 0 };
+                }
+                Time(free.whole)
+            }
+        }
+    }
+
+    /// Transmits a packet from the time that `ready` has just returned.
+    pub fn transmit(&mut self, bytes: u16) -> Service {
+        let (begins, ends) = match &mut self.line {
+            Transmitter::Opportunities(opportunities) => opportunities.transmit(u64::from(bytes)),
+            Transmitter::Slots(slots) => slots.transmit(self.outages.as_mut()),
+            Transmitter::Steps { steps, free } => {
+                let begins = free.whole;
+                *free = finish(steps, self.outages.as_mut(), *free, work(u64::from(bytes)));
+                (begins, free.whole)
+            }
+        };
+        Service {
+            begins: Time(begins),
+            ends: Time(ends),
+        }
+    }
+
+    /// Aborts the transmission in progress at `now`, and frees the transmitter.
+    pub fn stop(&mut self, now: Time) {
+        if let Some(free) = self.free_mut() {
+            *free = Exact { whole: now.0, part: 0 };
+        }
+    }
+
+    /// Determines the passage of a transmitted packet over the wire; packets must pass in order. `now` is the current time.
+    pub fn pass(&mut self, now: Time, service: Service) -> Passage {
+        let Service { begins, ends } = service;
+        let arrival = ends.0 + self.delay.of(begins.0, ends.0) + self.jitter.as_mut().map_or(0, |jitter| jitter.next());
+        let lost = self
+            .outages
+            .as_mut()
+            .filter(|outages| outages.config.in_flight == InFlight::Drop)
+            .and_then(|outages| outages.next_begin(ends.0.saturating_sub(1)))
+            .filter(|&begin| begin < arrival);
+        match lost {
+            Some(begin) => Passage::Lost(Time(begin)),
+            None => Passage::Arrives(Time(self.order.arrive(now.0, ends.0, arrival))),
+        }
+    }
+
+    /// Returns whether outages drop waiting packets, and the packet in service; None if they drop neither.
+    pub fn drops(&self) -> Option<(bool, bool)> {
+        let config = &self.outages.as_ref()?.config;
+        let waiting = config.waiting == HoldOrDrop::Drop;
+        let in_service = config.in_service == InService::Drop;
+        (waiting || in_service).then_some((waiting, in_service))
+    }
+
+    /// Returns the begin of the next outage that drops packets, after `now`.
+    pub fn next_drop(&mut self, now: Option<Time>) -> Option<Time> {
+        self.drops()?;
+        let outages = self.outages.as_mut()?;
+        let begin = match now {
+            Some(now) => outages.next_begin(now.0),
+            None => outages.config.intervals_ps.first().map(|one| one[0]),
+        };
+        begin.map(Time)
+    }
+
+    /// Returns the overtakings by `now`.
+    pub fn overtakings(&mut self, now: Time) -> Overtakings {
+        self.order.overtakings(now.0)
+    }
+
+    /// Returns the fraction of the transmitter's capacity by `now`, outages excluded, that the given packets and bytes used.
+    pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
+        if let Some(rate) = self.rate {
+            return share_used(rate, bytes, now);
+        }
+        let could = self.capacity(now);
+        if could == 0 {
+            return 0.0;
+        }
+        (self.taken(packets, bytes) as f64 / could as f64).min(1.0)
+    }
+
+    /// Whether the transmitter can have sent these packets and bytes by `now`. Departures are rounded to a picosecond.
+    pub fn can_have_sent(&self, (packets, bytes): (u64, u64), now: Time) -> bool {
+        self.taken(packets, bytes) <= self.capacity(Time(now.0 + 1))
+    }
+
+    fn capacity(&self, now: Time) -> u128 {
+        match &self.line {
+            Transmitter::Steps { steps, .. } | Transmitter::Slots(TimeVaryingSlots { steps, .. }) => {
+                steps.sent_by(now.0)
+            }
+            Transmitter::Opportunities(opportunities) => u128::from(opportunities.sent_by(now.0)),
+        }
+    }
+
+    fn taken(&self, packets: u64, bytes: u64) -> u128 {
+        match &self.line {
+            Transmitter::Steps { .. } | Transmitter::Slots(_) => 8 * u128::from(bytes) * u128::from(PS_PER_SECOND),
+            Transmitter::Opportunities(opportunities) => u128::from(bytes + packets * opportunities.header()),
+        }
+    }
+}
+
+/// Returns the rate of a link over time; zero for a link with opportunities.
+fn steps(link: &LinkConfig) -> RateSteps {
+    let service = link.motion.as_deref().and_then(|motion| motion.service.as_ref());
+    match service {
+        Some(ServiceConfig::Steps { steps, cycle_ps }) => RateSteps::new(steps.clone(), *cycle_ps),
+        Some(ServiceConfig::Opportunities { .. }) | None => RateSteps::new(vec![[0, link.rate_bps]], None),
+    }
+}
+
+/// Returns when `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts continues after it.
+fn finish(steps: &mut RateSteps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
+    let never = Exact {
+        whole: AFTER_ANY_RUN.0,
+        part: 0,
+    };
+    let Some(outages) = outages.filter(|outages| outages.config.in_service == InService::Hold) else {
+        return steps
+            .finish(from, left, AFTER_ANY_RUN.0.max(from.whole))
+            .unwrap_or(never);
+    };
+    loop {
+        let begin = outages
+            .next_begin(from.whole)
+            .unwrap_or(AFTER_ANY_RUN.0.max(from.whole));
+        match steps.finish(from, left, begin) {
+            Ok(end) => return end,
+            Err(rest) => left = rest,
+        }
+        match outages.end(begin) {
+            Some(end) => from = Exact { whole: end, part: 0 },
+            None => return never,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Order of arrival of packets with a varying delay, and counts of overtakings.
+
+use crate::packets::ring::Ring;
+use crate::scenario::time_varying::OrderConfig;
+
+/// Counts of overtaking packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overtakings {
+    /// Number of packets that arrived before one sent earlier.
+    pub packets: u64,
+    /// Maximum number of packets that one packet overtook.
+    pub furthest: u64,
+}
+
+/// An overtaking packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Overtaking {
+    leaves: u64,
+    places: u64,
+}
+
+/// Order of arrival over a link.
+#[derive(Clone, Debug)]
+pub(crate) struct Order {
+    free: bool,
+    /// Earliest arrival of the next packet, if the link keeps the order [ps].
+    least: u64,
+    /// Arrival times of packets on the wire, sorted, if the link allows overtaking.
+    arrivals: Ring<u64>,
+    /// Counts for packets that have been sent.
+    past: Overtakings,
+    /// Overtaking packets that may not have been sent yet.
+    to_come: Ring<Overtaking>,
+}
+
+impl Order {
+    /// Creates the state of an empty wire.
+    pub fn new(config: OrderConfig) -> Order {
+        Order {
+            free: config == OrderConfig::Free,
+            least: 0,
+            arrivals: Ring::default(),
+            past: Overtakings::default(),
+            to_come: Ring::default(),
+        }
+    }
+
+    /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; its delay alone would give `arrival`.
+    pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
+        if !self.free {
+            let arrival = arrival.max(self.least);
+            self.least = arrival + 1;
+            return arrival;
+        }
+        while self.arrivals.first().is_some_and(|&first| first <= leaves) {
+            self.arrivals.pop();
+        }
+        let mut place = self.arrivals.tail();
+        while place > self.arrivals.head() && *self.arrivals.get(place - 1) > arrival {
+            place -= 1;
+        }
+        let places = self.arrivals.tail() - place;
+        self.arrivals.insert(place, arrival);
+        self.settle(now);
+        if places > 0 {
+            self.to_come.push(Overtaking { leaves, places });
+        }
+        arrival
+    }
+
+    /// Returns the counts for packets sent by `now`.
+    pub fn overtakings(&mut self, now: u64) -> Overtakings {
+        self.settle(now);
+        self.past
+    }
+
+    fn settle(&mut self, now: u64) {
+        while let Some(one) = self.to_come.first().copied().filter(|one| one.leaves <= now) {
+            self.to_come.pop();
+            self.past.packets += 1;
+            self.past.furthest = self.past.furthest.max(one.places);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_wire_keeps_order() {
+        let mut order = Order::new(OrderConfig::Fifo);
+        assert_eq!(
+            [(0, 50), (1, 40), (2, 51), (3, 60)].map(|(at, to)| order.arrive(at, at, to)),
+            [50, 51, 52, 60]
+        );
+        assert_eq!(order.overtakings(100), Overtakings::default());
+    }
+
+    proptest! {
+        #[test]
+        fn overtakings_are_those_that_a_count_of_all_pairs_gives(
+            packets in prop::collection::vec((0u64..5, 1u64..40), 1..60), end in 0u64..200,
+        ) {
+            let (mut order, mut leaves, mut all) = (Order::new(OrderConfig::Free), 0, vec![]);
+            for (gap, delay) in packets {
+                leaves += gap;
+                prop_assert_eq!(order.arrive(leaves.min(end), leaves, leaves + delay), leaves + delay);
+                all.push((leaves, leaves + delay));
+            }
+            let mut expected = Overtakings::default();
+            for (at, &(left, arrival)) in all.iter().enumerate() {
+                let places = all[..at].iter().filter(|(_, other)| *other > arrival).count() as u64;
+                if places > 0 && left <= end {
+                    expected.packets += 1;
+                    expected.furthest = expected.furthest.max(places);
+                }
+            }
+            prop_assert_eq!(order.overtakings(end), expected);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A rate as a step function of time, integrated exactly in rational numbers.
+
+use longpipe_events::PS_PER_SECOND;
+
+/// A time with a fraction of a picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Exact {
+    /// Integer part [ps].
+    pub whole: u64,
+    /// Fractional part, in units of 1 / rate picoseconds.
+    pub part: u64,
+}
+
+/// A right-continuous step function of the rate, cyclic or not.
+#[derive(Clone, Debug)]
+pub(crate) struct RateSteps {
+    /// Time [ps] and rate [bit/s] of each step; the first time is 0.
+    steps: Vec<[u64; 2]>,
+    cycle: Option<u64>,
+    /// Work per cycle [bit/s · ps].
+    per_cycle: u128,
+    /// Index of the step in force at the latest query.
+    at: usize,
+}
+
+impl RateSteps {
+    /// Creates the step function from a checked configuration.
+    pub fn new(steps: Vec<[u64; 2]>, cycle: Option<u64>) -> RateSteps {
+        let mut made = RateSteps {
+            steps,
+            cycle,
+            per_cycle: 0,
+            at: 0,
+        };
+        made.per_cycle = cycle.map_or(0, |cycle| made.sent_within(cycle));
+        made
+    }
+
+    /// Returns the rate at an instant, and the time up to which it holds.
+    pub fn rate(&mut self, instant: u64) -> (u64, u64) {
+        let (base, within) = match self.cycle {
+            Some(cycle) => (instant - instant % cycle, instant % cycle),
+            None => (0, instant),
+        };
+        if self.steps[self.at][0] > within {
+            self.at = 0;
+        }
+        if self.steps.get(self.at + 2).is_some_and(|step| step[0] <= within) {
+            self.at = self.steps.partition_point(|step| step[0] <= within) - 1;
+        } else if self.steps.get(self.at + 1).is_some_and(|step| step[0] <= within) {
+            self.at += 1;
+        }
+        let next = self.steps.get(self.at + 1).map(|step| step[0]).or(self.cycle);
+        (self.steps[self.at][1], next.map_or(u64::MAX, |next| base + next))
+    }
+
+    /// Returns when `work` [bit/s · ps] that starts at `from` is done, or the remaining work if that is after `limit`.
+    /// Reaching the limit exactly counts as not done.
+    pub fn finish(&mut self, from: Exact, mut work: u128, limit: u64) -> Result<Exact, u128> {
+        let Exact { mut whole, mut part } = from;
+        loop {
+            let (rate, until) = self.rate(whole);
+            let until = until.min(limit);
+            let capacity = (u128::from(rate) * u128::from(until - whole)).saturating_sub(u128::from(part));
+            if rate > 0 && capacity >= work {
+                let total = work + u128::from(part);
+                let rate = u128::from(rate);
+                return Ok(Exact {
+                    whole: whole + (total / rate) as u64,
+                    part: (total % rate) as u64,
+                });
+            }
+            work -= capacity;
+            if until >= limit {
+                return Err(work);
+            }
+            (whole, part) = (until, 0);
+            work = self.skip_cycles(&mut whole, work, limit);
+        }
+    }
+
+    /// Advances over whole cycles in one step, and returns the remaining work.
+    fn skip_cycles(&self, whole: &mut u64, work: u128, limit: u64) -> u128 {
+        let Some(cycle) = self.cycle else { return work };
+        if !whole.is_multiple_of(cycle) || self.per_cycle == 0 {
+            return work;
+        }
+        // One cycle less, so that the end is found step by step.
+        let times = ((work - 1) / self.per_cycle).min(u128::from((limit - *whole) / cycle)) as u64;
+        *whole += times * cycle;
+        work - self.per_cycle * u128::from(times)
+    }
+
+    /// Whether more than one cycle lies between two instants.
+    pub fn is_cycles_away(&self, from: u64, to: u64) -> bool {
+        self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
+    }
+
+    /// Returns the work that could have been done up to an instant [bit/s · ps].
+    pub fn sent_by(&self, instant: u64) -> u128 {
+        match self.cycle {
+            Some(cycle) => self.per_cycle * u128::from(instant / cycle) + self.sent_within(instant % cycle),
+            None => self.sent_within(instant),
+        }
+    }
+
+    fn sent_within(&self, instant: u64) -> u128 {
+        let ends = self.steps[1..].iter().map(|step| step[0]).chain([u64::MAX]);
+        let each = self
+            .steps
+            .iter()
+            .zip(ends)
+            .map(|(&[from, rate], until)| u128::from(rate) * u128::from(until.min(instant).saturating_sub(from)));
+        each.sum()
+    }
+}
+
+/// Returns the work of transmitting `bytes` [bit/s · ps].
+pub(crate) fn work(bytes: u64) -> u128 {
+    8 * u128::from(bytes) * u128::from(PS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_packet_in_service_keeps_the_bits_it_has_sent() {
+        // 1000 bytes: half of them in 4 ms at 1 Mbit/s, 2 ms at rate 0, the other half at 2 Mbit/s.
+        let ms = PS_PER_SECOND / 1000;
+        let mut steps = RateSteps::new(vec![[0, 1_000_000], [4 * ms, 0], [6 * ms, 2_000_000]], None);
+        let end = steps.finish(Exact::default(), work(1000), u64::MAX);
+        assert_eq!(end, Ok(Exact { whole: 8 * ms, part: 0 }));
+    }
+
+    #[test]
+    fn nothing_is_ever_sent_where_the_rate_stays_zero() {
+        let mut steps = RateSteps::new(vec![[0, 8], [PS_PER_SECOND, 0]], None);
+        assert_eq!(steps.finish(Exact::default(), work(2), 1 << 62), Err(work(1)));
+        let mut cyclic = RateSteps::new(vec![[0, 0]], Some(10));
+        assert_eq!(cyclic.finish(Exact::default(), work(1), 1000), Err(work(1)));
+    }
+
+    /// Reference: integrates the rate up to an instant step by step [bit/s · ps].
+    fn integral(steps: &[[u64; 2]], cycle: Option<u64>, instant: u64) -> u128 {
+        let mut sum = 0;
+        let cycles = cycle.map_or(1, |cycle| instant / cycle + 1);
+        for number in 0..cycles {
+            let base = number * cycle.unwrap_or(0);
+            for (at, step) in steps.iter().enumerate() {
+                let end = steps
+                    .get(at + 1)
+                    .map(|next| next[0])
+                    .or(cycle)
+                    .unwrap_or(u64::MAX - base)
+                    + base;
+                let (from, to) = ((step[0] + base).min(instant), end.min(instant));
+                sum += u128::from(step[1]) * u128::from(to - from);
+            }
+        }
+        sum
+    }
+
+    proptest! {
+        #[test]
+        fn departures_are_where_the_integral_of_the_rate_reaches_the_bits(
+            gaps in prop::collection::vec((1u64..2_000_000_000, prop_oneof![Just(0), 1u64..10_000_000_000]), 1..8),
+            tail in 1u64..1_000_000_000, cyclic: bool,
+            lengths in prop::collection::vec(1u64..9000, 1..30),
+        ) {
+            let mut instant = 0;
+            let mut steps = vec![];
+            for (gap, rate) in gaps {
+                steps.push([instant, rate]);
+                instant += gap;
+            }
+            // The rate must be positive somewhere.
+            steps[0][1] += 1_000_000;
+            let cycle = cyclic.then_some(instant + tail);
+            if !cyclic {
+                steps.push([instant, 7_777_777]);
+            }
+            let (mut line, mut free, mut bits) = (RateSteps::new(steps.clone(), cycle), Exact::default(), 0);
+            for bytes in lengths {
+                free = line.finish(free, work(bytes), u64::MAX).expect("a rate");
+                bits += work(bytes);
+                let rate_there = integral(&steps, cycle, free.whole + 1) - integral(&steps, cycle, free.whole);
+                prop_assert_eq!(integral(&steps, cycle, free.whole) + u128::from(free.part), bits);
+                prop_assert!(u128::from(free.part) < rate_there.max(1));
+                prop_assert_eq!(line.sent_by(free.whole), integral(&steps, cycle, free.whole));
+            }
+        }
+    }
+}

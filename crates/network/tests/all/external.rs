@@ -1,0 +1,254 @@
+//! External packets, entered at the times at which end points sent theirs in an ordinary run: they have the same fates.
+
+use crate::common::any_graph::any_scenario;
+use crate::common::any_graph::time_varying::any_time_varying;
+use crate::common::random::cases;
+use longpipe_events::Time;
+use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
+use longpipe_network::{
+    Circuit, Datagram, DropCause, ExternalPacket, Fate, Flow, Link, Outcome, Probe, Simulation, REQUEST,
+};
+use longpipe_tcp::config::RecoveryKind;
+use longpipe_tcp::{AckSegment, DataSegment};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Circuit, and packet number within it.
+type Name = (u32, u32);
+
+/// Packets sent and received by end points.
+#[derive(Clone, Debug, Default)]
+struct Witness {
+    sent: Vec<(Time, Name, ExternalPacket)>,
+    got: Vec<(Time, Name, bool)>,
+}
+
+impl Witness {
+    fn sends(&mut self, now: Time, name: Name, bytes: u32, capable: bool) {
+        let packet = ExternalPacket {
+            id: self.sent.len() as u64,
+            bytes: bytes as u16,
+            capable,
+            marked: false,
+        };
+        self.sent.push((now, name, packet));
+    }
+}
+
+/// Returns the circuit of a packet. Requests travel in the opposite direction of their flow's data.
+fn circuit(flow: Flow, frame: u32, data: bool) -> u32 {
+    2 * flow.0 + u32::from((frame & REQUEST == 0) != data)
+}
+
+impl Probe for Witness {
+    fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
+        let name = (circuit(flow, frame, true), frame);
+        self.sends(now, name, segment.packet_bytes(), segment.ecn.capable);
+    }
+
+    fn answered(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
+        self.sends(now, (circuit(flow, frame, false), frame), ack.packet_bytes(), false);
+    }
+
+    fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
+        self.got
+            .push((now, (circuit(flow, frame, true), frame), segment.ecn.marked));
+    }
+
+    fn sent_datagram(&mut self, now: Time, flow: Flow, frame: u32, datagram: &Datagram) {
+        self.sends(now, (Circuit::of_data(flow).0, frame), datagram.packet_bytes(), false);
+    }
+
+    fn received_datagram(&mut self, now: Time, flow: Flow, frame: u32, _: &Datagram) {
+        self.got.push((now, (Circuit::of_data(flow).0, frame), false));
+    }
+
+    fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, _: &AckSegment) {
+        self.got.push((now, (circuit(flow, frame, false), frame), false));
+    }
+}
+
+/// Replaces every flow of a scenario by an external flow.
+fn external(scenario: &Scenario) -> Scenario {
+    let mut external = scenario.clone();
+    for flow in &mut external.flows {
+        (flow.foreign, flow.onward, flow.relayed) = (true, None, false);
+    }
+    external
+}
+
+/// Returns the outcomes of external packets; the outcomes are collected `looks` times between two entries.
+fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ExternalPacket)], looks: u64) -> Vec<Outcome> {
+    let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
+    let (mut all, mut now) = (vec![], 0);
+    for &(at, (vc, _), packet) in sent {
+        for look in 1..=looks {
+            let horizon = simulation.horizon();
+            simulation.advance_to(Time(now + (at.0 - now) * look / looks));
+            assert!(simulation.next_due() > Time(now + (at.0 - now) * look / looks));
+            let early = |outcome: &Outcome| matches!(outcome.fate, Fate::Delivered { .. }) && outcome.time < horizon;
+            assert!(!simulation.outcomes().iter().any(early));
+            all.append(simulation.outcomes());
+        }
+        simulation.enter(at, Circuit(vc), packet);
+        now = at.0;
+    }
+    simulation.advance_to(Time(scenario.duration_ps));
+    all.append(simulation.outcomes());
+    simulation.stop();
+    simulation.report().expect("what entered is accounted for");
+    all
+}
+
+fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
+    scenario.engine = Engine::Reference;
+    scenario.duration_ps = scenario.duration_ps.min(crate::common::SECOND);
+    // ACK filters do not recognise the ACKs of external packets.
+    for link in &mut scenario.links {
+        if matches!(link.policy, PolicyConfig::AckFilter {}) {
+            link.policy = PolicyConfig::TailDrop {};
+        }
+    }
+    // A host's jitter is drawn per run and would change the send times, so that only the end points' own send times are
+    // used.
+    let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
+    simulation.run();
+    let Witness { sent, got } = simulation.into_probe();
+    // Packets of a full segment must be valid in both directions.
+    prop_assume!(Simulation::new(&external(&scenario), seed, ()).is_ok());
+    let found = outcomes(&external(&scenario), seed, &sent, 0);
+    let names: BTreeMap<u64, Name> = sent.iter().map(|&(_, name, packet)| (packet.id, name)).collect();
+    let delivered: Vec<(Time, Name, bool)> = found
+        .iter()
+        .filter_map(|outcome| match outcome.fate {
+            Fate::Delivered { marked } => Some((outcome.time, names[&outcome.id], marked)),
+            Fate::Lost { .. } => None,
+        })
+        .collect();
+    let data = |name: Name| name.0.is_multiple_of(2) == (name.1 & REQUEST == 0);
+    let known = delivered
+        .into_iter()
+        .map(|(time, name, marked)| (time, name, marked && data(name)));
+    prop_assert_eq!(known.collect::<Vec<_>>(), got);
+    prop_assert_eq!(&found, &outcomes(&external(&scenario), seed, &sent, 3));
+    // A packet has at most one fate.
+    let mut fates: Vec<u64> = found.iter().map(|outcome| outcome.id).collect();
+    fates.sort_unstable();
+    prop_assert!(fates.windows(2).all(|pair| pair[0] != pair[1]));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..cases(100) })]
+
+    #[test]
+    fn over_any_graph_of_routers(scenario in any_scenario(Framing::Ip), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_any_graph_of_switches(scenario in any_scenario(Framing::Aal5), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_links_that_move(scenario in any_time_varying(Framing::Ip), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+
+    #[test]
+    fn over_links_of_cells_that_move(scenario in any_time_varying(Framing::Aal5), seed in any::<u64>()) {
+        alike(scenario, seed)?;
+    }
+}
+
+/// Two packets, and a third that an injected loss removes at the first link.
+#[test]
+fn losses_are_told_with_their_link_and_cause() {
+    for (framing, expected) in [
+        (
+            Framing::Ip,
+            Fate::Lost {
+                link: Some(Link(0)),
+                cause: DropCause::InjectedLoss,
+            },
+        ),
+        (
+            Framing::Aal5,
+            Fate::Lost {
+                link: None,
+                cause: DropCause::PartialFrame,
+            },
+        ),
+    ] {
+        let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);
+        let mut scenario = crate::common::dumbbell(1, 1_000_000, 1000, crate::common::policy("tail-drop"), 1, &tcp);
+        scenario.engine = Engine::Reference;
+        scenario.framing = framing;
+        if framing == Framing::Ip {
+            scenario.links.iter_mut().for_each(|link| link.buffer = None);
+        }
+        let first = scenario.flows[0].route[0];
+        scenario.links[first].loss = LossConfig::Packets { indices: vec![1] };
+        if framing == Framing::Ip {
+            assert_eq!(first, 2);
+        }
+        let scenario = external(&scenario);
+        let packet = |id: u64| ExternalPacket {
+            id,
+            bytes: 100,
+            capable: false,
+            marked: false,
+        };
+        let sent: Vec<_> = (0..3)
+            .map(|id| (Time(id * 1_000_000_000), (0, 0), packet(id)))
+            .collect();
+        let found = outcomes(&scenario, 1, &sent, 1);
+        let expected = match expected {
+            Fate::Lost { link: Some(_), cause } => Fate::Lost {
+                link: Some(Link::new(first)),
+                cause,
+            },
+            other => other,
+        };
+        let fates: Vec<(u64, Fate)> = found.iter().map(|outcome| (outcome.id, outcome.fate)).collect();
+        let whole = Fate::Delivered { marked: false };
+        assert_eq!(fates, [(0, whole), (1, expected), (2, whole)]);
+    }
+}
+
+/// While one packet is in flight, the horizon is constant and equals its delivery; without packets there is no due time.
+#[test]
+fn the_horizon_of_one_packet_is_its_delivery_once_it_flies_and_never_before() {
+    let tcp = crate::common::tcp(RecoveryKind::Reno, 65_535);
+    let mut scenario = crate::common::dumbbell(1, 1_000_000, 1000, crate::common::policy("tail-drop"), 1, &tcp);
+    scenario.engine = Engine::Reference;
+    scenario.framing = Framing::Ip;
+    scenario.links.iter_mut().for_each(|link| link.buffer = None);
+    let scenario = external(&scenario);
+    let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
+    assert_eq!(simulation.horizon(), Time(u64::MAX));
+    let packet = ExternalPacket {
+        id: 0,
+        bytes: 1000,
+        capable: false,
+        marked: false,
+    };
+    simulation.enter(Time::ZERO, Circuit(0), packet);
+    let mut looks = vec![];
+    while simulation.outcomes().is_empty() {
+        looks.push(simulation.horizon());
+        let next = simulation.next_due();
+        simulation.advance_to(next);
+    }
+    let delivered = simulation.outcomes()[0].time;
+    let flight: u64 = scenario.flows[0]
+        .route
+        .iter()
+        .map(|&link| scenario.links[link].delay_ps)
+        .sum();
+    assert_eq!(looks.first(), Some(&Time(flight)));
+    assert!(looks.is_sorted());
+    assert_eq!(looks.last(), Some(&delivered));
+    assert_eq!(simulation.horizon(), Time(u64::MAX));
+}

@@ -1,0 +1,218 @@
+//! Split connections, compared with closed forms, with separate runs, and with the counters of the proxy's buffer.
+
+use crate::common::proxies::{self, end_points, Pipe, MSS};
+use crate::common::{run, Builder, SECOND};
+use longpipe_network::report::Report;
+use longpipe_network::scenario::{
+    Engine, ForwardingConfig, LossConfig, NodeKind, PolicyConfig, Scenario, StartConfig, TrafficConfig,
+};
+use longpipe_network::Simulation;
+use longpipe_tcp::config::{RecoveryKind, TcpConfig};
+
+/// Length of a segment's headers, and of an ACK [byte].
+const HEADERS: u64 = 40;
+const MS: u64 = SECOND / 1000;
+
+fn tcp() -> TcpConfig {
+    end_points(RecoveryKind::Newreno)
+}
+
+fn split(pipes: [Pipe; 2], traffic: TrafficConfig, buffer_bytes: u64) -> Scenario {
+    proxies::split(pipes, &tcp(), traffic, buffer_bytes)
+}
+
+/// Returns the proxy's flow alone, started at an instant.
+fn alone(split: &Scenario, at_ps: u64) -> Scenario {
+    let mut scenario = split.clone();
+    scenario.flows.truncate(1);
+    scenario.flows[0].relayed = false;
+    scenario.flows[0].start = StartConfig::Fixed { at_ps };
+    scenario
+}
+
+/// Runs both engines and asserts equal results.
+fn both(scenario: &Scenario) -> Report {
+    let mut scenario = scenario.clone();
+    let [plain, fast] = [Engine::Reference, Engine::Trains].map(|engine| {
+        scenario.engine = engine;
+        run(&scenario, 1)
+    });
+    assert_eq!(plain.state_hash, fast.state_hash);
+    assert_eq!((&plain.flows, &plain.proxies), (&fast.flows, &fast.proxies));
+    fast
+}
+
+/// Returns the transmission time of a packet [ps].
+fn on_line(rate_bps: u64, bytes: u64) -> u64 {
+    8 * bytes * SECOND / rate_bps
+}
+
+const AMPLE: u64 = 1 << 30;
+
+/// In slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter without a gap, and
+/// each round trip is that of the proxy's connection.
+#[test]
+fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
+    let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
+    for rounds in [1, 2, 5, 9u32] {
+        let segments = (1 << rounds) - 1;
+        let size_bytes = segments * MSS;
+        let report = both(&split(pipes, TrafficConfig::Transfer { size_bytes }, AMPLE));
+        let (there, back) = (on_line(slow, MSS + HEADERS), on_line(slow, HEADERS));
+        let first = on_line(fast, MSS + HEADERS) + near;
+        let round = there + far + back + far;
+        let last_round = segments.div_ceil(2);
+        let expected = first + u64::from(rounds - 1) * round + last_round * there + far;
+        assert_eq!(
+            report.flows[0].completion.map(|at| at.0),
+            Some(expected),
+            "{rounds} rounds"
+        );
+        // The host's connection completed long before.
+        assert!(report.flows[1].completion < report.flows[0].completion);
+    }
+}
+
+/// With an unlimited buffer, the first connection behaves as if it were alone, and the second as if its application started
+/// with the first arrival.
+#[test]
+fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
+    let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
+    let mut scenario = split(pipes, TrafficConfig::Greedy {}, AMPLE);
+    // Losses on the satellite link.
+    scenario.links[2].loss = LossConfig::Packets {
+        indices: vec![50, 51, 700, 2000],
+    };
+    let report = both(&scenario);
+    let begins = on_line(fast, MSS + HEADERS) + near;
+    let second = both(&alone(&scenario, begins));
+    let (found, expected) = (&report.flows[0], &second.flows[0]);
+    assert!(expected.sender.retransmitted_segments > 0);
+    assert_eq!(
+        (found.delivered_bytes, found.sender),
+        (expected.delivered_bytes, expected.sender)
+    );
+    let mut first = scenario.clone();
+    first.flows.remove(0);
+    first.flows[0].onward = None;
+    let first = both(&first);
+    assert_eq!(report.flows[1], first.flows[0]);
+}
+
+/// The first connection is as fast as the buffer empties, loses nothing, and never exceeds the buffer.
+#[test]
+fn a_full_buffer_slows_the_sender_down() {
+    for room in [2 * MSS, 7 * MSS + 300, 100 * MSS] {
+        let pipes = [(100_000_000, MS), (10_000_000, MS)];
+        let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
+        let [last, first] = [0, 1].map(|flow| &report.flows[flow]);
+        let proxy = report.proxies[0];
+        assert_eq!((proxy.flow, proxy.forwarded_over), (1, 0));
+        assert!(
+            proxy.peak_bytes <= room && proxy.peak_bytes + 3 * MSS > room,
+            "{proxy:?}"
+        );
+        assert!(first.delivered_bytes - last.delivered_bytes <= room);
+        assert_eq!(first.sender.retransmitted_segments, 0);
+        if room == 100 * MSS {
+            // The second connection's transmitter is never idle after slow start, and the buffer is full except for data in
+            // flight.
+            let line = 10_000_000 / 8 * 20 * MSS / (MSS + HEADERS);
+            assert!(last.delivered_bytes > line * 99 / 100, "{last:?}");
+            assert!(proxy.mean_bytes > 0.9 * room as f64, "{proxy:?}");
+        }
+    }
+}
+
+/// A buffer acts as a window: a distant sender transmits at most one buffer per round trip.
+#[test]
+fn the_buffer_bounds_what_a_sender_far_away_gets() {
+    let room = 50 * MSS;
+    let pipes @ [(slow, far), _] = [(100_000_000, 100 * MS), (1_000_000_000, MS)];
+    let report = both(&split(pipes, TrafficConfig::Greedy {}, room));
+    let round_trip = on_line(slow, MSS + HEADERS) + on_line(slow, HEADERS) + 2 * far;
+    let rounds = 20 * SECOND / round_trip;
+    let most = (rounds + 1) * room;
+    let delivered = report.flows[0].delivered_bytes;
+    // Slow start from one segment takes six rounds; the second connection adds its 2 ms to a round.
+    assert!(delivered <= most && delivered > most * 9 / 10, "{delivered} of {most}");
+}
+
+/// Some ACKs that would open the window are lost: the sender probes the window, and the file arrives.
+#[test]
+fn a_window_whose_opening_was_lost_is_asked_for() {
+    let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
+    let size_bytes = 300 * MSS + 17;
+    let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
+    scenario.duration_ps = 400 * SECOND;
+    // The link from the proxy back to the first host.
+    scenario.links[1].loss = LossConfig::Bernoulli { probability: 0.3 };
+    let report = both(&scenario);
+    assert_eq!(report.flows[0].delivered_bytes, size_bytes);
+    assert!(report.flows[0].completion.is_some());
+    assert!(report.proxies[0].window_probes > 0, "{:?}", report.proxies[0]);
+    assert_eq!(report.proxies[0].held_bytes, 0);
+}
+
+/// A proxy behind a proxy.
+#[test]
+fn a_connection_may_be_split_more_than_once() {
+    let mut scenario = split(
+        [(50_000_000, MS), (20_000_000, 200 * MS)],
+        TrafficConfig::Greedy {},
+        20 * MSS,
+    );
+    // A fourth host behind the third, which is the end of flow 2.
+    let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
+    builder.scenario = scenario.clone();
+    let end = builder.node(NodeKind::Host);
+    let link = builder.link(2, end, 5_000_000, MS);
+    builder.flow(vec![link], tcp());
+    scenario = builder.scenario;
+    scenario.flows[2].relayed = true;
+    scenario.flows[0].onward = Some(ForwardingConfig {
+        flow: 2,
+        buffer_bytes: 30 * MSS,
+    });
+    let report = both(&scenario);
+    let delivered = [1, 0, 2].map(|flow| report.flows[flow].delivered_bytes);
+    assert!(delivered[0] >= delivered[1] && delivered[1] >= delivered[2]);
+    assert!(delivered[0] - delivered[1] <= 20 * MSS && delivered[1] - delivered[2] <= 30 * MSS);
+    // Unacknowledged data remain in the first buffer: 20 segments per 400 ms bound the throughput.
+    let most = 20 * MSS * 20_000 / 402;
+    assert!(
+        delivered[2] > most * 8 / 10 && delivered[2] <= most,
+        "{delivered:?}, {most}"
+    );
+}
+
+#[test]
+fn what_cannot_be_split_is_refused() {
+    let good = split([(50_000_000, MS), (20_000_000, MS)], TrafficConfig::Greedy {}, 20 * MSS);
+    let refused = |change: fn(&mut Scenario), expected: &str| {
+        let mut scenario = good.clone();
+        change(&mut scenario);
+        let error = Simulation::new(&scenario, 1, ()).err().map(|error| error.to_string());
+        assert!(
+            error.as_ref().is_some_and(|error| error.contains(expected)),
+            "{error:?}"
+        );
+    };
+    refused(
+        |scenario| scenario.flows[1].onward.as_mut().unwrap().buffer_bytes = 1999,
+        "flows[1].onward.buffer: 1999; needs two full segments (2000 bytes)",
+    );
+    refused(
+        |scenario| scenario.flows[0].relayed = false,
+        "flows[1].onward.flow: 0; needs",
+    );
+    refused(|scenario| scenario.flows[1].onward = None, "flows[0].relayed: 0 flows");
+    refused(
+        |scenario| scenario.flows[0].traffic = TrafficConfig::Transfer { size_bytes: 1 },
+        "flows[1].onward: 0; needs two flows that are both greedy",
+    );
+    refused(
+        |scenario| scenario.flows[1].onward.as_mut().unwrap().flow = 7,
+        "flows[0].relayed: 0 flows",
+    );
+}

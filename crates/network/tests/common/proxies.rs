@@ -1,0 +1,43 @@
+//! A path of a host, a split-TCP proxy and another host.
+
+use super::{recovery, tcp, Builder, SECOND};
+use longpipe_network::scenario::{ForwardingConfig, Framing, NodeKind, PolicyConfig, Scenario, Ties, TrafficConfig};
+use longpipe_tcp::config::{RecoveryKind, TcpConfig};
+
+/// Payload of a full segment [byte].
+pub const MSS: u64 = 1000;
+
+/// A rate [bit/s] and a delay [ps].
+pub type Pipe = (u64, u64);
+
+/// Returns end points for both connections, with windows that do not limit them.
+pub fn end_points(kind: RecoveryKind) -> TcpConfig {
+    TcpConfig {
+        mss_bytes: MSS as u32,
+        recovery: recovery(kind),
+        ..tcp(kind, 1 << 24)
+    }
+}
+
+/// Returns a scenario with packets over both links, for 20 s. Flow 0 leads from the proxy to the last host, flow 1 from the
+/// first host to the proxy.
+pub fn split(pipes: [Pipe; 2], tcp: &TcpConfig, traffic: TrafficConfig, buffer_bytes: u64) -> Scenario {
+    let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
+    let [first, proxy, last] = [(); 3].map(|()| builder.node(NodeKind::Host));
+    let [(fast, near), (slow, far)] = pipes;
+    let links = [
+        builder.link(first, proxy, fast, near),
+        builder.link(proxy, last, slow, far),
+    ];
+    builder.flow(vec![links[1]], tcp.clone());
+    builder.flow(vec![links[0]], tcp.clone());
+    let mut scenario = builder.scenario;
+    (scenario.framing, scenario.ties) = (Framing::Ip, Ties::PortOrder);
+    for flow in &mut scenario.flows {
+        flow.traffic = traffic.clone();
+    }
+    scenario.duration_ps = 20 * SECOND;
+    scenario.flows[0].relayed = true;
+    scenario.flows[1].onward = Some(ForwardingConfig { flow: 0, buffer_bytes });
+    scenario
+}

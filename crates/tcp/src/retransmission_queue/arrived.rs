@@ -1,0 +1,152 @@
+//! Processing of an ACK by the retransmission queue: newly delivered segments, RTT samples and the delivery rate.
+
+use super::*;
+
+impl RetransmissionQueue {
+    /// Processes an ACK of all bytes below `una` with SACK blocks and a timestamp echo, if any.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        una: u64,
+        echo: Option<Time>,
+        blocks: impl Iterator<Item = (u64, u64)>,
+    ) -> AckSummary {
+        let before = self.delivered;
+        let echoed = echo.filter(|_| una > self.una).map(|echo| now - echo);
+        let (mut acked, mut retransmitted) = (Trips::default(), false);
+        let mut arrivals = Arrivals {
+            highest: self.highest,
+            least_rtt: self.least_rtt(),
+            ..Arrivals::default()
+        };
+        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
+            let length = segment.end - self.una;
+            retransmitted |= segment.retransmitted;
+            if !(segment.retransmitted || segment.arrived) {
+                acked.add(segment.end, now - segment.sent);
+            }
+            if segment.arrived {
+                self.beyond -= length;
+            } else {
+                self.delivered += length;
+                let departure = self.departures.as_ref().and_then(VecDeque::front);
+                arrivals.take(now, segment, departure, echo);
+                if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
+                    losses.on_arrived(length);
+                }
+            }
+            self.una = segment.end;
+            self.passed += 1;
+            self.segments.pop_front();
+            if let Some(departures) = &mut self.departures {
+                departures.pop_front();
+            }
+        }
+        self.sacked.absorb(una);
+        let in_order = self.delivered;
+        let before_blocks = self.latest;
+        for (block, place) in blocks.zip(0..) {
+            // Usually all blocks but the first were in the previous ACK.
+            if !before_blocks.contains(&block) {
+                self.on_block(now, block.0, block.1, &mut arrivals);
+            }
+            self.latest[place] = block;
+        }
+        self.highest = self.highest.max(arrivals.end);
+        // Karn: an ACK of retransmitted data gives no RTT sample by itself.
+        let (acked, sacked) = (if retransmitted { Trips::default() } else { acked }, arrivals.sacked);
+        let rtt = sacked.last().or(acked.last()).or(echoed);
+        if let Some(rtt) = rtt {
+            self.min_rtt.take(now, rtt);
+        }
+        AckSummary {
+            rtt,
+            least_rtt: self.least_rtt(),
+            delivered: self.delivered - before,
+            lost: std::mem::take(&mut self.retransmitted_bytes),
+            rate: arrivals
+                .newest
+                .map(|(newest, departure)| self.rate(now, newest.sent, departure)),
+            first_rtt: acked.first().or(sacked.first()).or(echoed),
+            latest: arrivals.latest,
+            reordered: arrivals.reordered,
+            original_end: arrivals.original_end.unwrap_or(u64::MAX),
+            sacked: self.delivered > in_order,
+        }
+    }
+
+    /// Marks the segments that a SACK block newly covers.
+    pub(super) fn on_block(&mut self, now: Time, start: u64, end: u64, arrivals: &mut Arrivals) {
+        let mut from = start;
+        while let Some((begin, until)) = self.sacked.missing(from, end) {
+            self.on_arrived(now, begin, until, arrivals);
+            from = until;
+            if until == end {
+                break;
+            }
+        }
+        self.sacked.insert(start, end);
+    }
+
+    /// Returns the index of the first segment that ends beyond a byte, and its first byte.
+    pub(super) fn place_of(&self, byte: u64) -> (usize, u64) {
+        let start = |place: usize| {
+            place
+                .checked_sub(1)
+                .map_or(self.una, |before| self.segments[before].end)
+        };
+        // Most segments are as long as the first one.
+        if let Some(length) = self.segments.front().map(|first| first.end - self.una) {
+            let guess = (byte.saturating_sub(self.una) / length) as usize;
+            let fits = self.segments.get(guess).is_some_and(|segment| byte < segment.end);
+            if fits && (guess == 0 || start(guess) <= byte) {
+                return (guess, start(guess));
+            }
+        }
+        let place = self.segments.partition_point(|segment| segment.end <= byte);
+        (place, start(place))
+    }
+
+    pub(super) fn on_arrived(&mut self, now: Time, from: u64, until: u64, arrivals: &mut Arrivals) {
+        let (first, mut start) = self.place_of(from);
+        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+            if segment.end > until {
+                break;
+            }
+            if !segment.arrived && start >= from {
+                let length = segment.end - start;
+                segment.arrived = true;
+                self.delivered += length;
+                self.beyond += length;
+                let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                if !segment.retransmitted {
+                    arrivals.sacked.add(segment.end, now - segment.sent);
+                }
+                // TSecr belongs to the segment at the left edge, not to a SACKed one.
+                arrivals.take(now, segment, departure, None);
+                if let (true, Some(losses)) = (segment.lost, &mut self.losses) {
+                    losses.on_arrived(length);
+                }
+                segment.lost = false;
+            }
+            start = segment.end;
+        }
+    }
+
+    /// Returns the delivery rate since the segment described by `newest` was sent, at most the rate at which data were sent.
+    pub(super) fn rate(&mut self, now: Time, sent: Time, newest: Departure) -> RateSample {
+        (self.first_sent, self.delivered_time) = (sent, now);
+        if self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let sending = sent.since(newest.first_sent);
+        RateSample {
+            delivered: self.delivered - newest.delivered,
+            interval: sending.max(now - newest.delivered_time),
+            prior_delivered: newest.delivered,
+            tx_in_flight: newest.tx_in_flight,
+            lost: self.total_lost() - newest.lost,
+            app_limited: newest.app_limited,
+        }
+    }
+}

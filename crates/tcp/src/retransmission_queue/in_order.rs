@@ -1,0 +1,64 @@
+//! In-order ACKs without losses, reordering or retransmissions: segments are removed at the front, and the last of them is
+//! the latest delivery.
+
+use super::{AckSummary, LatestDelivery, RetransmissionQueue};
+use longpipe_events::Time;
+
+impl RetransmissionQueue {
+    /// Whether no segment in flight is lost, reordered or retransmitted.
+    #[inline]
+    pub fn is_gapless(&self) -> bool {
+        self.beyond == 0 && self.lost() == 0 && self.una >= self.retransmitted_until
+    }
+
+    /// Whether the retransmission queue is in that state and an ACK of all bytes below `una` acknowledges the first segment.
+    #[inline]
+    pub fn is_in_order(&self, una: u64) -> bool {
+        self.is_gapless() && self.segments.front().is_some_and(|first| first.end <= una)
+    }
+
+    /// Processes such an ACK; the result equals that of `on_ack`.
+    #[inline]
+    pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> AckSummary {
+        debug_assert!(self.is_in_order(una));
+        let first = self.una;
+        let (mut first_rtt, mut newest, mut departure) = (None, None, None);
+        while let Some(segment) = self.segments.front().filter(|segment| segment.end <= una) {
+            if newest.is_none() {
+                first_rtt = Some(now - segment.sent);
+            }
+            self.una = segment.end;
+            self.passed += 1;
+            newest = Some(LatestDelivery {
+                number: segment.number,
+                rtt: now - segment.sent,
+            });
+            self.segments.pop_front();
+            if let Some(departures) = &mut self.departures {
+                departure = departures.pop_front();
+            }
+        }
+        let delivered = self.una - first;
+        self.delivered += delivered;
+        self.highest = self.highest.max(self.una);
+        self.sacked.absorb(una);
+        let rtt = newest.map(|newest| newest.rtt);
+        if let Some(rtt) = rtt {
+            self.min_rtt.take(now, rtt);
+        }
+        AckSummary {
+            rtt,
+            least_rtt: self.least_rtt(),
+            delivered,
+            lost: std::mem::take(&mut self.retransmitted_bytes),
+            first_rtt,
+            latest: newest,
+            rate: newest
+                .zip(departure)
+                .map(|(newest, departure)| self.rate(now, Time(now.0 - newest.rtt.0), departure)),
+            reordered: false,
+            original_end: u64::MAX,
+            sacked: false,
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Loss detection by the time since transmission: RACK (RFC 8985 section 6.2).
+
+use super::place::Place;
+use super::{Departure, LatestDelivery, LostSegment, RetransmissionQueue, SentSegment};
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
+
+/// Lost segments that have not been retransmitted, and segments still subject to loss detection.
+#[derive(Clone, Debug, Default)]
+pub struct Losses {
+    bytes: u64,
+    /// No lost segment precedes this one.
+    from: Place,
+    /// First transmissions of segments before this one have been examined.
+    detected: Place,
+    /// Retransmissions in order: number of the transmission, and its segment.
+    retransmitted: VecDeque<(u64, Place)>,
+    /// Cumulative bytes declared lost, counting repeats.
+    total: u64,
+    /// Newly declared losses, for a controller that requests each.
+    each: Option<Vec<LostSegment>>,
+    /// First byte and length of every segment declared lost that has not been taken, for an observer.
+    declared: Option<Vec<(u64, u64)>>,
+}
+
+impl Losses {
+    /// Creates the state without losses; `each` if a controller requests each loss.
+    pub fn new(each: bool) -> Losses {
+        Losses {
+            each: each.then(Vec::new),
+            ..Losses::default()
+        }
+    }
+
+    /// Returns the bytes lost and not retransmitted.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Records a retransmission of a segment with `lost` lost bytes.
+    pub fn on_retransmitted(&mut self, number: u64, place: Place, lost: u64) {
+        self.bytes -= lost;
+        self.retransmitted.put((number, place));
+    }
+
+    /// Records that `bytes` declared lost have arrived after all.
+    pub fn on_arrived(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+    }
+
+    fn add(&mut self, place: Place, length: u64, departure: Option<&Departure>) {
+        self.bytes += length;
+        self.from = self.from.min(place);
+        self.count(place, length, departure);
+    }
+
+    fn count(&mut self, place: Place, length: u64, departure: Option<&Departure>) {
+        self.total += length;
+        if let Some(declared) = &mut self.declared {
+            declared.put((place.start, length));
+        }
+        if let (Some(each), Some(departure)) = (&mut self.each, departure) {
+            each.push(LostSegment {
+                sequence: place.start,
+                end: place.start + length,
+                tx_in_flight: departure.tx_in_flight,
+                lost: self.total - departure.lost,
+                prior_delivered: departure.delivered,
+                app_limited: departure.app_limited,
+                delivered: 0,
+            });
+        }
+    }
+}
+
+/// Result of loss detection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetectedLosses {
+    /// Newly lost bytes.
+    pub lost: u64,
+    /// Whether a lost segment had been retransmitted.
+    pub retransmitted: bool,
+    /// Time until all segments sent before the latest delivered one are lost or delivered; None if there are none.
+    pub wait: Option<Span>,
+}
+
+impl RetransmissionQueue {
+    /// Declares segments sent before `latest` lost that have been in flight for longer than its RTT plus `tolerance`
+    /// (RACK_detect_loss).
+    pub fn detect_losses(&mut self, now: Time, latest: &LatestDelivery, tolerance: Span) -> DetectedLosses {
+        let mut detected = DetectedLosses::default();
+        let allowed = latest.rtt + tolerance;
+        self.check_first_transmissions(now, latest, allowed, &mut detected);
+        self.check_retransmissions(now, latest, allowed, &mut detected);
+        detected
+    }
+
+    fn check_first_transmissions(
+        &mut self,
+        now: Time,
+        latest: &LatestDelivery,
+        allowed: Span,
+        detected: &mut DetectedLosses,
+    ) {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else { return };
+        let mut place = losses.detected.max(first);
+        let mut settled = true;
+        for (index, segment) in (place.after(first)..).zip(self.segments.range_mut(place.after(first)..)) {
+            if !(segment.retransmitted || segment.arrived || segment.lost) {
+                if segment.number >= latest.number {
+                    break;
+                }
+                let age = now - segment.sent;
+                if age >= allowed {
+                    segment.lost = true;
+                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    losses.add(place, segment.end - place.start, departure);
+                    detected.lost += segment.end - place.start;
+                } else {
+                    settled = false;
+                    detected.wait = detected.wait.max(Some(Span(allowed.0 - age.0)));
+                }
+            }
+            place = place.next(segment.end);
+            if settled {
+                losses.detected = place;
+            }
+        }
+    }
+
+    fn check_retransmissions(
+        &mut self,
+        now: Time,
+        latest: &LatestDelivery,
+        allowed: Span,
+        detected: &mut DetectedLosses,
+    ) {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else { return };
+        let mut index = 0;
+        while let Some(&(number, place)) = losses.retransmitted.get(index) {
+            let Some(segment) = in_flight_mut(&mut self.segments, first, number, place) else {
+                // The segment arrived, is lost, or was retransmitted again.
+                if index == 0 {
+                    losses.retransmitted.pop_front();
+                } else {
+                    index += 1;
+                }
+                continue;
+            };
+            if number >= latest.number {
+                break;
+            }
+            let age = now - segment.sent;
+            if age >= allowed {
+                segment.lost = true;
+                let length = segment.end - place.start;
+                let departure = self.departures.as_ref();
+                let departure = departure.and_then(|departures| departures.get(place.after(first)));
+                losses.add(place, length, departure);
+                losses.retransmitted.pop_front();
+                detected.lost += length;
+                detected.retransmitted = true;
+            } else {
+                detected.wait = detected.wait.max(Some(Span(allowed.0 - age.0)));
+                index += 1;
+            }
+        }
+    }
+
+    /// Marks segments lost because the retransmission timer expired: the first one, and every other one that was sent at
+    /// least `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
+    pub fn lose_by_timeout(&mut self, now: Time, rtt: Span) {
+        let first = self.first();
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        losses.bytes = 0;
+        losses.from = first;
+        let (mut place, mut kept) = (first, None);
+        for (index, segment) in self.segments.iter_mut().enumerate() {
+            let recent = index > 0 && now - segment.sent < rtt;
+            if !segment.arrived && (segment.lost || !recent) {
+                let length = segment.end - place.start;
+                losses.bytes += length;
+                if !segment.lost {
+                    let departure = self.departures.as_ref().and_then(|departures| departures.get(index));
+                    losses.count(place, length, departure);
+                }
+                segment.lost = true;
+            } else if !(segment.arrived || segment.retransmitted) {
+                kept = kept.or(Some(place));
+            }
+            place = place.next(segment.end);
+        }
+        losses.detected = kept.unwrap_or(place);
+        let segments = &self.segments;
+        losses
+            .retransmitted
+            .retain(|&(number, place)| is_in_flight(segments, first, number, place));
+    }
+
+    /// Undoes every loss mark, because the reduction that they caused proved spurious, and makes every segment in flight
+    /// subject to loss detection again (Linux: `tcp_undo_cwnd_reduction` with `unmark_loss`).
+    pub fn unmark_lost(&mut self) {
+        let mut place = self.first();
+        let Some(losses) = &mut self.losses else {
+            return;
+        };
+        losses.bytes = 0;
+        losses.detected = place;
+        let mut retransmitted = Vec::new();
+        for segment in &mut self.segments {
+            segment.lost = false;
+            if segment.retransmitted && !segment.arrived {
+                retransmitted.push((segment.number, place));
+            }
+            place = place.next(segment.end);
+        }
+        // `check_retransmissions` expects the order of transmission.
+        retransmitted.sort_unstable();
+        losses.retransmitted.clear();
+        for one in retransmitted {
+            losses.retransmitted.put(one);
+        }
+    }
+
+    /// Keeps every declared loss from now on, for `take_declared_losses`.
+    pub fn record_declared_losses(&mut self) {
+        if let Some(losses) = &mut self.losses {
+            losses.declared.get_or_insert_with(Vec::new);
+        }
+    }
+
+    /// Takes first byte and length of every segment declared lost since the last call.
+    pub fn take_declared_losses(&mut self) -> Vec<(u64, u64)> {
+        let declared = self.losses.as_mut().and_then(|losses| losses.declared.as_mut());
+        declared.map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Returns the bytes lost and not retransmitted.
+    #[inline]
+    pub fn lost(&self) -> u64 {
+        self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// Returns the cumulative bytes declared lost, counting repeats.
+    #[inline]
+    pub fn total_lost(&self) -> u64 {
+        self.losses.as_ref().map_or(0, |losses| losses.total)
+    }
+
+    /// Returns the losses declared since the last call, for a controller that requests each.
+    pub fn take_each_loss(&mut self) -> Vec<LostSegment> {
+        let delivered = self.delivered;
+        let each = self.losses.as_mut().and_then(|losses| losses.each.as_mut());
+        let mut found = each.map(std::mem::take).unwrap_or_default();
+        for lost in &mut found {
+            lost.delivered = delivered;
+        }
+        found
+    }
+
+    /// Returns first byte and length of the first segment that is lost and not retransmitted.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<(u64, u32)> {
+        if self.lost() == 0 {
+            return None;
+        }
+        self.find_lost()
+    }
+
+    fn find_lost(&mut self) -> Option<(u64, u32)> {
+        let first = self.first();
+        let losses = self.losses.as_mut()?;
+        let mut place = losses.from.max(first);
+        let from = place.after(first);
+        let passed = self.segments.range(from..).position(|segment| segment.lost)?;
+        if passed > 0 {
+            place = Place {
+                number: place.number + passed as u64,
+                start: self.segments[from + passed - 1].end,
+            };
+        }
+        losses.from = place;
+        Some((place.start, (self.segments[from + passed].end - place.start) as u32))
+    }
+
+    /// Returns first byte and length of the last segment in flight.
+    pub fn last(&self) -> Option<(u64, u32)> {
+        let last = self.segments.len().checked_sub(1)?;
+        let start = last.checked_sub(1).map_or(self.una, |before| self.segments[before].end);
+        let segment = self.segments[last];
+        (!segment.arrived).then_some((start, (segment.end - start) as u32))
+    }
+
+    /// Returns the time of the latest transmission of the first segment in flight.
+    pub fn oldest(&self) -> Option<Time> {
+        self.segments.front().map(|segment| segment.sent)
+    }
+
+    /// Whether any segment beyond a hole is known to have arrived.
+    #[inline]
+    pub fn has_holes(&self) -> bool {
+        self.beyond > 0
+    }
+
+    /// Returns the number of segments known to have arrived beyond a hole, at most `most`.
+    pub fn arrived_beyond(&self, most: usize) -> usize {
+        if self.beyond == 0 {
+            return 0;
+        }
+        self.segments
+            .iter()
+            .filter(|segment| segment.arrived)
+            .take(most)
+            .count()
+    }
+
+    /// Returns the number of retransmitted segments that are in flight.
+    pub fn retransmissions_in_flight(&self) -> usize {
+        let first = self.first();
+        let retransmitted = self.losses.iter().flat_map(|losses| &losses.retransmitted);
+        retransmitted
+            .filter(|&&(number, place)| is_in_flight(&self.segments, first, number, place))
+            .count()
+    }
+}
+
+/// Returns a segment if the given transmission of it is still in flight; `first` is the first segment in flight.
+fn in_flight_mut(
+    segments: &mut VecDeque<SentSegment>,
+    first: Place,
+    number: u64,
+    place: Place,
+) -> Option<&mut SentSegment> {
+    is_in_flight(segments, first, number, place).then(|| &mut segments[place.after(first)])
+}
+
+fn is_in_flight(segments: &VecDeque<SentSegment>, first: Place, number: u64, place: Place) -> bool {
+    let segment = (place >= first).then(|| segments.get(place.after(first))).flatten();
+    segment.is_some_and(|segment| segment.number == number && !segment.arrived && !segment.lost)
+}

@@ -1,0 +1,70 @@
+//! Minimum RTT of the last 300 s (Linux: `tcp_update_rtt_min`, `minmax_running_min` with `tcp_min_rtt_wlen`).
+
+use longpipe_events::{Span, Time};
+
+/// Lifetime of a sample (sysctl `tcp_min_rtt_wlen`).
+const WINDOW: Span = Span::seconds(300);
+
+/// The minimum and its two successors, each later and longer than the one before (Kathleen Nichols' algorithm).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MinRttFilter(Option<[(Time, Span); 3]>);
+
+impl MinRttFilter {
+    /// Returns the minimum; none before the first sample.
+    #[inline]
+    pub fn get(&self) -> Option<Span> {
+        self.0.map(|[first, ..]| first.1)
+    }
+
+    /// Takes an RTT sample.
+    #[inline]
+    pub fn take(&mut self, now: Time, rtt: Span) {
+        let sample = (now, rtt);
+        match &mut self.0 {
+            Some([first, second, third]) if rtt > first.1 && now - third.0 <= WINDOW => {
+                if rtt <= second.1 {
+                    (*second, *third) = (sample, sample);
+                } else if rtt <= third.1 {
+                    *third = sample;
+                }
+                let age = now - first.0;
+                if age > WINDOW {
+                    (*first, *second, *third) = (*second, *third, sample);
+                    if now - first.0 > WINDOW {
+                        (*first, *second, *third) = (*second, *third, sample);
+                    }
+                } else if second.0 == first.0 && age.0 > WINDOW.0 / 4 {
+                    (*second, *third) = (sample, sample);
+                } else if third.0 == second.0 && age.0 > WINDOW.0 / 2 {
+                    *third = sample;
+                }
+            }
+            _ => self.0 = Some([sample; 3]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// minmax_running_min of Linux 6.1: a path of 20 ms that takes 50 ms from 10 s on, and 40 ms from 200 s on.
+    #[test]
+    fn linux_a_minimum_is_forgotten_after_300_seconds() {
+        let mut min = MinRttFilter::default();
+        assert_eq!(min.get(), None);
+        let mut seen = vec![];
+        for second in 0..700 {
+            let rtt = Span::millis(match second {
+                0..10 => 20,
+                10..200 => 50,
+                _ => 40,
+            });
+            min.take(Time(Span::seconds(second).0), rtt);
+            seen.push(min.get().unwrap().0 / Span::millis(1).0);
+        }
+        // The last sample of 20 ms was taken at 9 s.
+        assert_eq!(seen[309], 20);
+        assert_eq!(seen[310..], [40; 390]);
+    }
+}

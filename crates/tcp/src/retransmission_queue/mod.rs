@@ -1,0 +1,372 @@
+//! Scoreboard of sent segments: a record of each segment in flight, for recoveries and controllers that need them.
+//!
+//! Segments keep the boundaries of their first transmission; a retransmission updates the records that it covers.
+
+mod arrived;
+mod in_order;
+mod losses;
+mod min_rtt;
+mod place;
+
+use crate::congestion::control::{LostSegment, RateSample, Wants};
+use crate::ranges::Ranges;
+use longpipe_events::memory::Growing;
+use longpipe_events::{Span, Time};
+pub use losses::DetectedLosses;
+use losses::Losses;
+use min_rtt::MinRttFilter;
+use place::Place;
+use std::collections::VecDeque;
+
+/// The latest transmission of a segment.
+#[derive(Clone, Copy, Debug)]
+struct SentSegment {
+    /// First byte after the segment.
+    end: u64,
+    /// Time of the transmission.
+    sent: Time,
+    /// Number of the transmission.
+    number: u64,
+    /// Whether the segment was retransmitted at a later time than its first transmission (Karn).
+    retransmitted: bool,
+    /// Whether it is known to have arrived.
+    arrived: bool,
+    /// Whether it is declared lost and has not been retransmitted since.
+    lost: bool,
+}
+
+/// State of the connection at a transmission, for delivery-rate samples.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    /// Send time of the segment most recently delivered at that time (`first_sent_time` of the delivery-rate draft).
+    first_sent: Time,
+    /// Total bytes delivered by then, and time of the latest delivery.
+    delivered: u64,
+    delivered_time: Time,
+    /// Bytes in flight, including this segment.
+    tx_in_flight: u64,
+    /// Total bytes declared lost by then.
+    lost: u64,
+    /// Whether the sender was application-limited.
+    app_limited: bool,
+}
+
+/// The latest transmission known to be delivered (RFC 8985 section 5.2, RACK).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatestDelivery {
+    /// Number of the transmission.
+    pub number: u64,
+    /// RTT of the transmission.
+    pub rtt: Span,
+}
+
+/// Report of an ACK about the segments in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckSummary {
+    /// RTT sample for congestion controllers and the minimum RTT: of the last segment newly SACKed, otherwise of the last
+    /// one newly acknowledged, otherwise of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor
+    /// do segments that were SACKed earlier.
+    pub rtt: Option<Span>,
+    /// Minimum RTT of the last 300 s.
+    pub least_rtt: Option<Span>,
+    /// Bytes newly known to have arrived.
+    pub delivered: u64,
+    /// Bytes retransmitted since the previous ACK.
+    pub lost: u64,
+    /// Delivery rate sample.
+    pub rate: Option<RateSample>,
+    /// RTT sample for SRTT and RTO, which includes the delay of the ACK: of the first segment newly acknowledged, otherwise
+    /// of the first newly SACKed, otherwise of the timestamp echo (Linux: `seq_rtt_us`).
+    pub first_rtt: Option<Span>,
+    /// Latest transmission among those newly known to be delivered, unless it may be confused with another one of its
+    /// segment.
+    pub latest: Option<LatestDelivery>,
+    /// Whether a segment sent once was delivered after one sent later.
+    pub reordered: bool,
+    /// End of the first newly delivered segment that was sent once; the maximum if there is none.
+    pub original_end: u64,
+    /// Whether SACK blocks reported any delivery.
+    pub sacked: bool,
+}
+
+/// Numbers of segments in flight, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Sent and not acknowledged in order.
+    pub unacked: usize,
+    /// Delivered beyond a hole.
+    pub arrived: usize,
+    /// Lost, and not retransmitted.
+    pub lost: usize,
+    /// Retransmitted, and not known to be delivered.
+    pub retransmitted: usize,
+    /// Minimum RTT of the last 300 s.
+    pub least_rtt: Option<Span>,
+}
+
+/// The segments in flight of one sender, in order.
+#[derive(Clone, Debug, Default)]
+pub struct RetransmissionQueue {
+    segments: VecDeque<SentSegment>,
+    /// State at the transmission of each segment, if delivery rates are requested.
+    departures: Option<VecDeque<Departure>>,
+    /// First byte in flight, and number of earlier segments.
+    una: u64,
+    passed: u64,
+    /// Ranges that SACK blocks have covered, and the latest blocks.
+    sacked: Ranges,
+    latest: [(u64, u64); 3],
+    /// Bytes known to have been delivered, and time of the latest delivery.
+    delivered: u64,
+    delivered_time: Time,
+    /// Send time of the most recently delivered segment.
+    first_sent: Time,
+    min_rtt: MinRttFilter,
+    /// Bytes retransmitted since the latest ACK.
+    retransmitted_bytes: u64,
+    /// Bytes delivered beyond the first hole.
+    beyond: u64,
+    /// Number of transmissions.
+    transmissions: u64,
+    /// End of the data known to be delivered.
+    highest: u64,
+    /// End of the data that were ever retransmitted.
+    retransmitted_until: u64,
+    /// Number of delivered bytes up to which the sender is application-limited; 0 if it is not (`app_limited` of the draft).
+    app_limited: u64,
+    /// Loss detection, if a recovery requests it.
+    losses: Option<Losses>,
+}
+
+impl RetransmissionQueue {
+    /// Creates an empty queue with the requested features.
+    pub fn new(wants: Wants) -> RetransmissionQueue {
+        RetransmissionQueue {
+            losses: wants.losses.then(|| Losses::new(wants.each_loss)),
+            departures: wants.rates.then(VecDeque::new),
+            ..RetransmissionQueue::default()
+        }
+    }
+
+    /// Returns the minimum RTT of the last 300 s.
+    pub fn least_rtt(&self) -> Option<Span> {
+        self.min_rtt.get()
+    }
+
+    /// Returns the numbers of segments in flight, by state.
+    pub fn count(&self) -> Count {
+        let mut count = Count {
+            unacked: self.segments.len(),
+            least_rtt: self.least_rtt(),
+            ..Count::default()
+        };
+        for segment in &self.segments {
+            count.arrived += usize::from(segment.arrived);
+            count.lost += usize::from(segment.lost);
+            count.retransmitted += usize::from(segment.retransmitted && !segment.arrived && !segment.lost);
+        }
+        count
+    }
+
+    /// Returns the bytes in flight: sent, and neither known to be delivered nor lost; `max` is SND.MAX.
+    #[inline]
+    pub fn in_flight(&self, max: u64) -> u64 {
+        max - self.una - self.beyond - self.losses.as_ref().map_or(0, Losses::bytes)
+    }
+
+    /// Returns the first segment in flight.
+    #[inline]
+    fn first(&self) -> Place {
+        Place {
+            number: self.passed,
+            start: self.una,
+        }
+    }
+
+    /// Records that the application has no more data although the window has room.
+    pub fn limit_by_app(&mut self, max: u64) {
+        self.app_limited = (self.delivered + self.in_flight(max)).max(1);
+    }
+
+    /// Whether the sender is application-limited.
+    #[inline]
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
+    /// Records a transmission of `sequence..end`, after which `max` bytes have been sent.
+    pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
+        self.transmissions += 1;
+        let segment = SentSegment {
+            end,
+            sent: now,
+            number: self.transmissions,
+            retransmitted: false,
+            arrived: false,
+            lost: false,
+        };
+        let departure = self.departures.is_some().then(|| self.departure(now, max));
+        let known = self.segments.back().map_or(self.una, |last| last.end);
+        if sequence < known {
+            self.on_retransmitted(sequence, segment, departure);
+        }
+        if known < end {
+            self.segments.put(segment);
+            if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
+                departures.put(departure);
+            }
+        }
+    }
+
+    /// As `on_sent`, for a segment never sent before that starts at the end of the previous one and ends with byte `max`.
+    #[inline]
+    pub fn on_sent_next(&mut self, now: Time, max: u64) {
+        self.transmissions += 1;
+        if self.departures.is_some() {
+            let departure = self.departure(now, max);
+            if let Some(departures) = &mut self.departures {
+                departures.put(departure);
+            }
+        }
+        self.segments.put(SentSegment {
+            end: max,
+            sent: now,
+            number: self.transmissions,
+            retransmitted: false,
+            arrived: false,
+            lost: false,
+        });
+    }
+
+    /// Returns the state at a transmission.
+    fn departure(&mut self, now: Time, max: u64) -> Departure {
+        if self.segments.is_empty() {
+            (self.first_sent, self.delivered_time) = (now, now);
+        }
+        Departure {
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            tx_in_flight: self.in_flight(max),
+            lost: self.total_lost(),
+            app_limited: self.is_app_limited(),
+        }
+    }
+
+    fn on_retransmitted(&mut self, sequence: u64, latest: SentSegment, departure: Option<Departure>) {
+        let (first, start) = self.place_of(sequence);
+        let mut place = Place {
+            number: self.passed + first as u64,
+            start,
+        };
+        self.retransmitted_until = self.retransmitted_until.max(latest.end);
+        for (index, segment) in (first..).zip(self.segments.range_mut(first..)) {
+            if segment.end > latest.end {
+                break;
+            }
+            if !segment.arrived {
+                if let (Some(departures), Some(departure)) = (&mut self.departures, departure) {
+                    departures[index] = departure;
+                }
+                let length = segment.end - place.start;
+                let mut retransmitted = segment.retransmitted || segment.sent != latest.sent;
+                if let Some(losses) = &mut self.losses {
+                    losses.on_retransmitted(latest.number, place, if segment.lost { length } else { 0 });
+                    retransmitted = true;
+                } else {
+                    self.retransmitted_bytes += length;
+                }
+                place = place.next(segment.end);
+                *segment = SentSegment {
+                    end: segment.end,
+                    retransmitted,
+                    ..latest
+                };
+            } else {
+                place = place.next(segment.end);
+                segment.retransmitted |= segment.sent != latest.sent;
+            }
+        }
+    }
+}
+
+/// Deliveries reported by one ACK.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    /// End of the data delivered before, and the minimum RTT.
+    highest: u64,
+    least_rtt: Option<Span>,
+    /// Latest delivered transmission, if delivery rates are requested.
+    newest: Option<(SentSegment, Departure)>,
+    /// RTTs of segments that this ACK newly SACKed.
+    sacked: Trips,
+    /// Latest delivered transmission that cannot be confused with another one of its segment.
+    latest: Option<LatestDelivery>,
+    end: u64,
+    reordered: bool,
+    original_end: Option<u64>,
+}
+
+/// RTTs of the segments of one ACK that were sent once: of the first and of the last by sequence number, each with the
+/// segment's end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trips {
+    first: Option<(u64, Span)>,
+    last: Option<(u64, Span)>,
+}
+
+impl Trips {
+    fn add(&mut self, end: u64, rtt: Span) {
+        if self.first.is_none_or(|(first, _)| end < first) {
+            self.first = Some((end, rtt));
+        }
+        if self.last.is_none_or(|(last, _)| end > last) {
+            self.last = Some((end, rtt));
+        }
+    }
+
+    fn first(&self) -> Option<Span> {
+        self.first.map(|(_, rtt)| rtt)
+    }
+
+    fn last(&self) -> Option<Span> {
+        self.last.map(|(_, rtt)| rtt)
+    }
+}
+
+impl Arrivals {
+    /// Records a newly delivered segment. `echo` is TSecr, if it belongs to that segment or an earlier one.
+    fn take(&mut self, now: Time, segment: &SentSegment, departure: Option<&Departure>, echo: Option<Time>) {
+        if let Some(departure) = departure {
+            if self.newest.is_none_or(|(newest, _)| newest.number <= segment.number) {
+                self.newest = Some((*segment, *departure));
+            }
+        }
+        self.end = self.end.max(segment.end);
+        self.reordered |= !segment.retransmitted && segment.end < self.highest;
+        if !segment.retransmitted {
+            self.original_end = self.original_end.or(Some(segment.end));
+        }
+        let latest = LatestDelivery {
+            number: segment.number,
+            rtt: now - segment.sent,
+        };
+        // An earlier transmission was delivered, not the latest one, if TSecr says so, or if the RTT is below the minimum
+        // (RFC 8985 section 6.2, step 2).
+        let stale = echo.is_some_and(|echo| echo < segment.sent);
+        let ambiguous = segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| latest.rtt < least));
+        if !ambiguous && self.latest.is_none_or(|before| before.is_before(&latest)) {
+            self.latest = Some(latest);
+        }
+    }
+}
+
+impl LatestDelivery {
+    /// Whether this transmission precedes another one.
+    pub fn is_before(&self, other: &LatestDelivery) -> bool {
+        self.number < other.number
+    }
+}
+
+#[cfg(test)]
+mod tests;
