@@ -44,12 +44,12 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def rival(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table from statsmodels."""
+    """Returns statsmodels' table of the same data."""
     return pd.DataFrame(anova_lm(smf.ols("y ~ C(tcp, Sum) * C(buffer, Sum) * C(policy, Sum)", frame).fit(), typ=3))
 
 
 def everything(found: Anova) -> None:
-    """All that `longpipe analyse --robust --compare ...` shows."""
+    """Computes everything that `longpipe analyse --robust --compare ...` prints."""
     tables = [found.variation, found.effects(0.9, 3), check(found), *(tukey(found, name) for name in FACTORS)]
     tables += [bootstrap(found), aligned_ranks(found)]
 

@@ -1,4 +1,4 @@
-"""Speed of a congestion control in Python: ACKs per second of processor time, all of the run included.
+"""Measures the speed of a congestion control in Python: ACKs per second of CPU time of the whole run.
 
 Run with: .venv/bin/python benches/classes.py
 """
@@ -35,10 +35,10 @@ class Plain(Control):
 
 
 class Counting(Plain):
-    """Counts the ACKs."""
+    """A controller as `Plain` that counts its ACKs."""
 
     def on_ack(self, ack: Ack) -> Grant | None:
-        """Grows as `Plain` does."""
+        """Counts the ACK, and increases the window as `Plain` does."""
         global acks
         acks += 1
         return super().on_ack(ack)
@@ -55,14 +55,14 @@ class Compiled(Control):
 
 
 def seconds(scenario: Scenario) -> float:
-    """Processor time of a run."""
+    """Returns the CPU time of a run."""
     began = time.process_time()
     simulate(scenario)
     return time.process_time() - began
 
 
 def main() -> None:
-    """Prints medians over runs that take turns."""
+    """Prints medians over interleaved runs."""
     # Classes run in this process, whose processor time is measured.
     isolation.load_here()
     path = Scenario.from_toml(PATH)

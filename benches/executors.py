@@ -1,9 +1,9 @@
-"""What executors cost: two worker processes against one, and Dask's overhead per run.
+"""Measures the overhead of executors: two worker processes against one, and Dask's overhead per run.
 
     python benches/executors.py [--rounds 5] [--runs 32] [--duration "60 s"] [--short-runs 2000]
 
-The first needs two idle cores. Beside the times, which suffer where others are at work, it prints processor time, which
-does not: what the parent and the cluster's scheduler spend on a run.
+The first measurement needs two idle cores. CPU times, which do not depend on the load of the machine, are printed, too:
+those of the parent and of the cluster's scheduler per run.
 """
 
 import argparse
@@ -26,12 +26,12 @@ from longpipe.store import Store, pack
 from longpipe.study import complete_study
 
 WORKERS = 2
-# So short that what surrounds a run shows.
+# Duration of a run that is short compared with its overhead.
 SHORT = Scenario(name="short", duration="20 ms")
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Runs both measurements and prints them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="how often each is measured, in turn")
     parser.add_argument("--runs", type=int, default=32, help="runs of the sweep")
@@ -44,9 +44,9 @@ def main() -> None:
 
 
 def processes(scenario: Scenario, runs: int, rounds: int) -> None:
-    """One worker process against two."""
+    """Compares one worker process with two."""
     jobs = [(scenario, seed) for seed in range(runs)]
-    sweep(jobs[:2], 2)  # The server that the workers are forked from.
+    sweep(jobs[:2], 2)  # Starts the fork server.
     taken: dict[int, list[Taken]] = {1: [], 2: []}
     for _ in range(rounds):
         for workers, times in taken.items():
@@ -67,7 +67,7 @@ def processes(scenario: Scenario, runs: int, rounds: int) -> None:
 
 
 def overheads(runs: int, rounds: int) -> None:
-    """What a short run costs beside itself: on two processes; on Dask in batches, and one to a task."""
+    """Measures the overhead of a short run: on two processes; on Dask in batches, and with one run per task."""
     jobs = [(SHORT, seed) for seed in range(runs)]
     with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster:
         ways: dict[str, tuple[Executor, int]] = {
@@ -93,7 +93,7 @@ def overheads(runs: int, rounds: int) -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """Time from beginning to end, processor time of this process, and time that workers spent simulating [s]."""
+    """Returns wall-clock time, CPU time of this process, and time that workers spent simulating [s]."""
 
     wall_s: float
     cpu_s: float
@@ -102,7 +102,7 @@ class Taken:
 
 
 def sweep(jobs: list[tuple[Scenario, int]], workers: int) -> Taken:
-    """A study into a new store."""
+    """Runs a study into a new store."""
     with tempfile.TemporaryDirectory() as folder, closing(Store(Path(folder) / "runs.sqlite")) as store:
         wall_s, cpu_s = time.perf_counter(), time.process_time()
         complete_study(jobs, store, workers=workers)
@@ -110,7 +110,7 @@ def sweep(jobs: list[tuple[Scenario, int]], workers: int) -> Taken:
 
 
 def drain(executor: Executor, jobs: list[tuple[Scenario, int]]) -> Taken:
-    """An executor alone, without a store. A LocalCluster's scheduler lives in this process."""
+    """Runs an executor without a store. The scheduler of a LocalCluster is in this process."""
     wall_s, cpu_s, simulated_s = time.perf_counter(), time.process_time(), 0.0
     with closing(executor.run(jobs)) as outcomes:
         for job, outcome in outcomes:
@@ -121,13 +121,13 @@ def drain(executor: Executor, jobs: list[tuple[Scenario, int]]) -> Taken:
 
 
 def say(line: str) -> None:
-    """Prints a line at once."""
+    """Prints a line and flushes the output."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def listed(numbers: list[float]) -> str:
-    """Numbers, each with two decimals."""
+    """Formats numbers with two decimals."""
     return ", ".join(f"{number:.2f}" for number in numbers)
 
 

@@ -1,4 +1,4 @@
-"""How processor time grows with the number of flows, beside the run itself, and with the number of a study's runs.
+"""Measures how CPU time outside of the run grows with the number of flows, and with the number of a study's runs.
 
 Run with: .venv/bin/python benches/growth.py [FLOWS ...]
 """
@@ -14,16 +14,16 @@ from typing import Final
 
 FLOWS: Final = (1_000, 10_000, 50_000)
 RUNS: Final = 1_000
-# Of the trunk, or of each host of a star, per flow.
+# Rate of the trunk, or of each host of a star, per flow.
 SHARE: Final = "200 kbit/s"
 DURATION: Final = "10 s"
 COLUMNS: Final = ("build", "check", "set up", "run", "summary", "total but for run")
-# Longest processor time of one row.
+# Maximum CPU time of one row.
 LIMIT_S: Final = 300
 
 
 def dumbbell(flows: int) -> dict[str, object]:
-    """Three groups over one trunk."""
+    """Returns a dumbbell of three groups over one trunk."""
     counts = (flows - 2 * (flows // 3), flows // 3, flows // 3)
     recoveries = ("sack", "newreno", "rack")
     named = zip("abc", counts, recoveries, strict=True)
@@ -32,7 +32,7 @@ def dumbbell(flows: int) -> dict[str, object]:
 
 
 def groups(flows: int) -> dict[str, object]:
-    """A group for each flow."""
+    """Returns a dumbbell with a group for each flow."""
     return {
         "kind": "dumbbell",
         "group": [{"name": f"g{i}", "start": {"kind": "fixed", "at": f"{i} ns"}} for i in range(flows)],
@@ -41,7 +41,7 @@ def groups(flows: int) -> dict[str, object]:
 
 
 def star(flows: int) -> dict[str, object]:
-    """Hosts around one switch, each of which sends to the next one."""
+    """Returns a star of hosts around one switch, each of which sends to the next one."""
     return {
         "kind": "graph",
         "nodes": [{"name": "s", "kind": "switch"}, *({"name": f"h{i}", "kind": "host"} for i in range(flows))],
@@ -54,7 +54,7 @@ NETWORKS: Final = {"dumbbell": dumbbell, "groups": groups, "star": star}
 
 
 def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
-    """Each column of a row with its processor time [s]."""
+    """Yields each column of a row with its CPU time [s]."""
     from longpipe import Scenario, simulate
     from longpipe.analysis.cautions import cautions
 
@@ -76,7 +76,7 @@ def steps(kind: str, flows: int) -> Iterator[tuple[str, float]]:
     began = time.process_time()
     cautions(whole)
     yield "check", time.process_time() - began
-    # The digest, by which a run is stored, and the core's own reading and building.
+    # Digest under which a run is stored, and the core's own reading and building.
     began = time.process_time()
     whole.digest()
     simulate(scenario("1 ms"))
@@ -101,7 +101,7 @@ def row(kind: str, flows: int) -> None:
 
 
 def study() -> None:
-    """Prints what it takes to read and to draw a study of many runs."""
+    """Prints the CPU time of reading and drawing a study of many runs."""
     import matplotlib as mpl
 
     mpl.use("Agg")

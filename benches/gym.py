@@ -1,4 +1,4 @@
-"""Speed of the environments for reinforcement learning: steps of 10 ms of 12 Mbit/s and 30 ms per second and core.
+"""Measures the speed of the environments for reinforcement learning: steps of 10 ms per CPU second and core.
 
 Run with: .venv/bin/python benches/gym.py
 """
@@ -20,7 +20,7 @@ network = {kind = "dumbbell", sources = 1, trunk_rate = "12 Mbit/s", trunk_delay
 """
 ENVIRONMENTS: Final = 256
 STEPS: Final = 300
-# Rates below that of the link, and above it, where the queue overflows; a window of the path's BDP.
+# Rates below and above that of the link (above it the queue overflows), and a window of the path's BDP.
 AIMS: Final = {
     "rate of 11 Mbit/s": ("rate", "rate_bps", 11e6),
     "rate of 12.5 Mbit/s, with losses": ("rate", "rate_bps", 12.5e6),
@@ -29,14 +29,14 @@ AIMS: Final = {
 
 
 def main() -> None:
-    """Prints steps per second of processor time, of one thread, for each aim."""
+    """Prints steps per second of CPU time of one thread, for each target."""
     for name, (action, field, aim) in AIMS.items():
         env = LinkVectorEnv(
             ENVIRONMENTS, Scenario.from_toml(PATH), action=action, step="10 ms", most_steps=10**6, threads=1, copy=False
         )
         env.reset(seed=1)
         actions, began = np.zeros((ENVIRONMENTS, 1)), 0.0
-        # The first steps lead to the aim.
+        # The first steps approach the target.
         for step in range(2 * STEPS):
             if step == STEPS:
                 began = time.process_time()

@@ -1,4 +1,4 @@
-"""Speed of CUBIC as a module of Linux beside longpipe's own: packets per second of processor time.
+"""Compares the speed of CUBIC as a module of Linux with longpipe's own: packets per second of CPU time.
 
 Run with: .venv/bin/python benches/modules.py tcp_cubic.c
 """
@@ -23,19 +23,19 @@ ROUNDS: Final = 9
 
 
 def packets(result: Result) -> int:
-    """Data packets and ACKs that entered a port."""
+    """Returns the number of data packets and ACKs that entered a port."""
     return int(result.ports["packets_in"].sum())
 
 
 def rate(scenario: Scenario, seed: int) -> float:
-    """Packets per second of processor time."""
+    """Returns the packets per second of CPU time."""
     began = time.process_time()
     result = simulate(scenario, seed)
     return packets(result) / (time.process_time() - began)
 
 
 def main() -> None:
-    """Prints medians of both rates and of their ratio, over runs that take turns."""
+    """Prints medians of both rates and of their ratio, over interleaved runs."""
     file = sys.argv[1]
     # Modules run in this process, whose processor time is measured.
     isolation.load_here()

@@ -1,4 +1,4 @@
-"""What the study layer costs: time beside the simulation per run, and time to list, filter and export 100 000 runs.
+"""Measures the overhead of the study layer per run, and the time to list, filter and export 100 000 runs.
 
 Run with: .venv/bin/python benches/study.py [RUNS]
 """
@@ -29,21 +29,21 @@ STORED = 100_000
 
 
 class Here:
-    """Runs in this process, whose processor time then is that of all."""
+    """Executor that runs in this process, so that its CPU time includes all runs."""
 
     def run(self, jobs: list[Job]) -> Outcomes:
-        """Each job with its outcome."""
+        """Yields each job with its outcome."""
         for job in jobs:
             yield job, run_job(job)
 
 
 def cpu_s() -> float:
-    """Processor time of this process so far."""
+    """Returns the CPU time of this process."""
     return time.process_time()
 
 
 def overhead(runs: int, directory: Path) -> None:
-    """Prints processor time per run with and without a study, in turns, medians of five."""
+    """Prints CPU time per run with and without a study: medians of five interleaved rounds."""
     ratio: dict[str, list[float]] = {"simulate": [], "in a study": []}
     for turn in range(5):
         design = Design.full_factorial(
@@ -65,7 +65,7 @@ def overhead(runs: int, directory: Path) -> None:
 
 
 def filled(directory: Path) -> Store:
-    """A store with a study of 100 000 runs, made up."""
+    """Creates a store with a study of 100 000 invented runs."""
     buffers = [f"{cells} cells" for cells in range(100, 150)]
     factors = [
         Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp"),
@@ -100,7 +100,7 @@ def filled(directory: Path) -> Store:
 
 
 def looking(directory: Path) -> None:
-    """Prints what it takes to look at 100 000 runs."""
+    """Prints the time to list, filter and export 100 000 runs."""
     with closing(filled(directory)) as store:
         study = Study.open("bench", store)
         works: dict[str, Callable[[], object]] = {
@@ -123,7 +123,7 @@ def looking(directory: Path) -> None:
 
 
 def main() -> None:
-    """Prints both."""
+    """Prints both measurements."""
     with tempfile.TemporaryDirectory() as directory:
         overhead(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, Path(directory))
         looking(Path(directory))

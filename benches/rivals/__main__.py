@@ -1,4 +1,4 @@
-"""longpipe beside ns-2 and ns-3: `python benches/rivals compare`, and alone: `python benches/rivals scaling`."""
+"""Compares longpipe with ns-2 and ns-3: `python benches/rivals compare`. `scaling` measures longpipe alone."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def compare(
     ns3_share: Annotated[float, typer.Option(min=0.01, max=1, help=SHARE)] = 0.2,
     install: Annotated[bool, typer.Option("--install", help="Install ns2, libns3-dev and g++ from Debian.")] = False,
 ) -> None:
-    """The same works in longpipe, ns-2 and ns-3: data packets delivered per second of user CPU."""
+    """Run equal works in longpipe, ns-2 and ns-3; print data packets delivered per second of user CPU."""
     works = _chosen("work", work or [], list(WORKS))
     names = _chosen("simulator", simulator or [], list(simulators.MODES))
     if seconds is not None and seconds <= STARTS_S:
@@ -76,7 +76,7 @@ def kinds(
     seconds: Annotated[float | None, typer.Option(help="Simulated time, if not the work's own [s].")] = None,
     ns3_share: Annotated[float, typer.Option(min=0.01, max=1, help=SHARE)] = 0.2,
 ) -> None:
-    """Work A with queues that act and with Linux's senders, in longpipe and ns-3: what a packet costs."""
+    """Run work A with AQM and with Linux's senders in longpipe and ns-3; print the cost of a packet."""
     console = Console()
     names = list(simulators.KINDS)
     if (why := simulators.missing("ns-3")) is not None:
@@ -99,7 +99,7 @@ def scaling(
     runs: Runs = 3,
     out: Annotated[Path | None, typer.Option(help="Folder of the figure, scaling.png and scaling.svg.")] = None,
 ) -> None:
-    """Longpipe against the number of flows, the rate of the trunk and its delay; ns-2 beside it where it is there."""
+    """Measure longpipe, and ns-2 if installed, over the number of flows, the rate of the trunk and its delay."""
     console = Console()
     with errors.status("") as status:
         frame = scale.measure(runs, lambda text: status.update(text))

@@ -1,4 +1,4 @@
-"""The same works in every simulator, interleaved."""
+"""Runs equal works in every simulator, interleaved."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def tasks(
     ns3_share: float,
     modes: Mapping[str, tuple[Mode, ...]] = MODES,
 ) -> list[Task]:
-    """What to run: every mode of every simulator on every work; ns-3 simulates a share of the time."""
+    """Returns the tasks: every mode of every simulator on every work; ns-3 simulates a fraction of the time."""
     chosen = [WORKS[name] if duration_s is None else WORKS[name].lasting(duration_s) for name in works]
     share = {"ns-3": ns3_share}
     return [
@@ -44,7 +44,7 @@ def tasks(
 
 
 def interleaved(todo: list[Task], runs: int, told: Callable[[Task], None]) -> dict[Task, list[Run]]:
-    """Each task so many times, one after another, every other time backwards."""
+    """Runs each task `runs` times, one after another, in reverse order every other round."""
     done: dict[Task, list[Run]] = {task: [] for task in todo}
     for number in range(runs):
         for task in todo if number % 2 == 0 else reversed(todo):
@@ -54,7 +54,7 @@ def interleaved(todo: list[Task], runs: int, told: Callable[[Task], None]) -> di
 
 
 def records(done: Mapping[Task, list[Run]]) -> list[dict[str, Any]]:
-    """A record per task: medians over its runs; seconds are user CPU, ratios are to longpipe in the same mode."""
+    """Returns a record per task with medians: seconds are user CPU, ratios are to longpipe in the same mode."""
     counts = {(task.work, task.mode): runs[0].delivered_packets for task, runs in done.items() if _ours(task)}
     written = []
     for task, runs in done.items():
@@ -91,7 +91,7 @@ def _ours(task: Task) -> bool:
 
 
 def show(found: list[dict[str, Any]], console: Console) -> None:
-    """Prints a table per work, what cells cost, and what is not counted."""
+    """Prints a table per work, the cost of cells, and what the numbers exclude."""
     ours = {(row["work"], row["mode"]): row for row in found if row["simulator"] == "longpipe"}
     for name in dict.fromkeys(row["work"] for row in found):
         rows = [row for row in found if row["work"] == name]
@@ -110,7 +110,7 @@ def show(found: list[dict[str, Any]], console: Console) -> None:
 
 
 def show_kinds(found: list[dict[str, Any]], console: Console) -> None:
-    """Prints a table: what a packet costs with each queue and each control, beside tail drop and beside ns-3."""
+    """Prints the cost of a packet with each queue and each control, relative to tail drop and to ns-3."""
     rate = "packets_per_simulation_cpu_second"
     ours = {row["mode"]: row for row in found if row["simulator"] == "longpipe"}
     theirs = {row["mode"]: row for row in found if row["simulator"] == "ns-3"}

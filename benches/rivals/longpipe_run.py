@@ -1,7 +1,7 @@
-"""One work in longpipe: prints delivered packets, and user CPU and peak memory at three moments.
+"""Runs one work in longpipe; prints delivered packets, and user CPU and peak memory at three times.
 
-Arguments: mode, JSON of the work. A work that takes less than half a CPU second is done again until that has passed,
-and the mean counts.
+Arguments: mode, JSON of the work. A work that takes less than half a CPU second is repeated until that has passed, and
+the mean counts.
 """
 
 import json
@@ -20,7 +20,7 @@ CLASSIC: dict[str, Any] = {
     "recovery": "sack",
     "timer": {"kind": "fine", "granularity": "10 ms", "min_rto": "200 ms", "initial_rto": "1 s"},
 }
-# Where they are not the classic ones: of the trunk's queue, and of what sends.
+# Policies of the trunk's queue and senders that differ from the defaults.
 POLICIES: dict[str, Any] = {
     "cells": "epd",
     "step-marking": {"kind": "step-marking", "threshold": 20},
@@ -34,9 +34,9 @@ Done = TypeVar("Done")
 
 
 def scenario(work: Work, mode: str) -> Scenario:
-    """The work as IP packets, with a queue or a control of that name, or as ATM cells.
+    """Returns the work as a scenario of IP packets, with a queue or a control of that name, or of ATM cells.
 
-    Those have Early Packet Discard, which loses whole packets as a router does.
+    ATM cells use Early Packet Discard, which drops whole packets as a router does.
     """
     switch: dict[str, Any] = {"buffer": f"{work.buffer_packets} packets"}
     if mode in POLICIES:
@@ -106,12 +106,12 @@ def _timed(do: Callable[[], Done]) -> tuple[Done, float]:
 
 
 def main() -> None:
-    """Does the work."""
+    """Runs the work."""
     mode, work = sys.argv[1], Work(**json.loads(sys.argv[2]))
     loaded_s, loaded_bytes = _user_s(), _peak_bytes()
     result, whole_s = _timed(lambda: simulate(scenario(work, mode)))
     peak_bytes = _peak_bytes()
-    # Nothing but laying out and tearing down; a start must precede the end.
+    # Measures only building and destroying the network; a start must precede the end.
     empty = scenario(work, mode).with_(start={"kind": "fixed"}, duration="1 us")
     _, read_s = _timed(lambda: scenario(work, mode))
     _, laid_s = _timed(lambda: simulate(empty))

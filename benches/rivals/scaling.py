@@ -1,4 +1,4 @@
-"""Packets per CPU second against the number of flows, the rate of the trunk and its delay."""
+"""Measures packets per CPU second over the number of flows, the rate of the trunk and its delay."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Sweep = tuple[str, str, tuple[tuple[float, Work], ...]]
 
 @dataclass(frozen=True)
 class Look:
-    """How a simulator's points are drawn."""
+    """Style of a simulator's points."""
 
     label: str
     colour: str
@@ -44,7 +44,7 @@ LOOKS: Final[dict[tuple[str, Mode], Look]] = {
 
 
 def _work(flows: int, trunk_bps: int, delay_s: float) -> Work:
-    """20 host pairs on links as fast as the trunk, a buffer of one bandwidth-delay product."""
+    """Returns a work of 20 host pairs on links as fast as the trunk, with a buffer of one bandwidth-delay product."""
     packets_per_s = trunk_bps / 8 / (MSS_BYTES + 40)
     pipe = max(1, round(packets_per_s * 2 * delay_s))
     duration_s = min(max(PACKETS / packets_per_s, SHORTEST_S, 100 * delay_s), LONGEST_S)
@@ -52,7 +52,7 @@ def _work(flows: int, trunk_bps: int, delay_s: float) -> Work:
 
 
 def sweeps() -> tuple[Sweep, ...]:
-    """Each a column, the label of its axis, and its works."""
+    """Returns the sweeps: column, label of the axis, and works."""
     flows = tuple((n, _work(n, 10_000_000_000, 0.01)) for n in (1, 15, 100, 1000, 10_000))
     rates = tuple((10**n, _work(20, 10**n, 0.01)) for n in range(7, 12))
     delays = tuple((delay, _work(20, 1_000_000_000, delay)) for delay in (0.0001, 0.001, 0.01, 0.1, 0.3))
@@ -64,10 +64,10 @@ def sweeps() -> tuple[Sweep, ...]:
 
 
 def measure(runs: int, told: Callable[[str], None]) -> pd.DataFrame:
-    """A row per point: sweep, value, simulator, mode, and medians.
+    """Returns a row per point: sweep, value, simulator, mode, and medians.
 
-    packets_per_cpu_second counts simulating alone; layout_cpu_seconds is what laying out took; bytes_per_packet is the
-    growth of memory over what pipe and buffer hold.
+    packets_per_cpu_second counts the simulation only; layout_cpu_seconds is the time to build the network;
+    bytes_per_packet is the growth of memory per packet that path and buffer hold.
     """
     names = [name for name in ("longpipe", "ns-2") if simulators.missing(name) is None]
     rows = []
@@ -122,7 +122,7 @@ def show(frame: pd.DataFrame, console: Console) -> None:
 
 
 def draw(frame: pd.DataFrame, folder: Path) -> list[Path]:
-    """A panel per sweep, both axes logarithmic; writes scaling.png and scaling.svg."""
+    """Draws a panel per sweep with logarithmic axes; writes scaling.png and scaling.svg."""
     figure = Figure(figsize=(11, 3.8), layout="constrained")
     panels = figure.subplots(1, 3, sharey=True)
     for panel, (sweep, label, _) in zip(panels, sweeps(), strict=True):

@@ -1,4 +1,4 @@
-"""The simulators: what each needs, and one run of a work in one of them."""
+"""The simulators: requirements, and one run of a work."""
 
 import json
 import os
@@ -19,7 +19,7 @@ NS3_MODULES: Final = (
 )  # fmt: skip
 PACKAGES: Final = ("ns2", "libns3-dev", "g++")
 LONGEST_S: Final = 3600
-# Least time of simulating, the resolution of what a program knows of its user CPU.
+# Minimum simulation time: the resolution with which a program knows its user CPU time.
 RESOLUTION_S: Final = {"longpipe": 1e-4, "ns-2": 1e-2, "ns-3": 1e-4}
 
 Mode = str
@@ -32,14 +32,14 @@ KINDS: Final[dict[str, tuple[Mode, ...]]] = {
 
 
 class RivalError(Exception):
-    """What can't be run, in one line."""
+    """A simulator that cannot be run; the text is one line."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: packets delivered in order; what its process had used once loaded, at simulated time 0, and at the end.
+    """Results of one run: packets delivered in order, and resources after loading, at simulated time 0, and at the end.
 
-    Seconds of user CPU, and peak memory.
+    User CPU time [s], and peak memory.
     """
 
     delivered_packets: int
@@ -51,17 +51,17 @@ class Run:
 
     @property
     def cpu_s(self) -> float:
-        """User CPU from the parameters of the work to its counts, without the start of the program [s]."""
+        """Returns the user CPU time without the start of the program [s]."""
         return self.end_s - self.loaded_s
 
     @property
     def simulation_s(self) -> float:
-        """User CPU without laying out the network too [s]."""
+        """Returns the user CPU time without the start of the program and without building the network [s]."""
         return self.end_s - self.ready_s
 
 
 def missing(simulator: str) -> str | None:
-    """Why a simulator can't be run, None if it can; compiles ns3.cc if it is newer than its program."""
+    """Returns why a simulator cannot be run, None if it can; compiles ns3.cc if it is newer than its program."""
     if simulator == "ns-2" and shutil.which("ns") is None:
         return "ns-2 is missing: Debian's package ns2, or make bench-rivals INSTALL=1"
     if simulator == "ns-3" and not NS3_HEADER.exists():
@@ -72,7 +72,7 @@ def missing(simulator: str) -> str | None:
 
 
 def install() -> None:
-    """Installs the rivals from Debian; RivalError where that can't be done."""
+    """Installs the rivals from Debian. Raises RivalError if that fails."""
     if shutil.which("apt-get") is None:
         raise RivalError("install: no apt-get here; needs Debian, or ns2 and libns3-dev by other means")
     prefix = [] if os.geteuid() == 0 else ["sudo"]
@@ -95,7 +95,7 @@ def _compile_ns3() -> str | None:
 
 
 def run(simulator: str, work: Work, mode: Mode) -> Run:
-    """One run in a process of its own; RivalError if it fails."""
+    """Performs one run in a separate process. Raises RivalError if it fails."""
     command = _command(simulator, work, mode)
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_S, check=False)  # noqa: S603
     try:

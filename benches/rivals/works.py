@@ -1,4 +1,4 @@
-"""The works that every simulator does: flows over a dumbbell, of drop-tail routers unless a kind says otherwise."""
+"""Works that every simulator runs: flows over a dumbbell of drop-tail routers, unless a kind specifies otherwise."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -9,7 +9,7 @@ STARTS_S: Final = 1.0
 
 @dataclass(frozen=True)
 class Work:
-    """Greedy SACK flows over one trunk, flow i from host pair i modulo `host_pairs`, begun one after another in 1 s."""
+    """Greedy SACK flows over one trunk; flow i uses host pair i modulo `host_pairs`; starts are spread over 1 s."""
 
     name: str
     flows: int
@@ -25,7 +25,7 @@ class Work:
 
     @property
     def window_packets(self) -> int:
-        """The receiver's window: twice what pipe and buffer hold together, so that it limits nothing."""
+        """Receiver window: twice the capacity of path and buffer, so that it never limits."""
         return 4 * max(self.buffer_packets, self.pipe_packets)
 
     @property
@@ -40,15 +40,15 @@ class Work:
         )
 
     def suiting(self, kind: str) -> "Work":
-        """The same work; for BBR with ten times the buffer, or ns-3's loses so much that it delivers a tenth."""
+        """Returns the work adapted to a kind: ns-3's BBR delivers a tenth unless its buffer is ten times as large."""
         return replace(self, buffer_packets=10 * self.buffer_packets) if kind == "bbr" else self
 
     def lasting(self, duration_s: float) -> "Work":
-        """The same work over another simulated time."""
+        """Returns the work with another simulated time."""
         return replace(self, duration_s=duration_s)
 
     def arguments(self) -> list[str]:
-        """What ns2.tcl and ns3.cc take."""
+        """Returns the arguments of ns2.tcl and ns3.cc."""
         integers = (self.flows, self.host_pairs, self.mss_bytes, self.access_bps, self.trunk_bps)
         others = (self.delay_s, self.buffer_packets, self.window_packets, self.duration_s)
         return [*map(str, integers), *map(str, others)]

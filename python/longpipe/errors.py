@@ -1,4 +1,4 @@
-"""The one error a user's input can raise, and its translation from pydantic's."""
+"""The error for invalid input, and its construction from pydantic's errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ScenarioError(ValueError):
 
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
-        """The same problems in longpipe's words; `model` is the class that was being built."""
+        """Translates pydantic's problems; `model` is the class that was being built."""
         lines = (line for details in error.errors(include_url=False) for line in _lines(details, model))
         return cls(*dict.fromkeys(lines))
 
@@ -36,27 +36,27 @@ class RunError(RuntimeError):
     """Runs cannot be executed or stored; `str()` gives one line per problem."""
 
 
-# C0 and C1 controls, DEL, separators of lines, and marks that turn the direction of text.
+# C0 and C1 controls, DEL, line separators, and characters that change the direction of text.
 CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
 
 
 def plain(text: str) -> str:
-    r"""Returns a text whose control characters are escapes, as in "\x1b[31m"."""
+    r"""Returns a text whose control characters are escaped, as in "\x1b[31m"."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def plain_lines(text: str) -> str:
-    """Returns a text whose control characters are escapes, but for tabs and ends of lines."""
+    """Returns a text whose control characters are escaped, except for tabs and line ends."""
     return _WITHIN_LINES.sub(lambda found: plain(found[0]), text)
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
-    """Returns the clause that names what is accepted, `most` of it, led by the closest name of all if there is one."""
+    """Returns the clause that names at most `most` accepted values, after the closest name, if any is close."""
     names = [_shortened(name) for name in accepted]
     word = _shortened(word)
     close = difflib.get_close_matches(word, names, n=3)
-    # Of names that are as close the one of the same letters.
+    # Among equally close names, prefer an anagram.
     close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, word).ratio(), sorted(name) != sorted(word)))
     more = f" and {len(names) - most} more" if most is not None and len(names) > most else ""
     return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names[:most])}{more}"
@@ -80,7 +80,7 @@ def _lines(error: ErrorDetails, model: type[BaseModel]) -> tuple[str, ...]:
     return (f"{path}: {message}" if path else message,)
 
 
-# What each of pydantic's complaints about a plain value comes to.
+# Text for each type of pydantic error about a plain value.
 _NEEDS: Final = {
     "greater_than_equal": "at least {ge}",
     "greater_than": "more than {gt}",
@@ -131,19 +131,19 @@ def _message(error: ErrorDetails, owners: list[type[BaseModel]], name: str) -> s
 
 
 def _kinds(owners: list[type[BaseModel]], name: str) -> list[str]:
-    """Of a field that takes tables by their kind, the kinds."""
+    """Returns the kinds of a field whose value is a table with `kind`."""
     models = [m for o in owners if (f := _named_fields(o).get(name)) for m in _models(f.annotation)]
     return [str(kind) for model in models if (kind := _kind(model)) is not None]
 
 
 def _percent(text: str) -> float | None:
-    """The share that "1 %" is."""
+    """Returns the fraction that a text such as "1 %" denotes."""
     found = re.fullmatch(r"(\d{1,3}(?:\.\d{1,6})?)\s*%", text.strip())
     return float(found[1]) / 100 if found else None
 
 
 def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
-    """How a number is written that was given for a table: the first of its kinds that has a number to be given."""
+    """Returns how to write a number that was given for a table: in the first kind that has a numeric field."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     for owner in owners:
@@ -155,7 +155,7 @@ def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
 
 
 def _accepts(word: str, accepted: Iterable[str]) -> str:
-    """The clause that names what is accepted, led by what is to be said of a well-known name, else by the closest."""
+    """Returns the clause that names accepted values, after advice on a well-known name or else the closest name."""
     names = list(accepted)
     if word not in names and word.lower() in names:
         return f"it is {word.lower()!r} here; accepts {', '.join(names)}"
@@ -172,13 +172,13 @@ def shown(value: object) -> str:
     try:
         text = repr(value[:60] if isinstance(value, str | bytes | list | tuple) else value)
     except (ValueError, RecursionError):
-        # A number of more digits than Python converts, or tables too deep.
+        # Numbers with more digits than Python converts, and tables that are nested too deeply.
         return f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]], str]:
-    """Dotted path without union tags, the models that own its last field, and that field's name."""
+    """Returns the dotted path without union tags, the models that own its last field, and that field's name."""
     path, last = "", ""
     owners: list[type[BaseModel]] = [model]
     below: list[type[BaseModel]] = [model]
@@ -205,7 +205,7 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    # Pydantic takes a tenth of a second to load; who raises errors of another kind need not wait for it.
+    # Import only here: pydantic takes .1 s to load, which code that raises other errors need not wait for.
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

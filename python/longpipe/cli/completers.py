@@ -27,8 +27,8 @@ def among(names: Iterable[str]) -> Callable[[str], list[str]]:
 def field_and_level(incomplete: str) -> list[str]:
     """Completes FIELD= for every field of a scenario, and its named values after the equals sign.
 
-    Of the only field that is meant its values, or its default, come at once: with no more to choose from, a shell would
-    set a space behind the equals sign.
+    If only one field matches, its values or its default are offered at once: with a single choice a shell would append
+    a space after the equals sign.
     """
     # Completion must answer within a key repeat, so import everything else only when it is needed.
     from longpipe.scenario.reference import all_fields

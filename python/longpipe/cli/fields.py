@@ -63,8 +63,8 @@ def fields(
 def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """Returns the fields that a word or pattern means.
 
-    These are, in this order: fields that the ordinary word means, and those with the word in their name or kind; the
-    kind that other programs call so; fields whose name contains it; fields whose meaning contains the word. Raises
+    The order is: fields that an ordinary word stands for; fields and kinds with the word in their name; the kind that
+    other programs call by that name; fields whose name contains it; fields whose description contains it. Raises
     ScenarioError for a well-known word that is no field.
     """
     word = pattern.strip().lower()

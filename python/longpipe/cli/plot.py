@@ -69,7 +69,7 @@ DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
 # Pictures with bytes as unit.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
-# By a run's label and a flow: the link that was its only bottleneck.
+# Link that was the only bottleneck, by label of the run and flow.
 Busy = dict[tuple[str, str], str]
 
 
@@ -242,7 +242,7 @@ def _output(output: Path | None, source: str, kind: str | None, x: str | None, y
 def _options(
     kind: Kind, unit: Unit | None, port: str | None, *, rto: bool, log: bool, overlaid: bool
 ) -> dict[str, Any]:
-    """What a picture is told, of that alone which was asked for; ScenarioError for what it has no use for."""
+    """Returns the options given for a picture; raises ScenarioError for options that it does not use."""
     if port is not None and kind not in OF_PORT:
         raise ScenarioError(f"--port: {kind.value} is by flow; needs --flow, or the picture {' or '.join(OF_PORT)}")
     if unit is not None and kind not in COUNTING:
@@ -293,10 +293,10 @@ def _runs(
     busy: Busy,
     between: tuple[float | None, float | None],
 ) -> dict[str, Run]:
-    """What was recorded, or is run now, once or for each level that is compared; by what sets it apart.
+    """Returns the recorded run, or simulates the scenario once or for each compared level; keys are the levels.
 
-    A run is simulated until the end of the time to draw, or for its duration.
-    Of the runs that are made, `busy` gets the links that were all that limited a flow.
+    A run is simulated until the end of the time span to draw, or for its duration.
+    `busy` receives the links that alone limited a flow.
     """
     from longpipe.pictures.recorded import Recorded
 
@@ -319,7 +319,7 @@ def _runs(
 
 
 def until(scenario: Scenario, end_s: float) -> Scenario:
-    """Returns the scenario that ends at this time, whose events up to then are the same; itself if it may not."""
+    """Returns the scenario shortened to end at this time, or itself if that would change earlier events."""
     from longpipe.result import duration_s
 
     if end_s >= duration_s(scenario):
@@ -327,13 +327,13 @@ def until(scenario: Scenario, end_s: float) -> Scenario:
     try:
         short = scenario.with_(duration=f"{end_s:.12f} s")
     except ScenarioError:
-        # A flow begins later, for example.
+        # For example, a flow starts later.
         return scenario
     return short if _lasting(short) == _lasting(scenario) else scenario
 
 
 def _lasting(scenario: Scenario) -> dict[str, Any]:
-    """Returns what a run's duration must not change: a buffer in BDP, for example, depends on the longest delay."""
+    """Returns the fields that a shorter duration must not change: a buffer in BDP, say, depends on the delay."""
     resolved = scenario.resolved
     return {
         "links": [
@@ -344,7 +344,7 @@ def _lasting(scenario: Scenario) -> dict[str, Any]:
 
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
-    """Runs a scenario, tells what limits it, and gives its traces the name that titles call it by."""
+    """Runs a scenario and prints what limits it. `called` is its name in titles."""
     from longpipe.analysis.limits import notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
@@ -365,7 +365,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
 
 
 def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
-    """A line for each of the first flows with what its sender waited for, where both traces tell."""
+    """Prints for each of the first flows what its sender waited for, if the traces are recorded."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.share_of_time import time_shares
 
@@ -374,7 +374,7 @@ def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> N
         for name in names[:MOST_TOLD] if {"cwnd", "sequence", "events"} <= run.traces.keys() else ():
             shares = time_shares(run, name).sort_values(ascending=False, kind="stable")
             causes = ", ".join(f"{cause} {share:.0%}" for cause, share in shares.items() if share >= LEAST_TOLD)
-            # A window is full of what queues before a link that is busy.
+            # Behind a busy link, the window is full of queued packets.
             queue = f", behind {busy[label, name]}" if (label, name) in busy else ""
             echo(f"{f'{label}: ' if label else ''}{name} held back by {causes} of its time{queue}")
 
@@ -413,7 +413,7 @@ def _draw(
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)
     if len(runs) > 1 or "overlaid" in options:
         return pictures.compare(runs, cast("Compared", kind.value), flows, **options)
-    # Each picture has a number of its own of flows that can be told apart.
+    # Each picture has its own default for the number of flows that it shows.
     most: dict[str, Any] = {"most": None} if everything else {}
     (run,) = runs.values()
     if kind is Kind.QUEUE:

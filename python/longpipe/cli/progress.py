@@ -45,7 +45,7 @@ class _Shown:
 
 
 class Waiting:
-    """Context of work of unknown length: on a terminal a line that says what is done, after a second."""
+    """Context of work of unknown length; after a second it shows on a terminal what is being done."""
 
     def __init__(self, doing: str) -> None:
         self._console = Console(stderr=True)

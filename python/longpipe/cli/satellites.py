@@ -50,7 +50,7 @@ def satellites(
         typer.Argument(metavar="[STATION]...", help="Cities, or LATITUDE,LONGITUDE: two, or more for all pairs."),
     ] = None,
     cities: Annotated[int, typer.Option(metavar="N", help="The N largest cities as well.")] = 0,
-    duration: Annotated[float, typer.Option(metavar="S", help="How long \\[s].")] = 200.0,
+    duration: Annotated[float, typer.Option(metavar="S", help="Duration \\[s].")] = 200.0,
     step: Annotated[float, typer.Option(metavar="S", help="Time between two instants \\[s].")] = 0.1,
     begin: Annotated[
         str | None,
@@ -59,7 +59,7 @@ def satellites(
         ),
     ] = None,
     elevation: Annotated[
-        float | None, typer.Option(metavar="DEG", help="Least elevation at every station \\[degree].")
+        float | None, typer.Option(metavar="DEG", help="Minimum elevation at every station \\[degree].")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Round trips: .csv, .parquet or .json.")

@@ -27,7 +27,7 @@ _BOUNDS: Final = {
 def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
     """Formats an error of Typer as one line: option or argument, its value, and what is accepted.
 
-    Nothing where help was shown instead.
+    Returns no line if help was shown instead.
     """
     given = sys.argv[1:] if arguments is None else arguments
     command = error.ctx.command_path if getattr(error, "ctx", None) else "longpipe"

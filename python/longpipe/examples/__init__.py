@@ -4,7 +4,7 @@ from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
 
-# What each is, in the order in which they are offered.
+# Description of each example, in display order.
 EXAMPLES: Final = {
     "fiber": "four downloads over 100/20 Mbit/s and 40 ms, IP",
     "geo": "four downloads over a geostationary satellite, 50/5 Mbit/s and 600 ms, IP",
@@ -19,17 +19,17 @@ EXAMPLES: Final = {
     "lan-96": "five sources on a LAN of ATM in 1996, whose values are the defaults",
 }
 
-# Those whose paths move.
+# Examples with time-varying paths.
 MOVING: Final = ("starlink", "cellular", "rain-fade")
-# Those that the lab's page does not show.
+# Examples that the lab does not show.
 BEYOND_LAB: Final = (*MOVING, "geo-pep")
 
 
 def example(name: str) -> str:
-    """The TOML text of an example; ScenarioError names those there are."""
+    """Returns the TOML text of an example. Raises ScenarioError, which lists the examples, for an unknown name."""
     if name not in EXAMPLES:
         raise ScenarioError(f"example: {name!r}; {nearest(name, EXAMPLES)}")
-    # Import only here, because it loads the reader of archives.
+    # Import only here, because this module loads zipfile.
     from importlib import resources
 
     return (resources.files(__name__) / f"{name}.toml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Lateness of the machine itself, measured with a thread that carries no packets."""
+"""Timing accuracy of the machine itself, measured with a thread that carries no packets."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from longpipe.units import RATE, SIZE
 
 Limit = Literal["application", "receiver's window", "send buffer", "path"]
 
-# Number of connections that the report shows, and data below which it shows none.
+# Maximum number of connections in the report, and minimum data of a reported connection.
 MOST_SHOWN: Final = 5
 LEAST_BYTES: Final = 10_000
 

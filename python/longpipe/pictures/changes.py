@@ -1,4 +1,4 @@
-"""What changes on the links of a run over time: capacity, outages, and handovers to another route or satellite."""
+"""Changes of a run's links over time: capacity, outages, and handovers to another route or satellite."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -56,7 +56,7 @@ def outages(run: Run, span_s: tuple[float, float] | None = None) -> list[tuple[f
 def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[float]:
     """Returns the instants within the span at which a flow's route changes, or the delay of its links jumps [s].
 
-    A delay jumps where two knots of a line have one instant.
+    The delay jumps where two knots have the same time.
     """
     begin_s, end_s = shown_s(run, span_s)
     found = {

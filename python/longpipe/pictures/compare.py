@@ -49,12 +49,12 @@ def compare(
 ) -> Figure:
     """Draws the same picture of several runs, one panel each, titled by the keys; panels of equal unit share axes.
 
-    Window, sequence, rates and rtt are of one flow, by default the first, in segments where they count bytes;
-    throughput, shares and delay are of up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
+    Window, sequence, rates and rtt show one flow, by default the first, with segments as unit where they count bytes;
+    throughput, shares and delay show up to eight. `options` are those of the picture: `port`, `interval_s`, `unit`,
     `rto`.
 
-    With `overlaid` all are in one axis, a line each: of a window cwnd, of a sequence what is acknowledged, of
-    throughput and a buffer the sum of flows.
+    With `overlaid` all runs are on one axis, a line each: for window cwnd, for sequence the acknowledged data, for
+    throughput and queue the sum of flows.
     """
     if kind not in get_args(Kind):
         raise ScenarioError(f"kind: {kind!r}; {nearest(str(kind), get_args(Kind))}")
@@ -75,7 +75,7 @@ def compare(
         options = {"flows": names or flow_names(first.scenario)[: len(PALETTE)], **options}
     if kind == "throughput":
         lengths = {end - begin for begin, end in (shown_s(run, span_s) for run in runs.values())}
-        # The same for all, else their points could not be compared.
+        # Use one interval for all runs, so that their points can be compared.
         options = {"interval_s": max(lengths) / INTERVALS, **options}
         what = f"{what}, {averaged(options['interval_s'])}"
     figure = figure_of(max(4.4, 2.4 * len(runs) + 0.8))

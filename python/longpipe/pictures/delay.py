@@ -37,7 +37,7 @@ from longpipe.pictures.style import (
 
 MOST_FLOWS: Final = 8
 INTERVALS: Final = 100
-# Maximum length of names of which several fit on a line of the legend.
+# Maximum length of names that share a line of the legend.
 SHORT: Final = 14
 # Legend text of each cause.
 _TOLD: Final = {
@@ -84,7 +84,7 @@ def drop_counts(
 ) -> pd.DataFrame:
     """Returns the packets that a port dropped or marked per interval, a column per cause; the index is the start [s].
 
-    By default of the port that lost or marked most, of a hundredth of the time shown, and of all flows.
+    Defaults: the port that dropped or marked most, intervals of a hundredth of the time shown, and all flows.
     """
     rows = _of_flows(trace(run, "drops"), flows)
     if port is None and len(rows):
@@ -115,8 +115,8 @@ def delay(
 ) -> Figure:
     """Draws the queueing delay of each packet at a port, by flow, with the mean; from `traces.delay`.
 
-    By default of the port at which packets waited longest; without `flows` of the `most` with most packets, None for
-    all. With `log` the axis of delay is logarithmic, without the packets that did not wait.
+    Defaults: the port at which packets waited longest, and the `most` flows with most packets; None for all. With `log`
+    the axis of delay is logarithmic, without the packets that did not wait.
     """
     port = port_of(run, port)
     points = delay_points(run, port, span_s)
@@ -158,7 +158,7 @@ def drops(
 ) -> Figure:
     """Draws the packets that a port dropped or marked, by cause, in hundredths of the time shown; from `traces.drops`.
 
-    By default of the port that lost or marked most, and of all flows; `flows` selects those of some, data and ACKs.
+    Defaults: the port that dropped or marked most, and all flows; `flows` selects data and ACKs of some.
     """
     check_flows(run.scenario, flows)
     rows = _of_flows(trace(run, "drops"), flows)
@@ -202,9 +202,9 @@ def delay_cdf(
 ) -> Figure:
     """Draws the cumulative distribution of a port's queueing delay; from `traces.delay`.
 
-    With `log` the axis of delay is logarithmic and begins at the shortest delay above 0.
-    Of one run a line for each flow and one for all, of several a line for each by its name in the mapping. By default
-    of the port at which packets waited longest, in the first run.
+    One run has a line for each flow and one for all flows; several runs have a line each, named by its key. By default
+    the port is the one at which packets of the first run waited longest. With `log` the axis of delay is logarithmic
+    and begins at the shortest delay above 0.
     """
     several = runs if isinstance(runs, Mapping) else {"": runs}
     first = next(iter(several.values()))

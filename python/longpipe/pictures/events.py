@@ -68,7 +68,7 @@ def loss_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) 
 def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns when a flow left slow start without a loss, as with HyStart and Vegas, from `traces.cwnd`: time_s, event.
 
-    In this case ssthresh is set to the window; after a loss it is lower, or two segments.
+    At such an exit ssthresh becomes the window; after a loss it is lower, or two segments.
     """
     rows = of_flow(trace(run, "cwnd"), flow)
     threshold, window = rows["ssthresh_bytes"], rows["cwnd_bytes"].shift()
@@ -81,13 +81,13 @@ def slow_start_exits(run: Run, flow: str, span_s: tuple[float, float] | None = N
 
 
 def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
-    """A flow's phases in their order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
+    """Returns a flow's phases in order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
 
-    Of BBR, whose stages `traces.control` has, those instead: startup, drain, probe-up, probe-down, cruise, refill and
+    For BBR the phases are its stages from `traces.control`: startup, drain, probe-up, probe-down, cruise, refill and
     probe-rtt; version 1's cycle of eight is up at a gain of 1.25, down at .75 and cruises at 1.
 
-    They begin with the flow. Below ssthresh is slow start. Recovery, as the sender's congestion state has it, is shown
-    where `traces.events` is recorded too.
+    Phases begin with the flow; it is in slow start while cwnd is below ssthresh. Recovery is the sender's congestion
+    state, if `traces.events` is recorded too.
     """
     begin_s, end_s = shown_s(run, span_s)
     if (stages := _stages(run, flow)) is not None:
@@ -142,10 +142,10 @@ def _recoveries(run: Run, flow: str) -> list[tuple[float, float]]:
 
 
 def losses_mended(run: Run, flow: str) -> list[tuple[float, float]]:
-    """Begin and end [s] of each time in which a flow repairs losses, from `traces.events` and `traces.sequence`.
+    """Returns begin and end [s] of each loss repair of a flow, from `traces.events` and `traces.sequence`.
 
-    From a fast retransmit, or the last segment sent before a timeout, until all data in flight then are acknowledged;
-    they may overlap.
+    A repair lasts from a fast retransmit, or the last segment sent before a timeout, until all data in flight then are
+    acknowledged; repairs may overlap.
     """
     rows = of_flow(trace(run, "sequence"), flow)
     sent_s = rows.loc[rows["event"] == 0, "time_s"].to_numpy()

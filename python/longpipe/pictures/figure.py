@@ -1,4 +1,4 @@
-"""Figures that notebooks display, and texts in them that are shown as they were written."""
+"""Figures that notebooks display, with texts shown literally."""
 
 from io import BytesIO
 
@@ -15,7 +15,7 @@ class Picture(Figure):
     """A Matplotlib figure, independent of pyplot, that displays itself in notebooks."""
 
     def draw(self, renderer: RendererBase) -> None:
-        """Draws the figure; names in it are no formulas."""
+        """Draws the figure; '$' in names starts no formula."""
         as_written(self)
         super().draw(renderer)
 
@@ -26,16 +26,17 @@ class Picture(Figure):
 
 
 def as_written(artist: Figure | Axes) -> None:
-    """Has all texts of a figure or of an axes taken literally: '$' begins no formula, control characters are escapes.
+    """Makes all texts of a figure or of an axes literal: '$' starts no formula, control characters are escaped.
 
-    Labels of numeric axes stay as Matplotlib formats them, which may be as formulas.
+    Tick labels of numeric axes remain as Matplotlib formats them, possibly as formulas.
     """
     panels = artist.axes if isinstance(artist, Figure) else [artist]
     numeric: set[int] = set()
     for axis in (axis for panel in panels for axis in (panel.xaxis, panel.yaxis)):
         locator = axis.get_major_locator()
         if isinstance(locator, FixedLocator):
-            # Of names. Matplotlib makes the labels when it draws unless they are asked for.
+            # Tick labels of an axis with names. Matplotlib creates them when it draws, unless they are requested
+            # before.
             axis.get_major_ticks(len(locator()))
         else:
             ticks = (*axis.majorTicks, *axis.minorTicks)

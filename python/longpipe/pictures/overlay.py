@@ -41,7 +41,7 @@ def overlay(
 ) -> Figure:
     """Draws a line per run: cwnd, ACKs or RTTs of one flow, total throughput, or a port's queue.
 
-    Units, and what else `pictures.compare` checks, are as there.
+    Units and checks are those of `pictures.compare`.
     """
     if kind not in OVERLAID:
         raise ScenarioError(f"overlaid: {kind!r} is stacked, or of many points; needs one of {', '.join(OVERLAID)}")

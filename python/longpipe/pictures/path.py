@@ -29,12 +29,11 @@ PARTS: Final = 400
 def path_series(scenario: Scenario) -> dict[str, pd.DataFrame]:
     """Returns the series of each time-varying link by name; a route that changes replaces its links.
 
-    Rows by `time_s`, of each instant at which something changes.
-    Columns: `rate_bps` from then on (of a schedule the mean over a part of the run), `delay_s` at that instant,
-    `loss`, a probability from then on, and `out`, whether an outage begins or goes on. Where the delay jumps between
-    knots that a line joins there are two rows of one instant, the first with the delay before, and so there are where
-    a route changes; without one there is no delay. Nothing is drawn at random.
-    Of a link with adaptive coding also `esn0_db`, at that instant.
+    Rows by `time_s`, one for each time at which a property changes. Columns: `rate_bps` from then on (for a schedule,
+    the mean over an interval of the run), `delay_s` at that time, `loss`, a probability from then on, `out`, whether an
+    outage begins or continues, and for a link with adaptive coding `esn0_db` at that time. Where the delay jumps or a
+    route changes there are two rows with one time, the first with the delay before; without a route `delay_s` is
+    absent. No random numbers are drawn.
     """
     resolved = scenario.resolved
     names = [node["name"] for node in resolved["nodes"]]
@@ -83,7 +82,7 @@ def _of_link(link: dict[str, Any], way: object, end_s: float) -> pd.DataFrame:
 
 
 def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Iterator[tuple[float, float]]:
-    """Returns times and the rate from then on."""
+    """Returns times, and the rate from each time on."""
     if service is None:
         yield 0.0, stands_bps
     elif service["kind"] == "steps":
@@ -101,7 +100,7 @@ def _rates(service: dict[str, Any] | None, stands_bps: int, end_s: float) -> Ite
 def path(scenario: Scenario, span_s: tuple[float, float] | None = None) -> Figure:
     """Draws rate, delay and, if present, Es/N0 and loss of each time-varying link or route; outages are shaded.
 
-    ScenarioError where no link moves.
+    Raises ScenarioError if no link varies over time.
     """
     found = path_series(scenario)
     if not found:

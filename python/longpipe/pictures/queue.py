@@ -20,8 +20,8 @@ def queue_by_flow(
 ) -> pd.DataFrame:
     """Returns the occupancy of a port's buffer by each flow's data and by all ACKs, a column each, over time_s.
 
-    Cells, or packets where the framing is ip. Flows beyond the `most` that held most are summed up as others; None for
-    none.
+    The unit is cells, or packets if the framing is ip. All but the `most` flows that held most are summed up as others;
+    None shows all flows.
     """
     samples = trace(run, "vc_queue")
     unit = "queue_packets" if "queue_packets" in samples else "queue_cells"
@@ -51,7 +51,7 @@ def queue(
 ) -> Figure:
     """Draws a switch port's buffer by flow, stacked, from `traces.vc_queue`; default: the port with the longest queue.
 
-    The `most` flows that held most, and the others summed up; None for each.
+    Shows the `most` flows that held most, and the sum of all others; None shows all flows.
     """
     samples = trace(run, "vc_queue")
     unit = "packets" if "queue_packets" in samples else "cells"

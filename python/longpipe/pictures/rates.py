@@ -22,8 +22,8 @@ NEAR = 1.6
 def control_steps(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd.DataFrame:
     """Returns a sender's state as steps: time_s, stage, state, pacing_bps, bandwidth_bps; from `traces.control`.
 
-    A stage is BBR's (no value: the control has none), a state the recovery's; both rates are of payload [bit/s], nan
-    where there is none.
+    Stages are those of BBR (empty for other controls), and states those of the loss recovery; both rates are of payload
+    [bit/s], nan if the sender has none.
     """
     rows = of_flow(trace(run, "control"), flow)[["time_s", "stage", "state", "pacing_bps", "bandwidth_bps"]]
     return as_steps(rows, shown_s(run, span_s))
@@ -40,9 +40,9 @@ def rates(
 ) -> Figure:
     """Draws each flow's pacing rate, BBR's bandwidth estimate and the delivery rate, one panel per flow.
 
-    From `traces.control` and `traces.arrivals`; all in payload. Stages of BBR are shaded, else phases where
-    `traces.cwnd` is recorded. Without `flows`, of the `most` that got most; None for all. `interval_s` is what arrives
-    is averaged over: by default a two-hundredth of the time shown.
+    Uses `traces.control` and `traces.arrivals`; all rates are of payload. Stages of BBR are shaded, otherwise phases if
+    `traces.cwnd` is recorded. Without `flows`, shows the `most` flows that received most; None for all. The delivery
+    rate is averaged over `interval_s`, by default a two-hundredth of the time shown.
     """
     arrived = trace(run, "arrivals").groupby("flow", observed=True)["bytes"].sum()
     names, note = chosen(run, flows, most, arrived, "most data")

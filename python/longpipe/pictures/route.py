@@ -21,8 +21,8 @@ def routes(flow: Mapping[str, Any], way: str = "route") -> list[tuple[float, lis
 def of_route(resolved: Mapping[str, Any], flow: Mapping[str, Any], end_s: float) -> pd.DataFrame:
     """Returns the properties of a flow's route until `end_s` [s], as rows by `time_s`.
 
-    `rate_bps` is the least of its links', `delay_s` the sum of theirs, absent without a route; `loss` is 0, and `out`
-    says that none leads on, or that the host waits for one.
+    `rate_bps` is the minimum over its links, `delay_s` the sum, absent without a route; `loss` is 0, and `out` is true
+    if no route exists or the host waits for one.
     """
     known, links = routes(flow), resolved["links"]
     gaps = np.array(links[known[0][1][0]].get("motion", {}).get("outages", {}).get("intervals_ps", [])) / PS

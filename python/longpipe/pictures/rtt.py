@@ -36,8 +36,8 @@ def rtt(
 ) -> Figure:
     """Draws RTT samples and SRTT, one panel per flow, from `traces.rtt`; the axis fits the RTTs.
 
-    The RTO with its backoff is drawn where that axis has room for it, and with `rto` always, on a logarithmic axis if
-    that must be; with `log` it is logarithmic in any case. Without `flows`, of the `most` with the longest round trips;
+    The RTO with its backoff is drawn if it fits that axis, and with `rto` always, if necessary on a logarithmic axis;
+    with `log` the axis is always logarithmic. Without `flows`, shows the `most` flows with the longest round trips;
     None for all.
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()

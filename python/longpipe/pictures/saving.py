@@ -15,7 +15,7 @@ FORMATS: Final = ("png", "svg")
 def save(figure: Figure, path: Path) -> list[Path]:
     """Writes a figure as PNG and as SVG; `path` has no suffix. The same figure gives the same bytes.
 
-    Both carry their title and, for who can't see them, what `describe` says.
+    Both contain their title and, as a text alternative, the result of `describe`.
     """
     written = [path.with_name(f"{path.name}.{kind}") for kind in FORMATS]
     for file in written:

@@ -63,10 +63,10 @@ def sequence(
     unit: Unit = "bytes",
     ax: Axes | None = None,
 ) -> Figure:
-    """One flow's time-sequence graph as tcptrace draws it, from `traces.sequence`; the first flow by default.
+    """Draws one flow's time-sequence graph in tcptrace's style, from `traces.sequence`; the first flow by default.
 
-    Segments are bars from their first to their last byte, the ACK line and the edge of the receiver's window steps.
-    Where `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
+    Segments are bars from their first to their last byte; ACKs and the edge of the receiver's window are steps. If
+    `traces.events` is recorded, losses, fast retransmits, timeouts, ECN reductions and undos are marked at their
     sequence number. `unit` is bytes or segments.
     """
     check_flows(run.scenario, flows)

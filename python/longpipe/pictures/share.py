@@ -24,8 +24,9 @@ def shares(
 ) -> Figure:
     """Draws each flow's share of the delivered data per interval, stacked, from `traces.arrivals`.
 
-    Without `flows`, of the `most` that got most, the others summed up; None for each. Shares are of all flows, or of
-    those named. `interval_s` is by default a hundredth of the time shown; one in which nothing came stays blank.
+    Without `flows`, shows the `most` flows that received most, and the sum of all others; None shows all flows. Shares
+    are of all flows, or of those named. `interval_s` is by default a hundredth of the time shown; intervals without
+    arrivals stay blank.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     parts = series[names].copy()

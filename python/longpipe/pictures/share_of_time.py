@@ -16,10 +16,10 @@ PACED: Final = ("bbr", "bbr3")
 def time_shares(run: Run, flow: str) -> pd.Series:
     """Returns the shares of time, since a flow's first segment, in which each cause limited it; they add up to 1.
 
-    From `traces.cwnd`, `traces.sequence` and `traces.events`, by the first that applies: a loss recovery (from a fast
-    retransmit or the wait for a timeout, until the data then in flight are acknowledged), a full receiver window, a
-    full congestion window; otherwise a paced greedy flow waited for its pacer, and any other flow for data. All nan if
-    it sent nothing.
+    Uses `traces.cwnd`, `traces.sequence` and `traces.events`. The cause is the first that applies: a loss recovery
+    (from a fast retransmit or the wait for a timeout, until the data then in flight are acknowledged), a full receiver
+    window, a full congestion window; otherwise a paced greedy flow waited for its pacer, and any other flow for data.
+    All are nan if the flow sent nothing.
     """
     windows, config = of_flow(trace(run, "cwnd"), flow), config_of(run.scenario, flow)
     rows = of_flow(trace(run, "sequence"), flow)

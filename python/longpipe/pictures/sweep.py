@@ -261,7 +261,7 @@ def _within(values: pd.Series, shown: Readable) -> pd.Series:
 
 def _aside_points(number: int, lines: int, axis: _Axis) -> float:
     """Returns the horizontal offset of a line between named levels, which keeps its intervals apart from others'."""
-    # Between numbers a mark means the place at which it is.
+    # On a numeric axis the position of a mark has a meaning.
     step = 0.0 if axis.numeric else 2 * min(_ASIDE, _ALL_ASIDE / lines)
     return step * (number - (lines - 1) / 2)
 

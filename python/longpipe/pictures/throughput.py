@@ -23,7 +23,7 @@ def throughput_series(
 ) -> pd.DataFrame:
     """Returns the rate of delivered data [bit/s] by flow, a column each; the index is the middle of each interval [s].
 
-    Each byte counts once, when it first comes: before a gap is filled, and before an ACK tells of it.
+    Each byte counts once, when it first arrives: before a gap is filled, and before an ACK reports it.
     """
     arrivals = trace(run, "arrivals")
     begin_s, end_s = shown_s(run, span_s)
@@ -49,7 +49,7 @@ def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: flo
 
 
 class Rates(NamedTuple):
-    """Throughput of the flows shown and of the sum of all others [bit/s], by interval."""
+    """Returns the throughput of the flows shown and of the sum of all others [bit/s], by interval."""
 
     names: list[str]
     others: list[str]
@@ -75,7 +75,7 @@ def rates(
 
 
 def averaged(interval_s: float) -> str:
-    """Note for the title on the averaging interval."""
+    """Returns the note for the title on the averaging interval."""
     return f"over {1e3 * interval_s:.4g} ms each" if interval_s < 1 else f"over {interval_s:.4g} s each"
 
 
@@ -90,9 +90,9 @@ def throughput(
 ) -> Figure:
     """Draws the rate of delivered data by flow and in total, from `traces.arrivals`.
 
-    Without `flows`, of the `most` that got most, the others summed up, and all; None for each. `interval_s` is what
-    each point averages over: by default a hundredth of the time shown. A dotted line is the capacity of the link, also
-    of one whose rate changes. Outages and handovers are marked.
+    Without `flows`, shows the `most` flows that received most, the sum of all others, and the total; None shows all
+    flows. Each point averages over `interval_s`, by default a hundredth of the time shown. A dotted line is the
+    capacity of the link, also of one whose rate changes. Outages and handovers are marked.
     """
     names, others, note, interval_s, series = rates(run, flows, span_s, interval_s, most)
     series /= 1e6

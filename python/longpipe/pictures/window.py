@@ -34,8 +34,8 @@ def window(
 ) -> Figure:
     """Draws cwnd and ssthresh, one panel per flow, from `traces.cwnd`; the receiver's window if it is close.
 
-    Without `flows`, of the `most` with the largest windows; None for all. Phases are shaded, and where slow start was
-    left without a loss is marked; so are losses, fast retransmits, timeouts, ECN reductions and undos where
+    Without `flows`, shows the `most` flows with the largest windows; None for all. Phases are shaded, and an end of
+    slow start without a loss is marked; so are losses, fast retransmits, timeouts, ECN reductions and undos if
     `traces.events` is recorded too. `unit` is bytes or segments.
     """
     largest = trace(run, "cwnd").groupby("flow", observed=True)["cwnd_bytes"].max()

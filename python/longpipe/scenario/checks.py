@@ -1,4 +1,4 @@
-"""What the parts of a scenario, each right by itself, can't be together."""
+"""Checks that concern several parts of a scenario, each of which is valid by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _OF_PACKETS: Final = (
     "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, fq, strict-priority, "
     "weighted-priority, dualpi2, ack-filter"
 )
-# With the longest run, as far as 64 bits of picoseconds reach: crates/network/src/scenario/bounds.rs.
+# Maximum delay of a path; with the longest run it fits in 64 bits of picoseconds:
+# crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 
@@ -75,9 +76,9 @@ def _path_problems(topology: Topology) -> Iterator[str]:
 
 
 def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
-    """ScenarioError for a flow whose class is beyond those of a port on its way."""
+    """Raises ScenarioError for a flow whose class does not exist at a port on its route."""
     graph = topology.graph
-    # What a switch's port serves its classes by, by directed link; most networks have none.
+    # Policies with classes, by directed link; most networks have none.
     policies = {
         2 * k + back: policy
         for k, link in enumerate(graph.links)
@@ -103,18 +104,18 @@ def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
 
 
 def _classes(policy: StrictPriority | WeightedPriority) -> int:
-    """Number of classes of a policy."""
+    """Returns the number of classes of a policy."""
     return policy.classes if isinstance(policy, StrictPriority) else len(policy.weights)
 
 
 def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
-    """ScenarioError, which names the field, for an instant at which nothing can begin."""
+    """Raises ScenarioError, which names the field, for a start time that is not before the end of the run."""
     if at_ps >= TIME.parse(duration):
         raise ScenarioError(f"{field()}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
 
 
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
-    """ScenarioError unless switches have a queue for VBR, and each source a host and a rate that suit it."""
+    """Raises ScenarioError if switches have no VBR queue, a source shares its host, or its rate exceeds a link's."""
     graph = topology.graph
     if graph.vbr and isinstance(switch.scheduler, Fifo):
         raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
@@ -130,13 +131,13 @@ def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
 
 
 def tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
-    """Where a field of a flow's TCP is written."""
+    """Returns the name under which a field of a flow's TCP is set in the scenario."""
     own = flow.tcp is not None and name.partition(".")[0] in flow.tcp.model_fields_set
     return f"{flow_field(network, i)}.tcp.{name}" if own else f"tcp.{name}"
 
 
 def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
-    """Yields each policy that is written, with its field."""
+    """Yields each policy that the scenario sets, with the name of its field."""
     yield "switch.policy", switch.policy
     for i, link in enumerate(topology.graph.links):
         for name in ("policy", "return_policy", "host_policy"):
@@ -145,12 +146,12 @@ def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[t
 
 
 def _link_field(network: Network, i: int, name: str) -> str:
-    """Field of link i as it is written."""
+    """Returns the name of a field of link i in the scenario."""
     return f"network.{name}" if isinstance(network, Dumbbell) else f"network.links[{i}].{name}"
 
 
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
-    """Yields the problems of conditioners: of each one, of a port's together, and with framing or send jitter."""
+    """Yields the problems of conditioners: of each, of their combination, and with framing or send jitter."""
     jitter = _send_jitter(topology)
     for i, link in enumerate(topology.graph.links):
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
@@ -180,17 +181,17 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
         elif (host := next((host for host in hosts if host in jitter), None)) is not None:
             yield f"{field}: set; needs send_jitter 0 s, not {jitter[host]}, at {host}"
             if isinstance(network, Dumbbell):
-                # All its hosts are alike.
+                # All hosts of a dumbbell have the same jitter.
                 return
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:
-    """Returns the nodes with send jitter, and its bounds as they are written."""
+    """Returns the nodes with send jitter, and its bound as the scenario writes it."""
     return {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:
-    """What is wrong with a policy where links carry this, behind the name of its field."""
+    """Returns why a policy cannot be used with a framing, as the text after its field's name; None if it can."""
     if isinstance(policy, Red):
         if (framing == "aal5") == (policy.unit == "cells"):
             return None

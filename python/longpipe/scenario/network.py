@@ -19,7 +19,10 @@ from longpipe.scenario.vbr import OnOff, VbrFlow
 
 
 class Group(Model):
-    """Flows of a dumbbell with equal settings: name1 to nameN, or name if there is one; the rest is the scenario's."""
+    """Flows of a dumbbell with equal settings, called name1 to nameN, or name if there is one.
+
+    Settings that the group does not have are the scenario's.
+    """
 
     name: Name = Field(description="Prefix of the flows' names: letters, digits, '_', '.', '-'")
     count: int = Field(default=1, ge=1, le=100_000, description="Number of flows")
@@ -46,7 +49,7 @@ class Group(Model):
 
     @property
     def flows(self) -> list[str]:
-        """Names of its flows."""
+        """Returns the names of the group's flows."""
         return [self.name] if self.count == 1 else [f"{self.name}{i}" for i in range(1, self.count + 1)]
 
 
@@ -125,14 +128,14 @@ class Dumbbell(Model):
 
     @property
     def sent_back(self) -> list[bool]:
-        """Of each flow, whether it is sent from sink to source."""
+        """Returns for each flow whether its data go from sink to source."""
         if self.group is None:
             return [False] * self.sources
         return [group.direction == "back" for group in self.group for _ in group.flows]
 
     @model_serializer(mode="wrap")
     def _groups_say_how_many(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # So that a change of a group's count is one change.
+        # The number of sources follows from the groups, so that changing a group's count is a single change.
         return {name: v for name, v in handler(self).items() if self.group is None or name != "sources"}
 
     @model_validator(mode="before")
@@ -159,7 +162,7 @@ class Node(Model):
 
 
 def _count(group: object) -> int:
-    """Flows of a group as written; 0 if that can't be told."""
+    """Returns the number of flows of a group as written; 0 if it is not valid."""
     count = group.count if isinstance(group, Group) else group.get("count", 1) if isinstance(group, dict) else 0
     return count if isinstance(count, int) else 0
 
@@ -269,7 +272,7 @@ class Graph(Model):
         flows: Mapping[str, tuple[str, str]] | Iterable[Flow],
         vbr: Iterable[VbrFlow] = (),
     ) -> Self:
-        """A graph from its links and flows; hosts are the nodes at which flows begin and end, all others switches.
+        """Creates a graph from its links and flows; nodes at which flows begin or end are hosts, all others switches.
 
         A link is a Link, or its nodes, rate and delay: `("a", "s", "10 Mbit/s", "5 ms")`; flows are Flows, or their
         ends by name: `{"bulk": ("a", "b")}`. Nodes are in the order of the links. Raises ScenarioError.
@@ -290,7 +293,7 @@ class Graph(Model):
 
 
 def flow_field(network: "Dumbbell | Graph", i: int) -> str:
-    """Where flow i is written, counted from 0."""
+    """Returns the name of flow i in the scenario, counted from 0."""
     if isinstance(network, Graph):
         return f"network.flows[{i}]"
     before = 0

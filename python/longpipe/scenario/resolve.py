@@ -35,7 +35,7 @@ from longpipe.units import RATE, TIME
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-# What is not a field of the core's, or not as it is written.
+# Fields that the core does not have, or that it has in another form.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start")
@@ -44,7 +44,7 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
-    """JSON-ready scenario for the core; ScenarioError where fields contradict each other."""
+    """Returns the JSON-ready scenario for the core; raises ScenarioError if fields contradict each other."""
     graph, moving, over = _moved(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
@@ -68,13 +68,13 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         "vbr": list(_vbr(scenario, topology)),
     }
     if any(flow.get("foreign") for flow in resolved["flows"]):
-        # Packets of other programs need an event each.
+        # External packets need an event each.
         resolved["engine"] = "reference"
     return spread(resolved, over) if over.paths else resolved
 
 
 def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
-    """The graph, each link that moves with its longest delay; what moves, by directed link; what crosses space."""
+    """Returns the graph with the maximum delay of each time-varying link, these links' series, and satellite paths."""
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
     over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
@@ -83,7 +83,7 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
             links[i] = link.model_copy(update={"delay": TIME.format(longest_ps)})
             continue
         for back, name in enumerate(("path", "return_path")):
-            # There and back are alike unless the way back says otherwise.
+            # The return direction varies like the forward direction unless return_path is set.
             path = link.return_path or link.path if back else link.path
             if path is None:
                 continue
@@ -100,7 +100,7 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
 
 
 def _check_cells(where: str, motion: dict[str, Any]) -> None:
-    """ScenarioError for what cells can't have."""
+    """Raises ScenarioError for a variation that links of cells cannot have."""
     if motion.get("service", {}).get("kind") == "opportunities":
         raise ScenarioError(f"{where}: a schedule, whose opportunities carry packets; needs framing 'ip'")
     if motion["order"] != "fifo":
@@ -108,14 +108,14 @@ def _check_cells(where: str, motion: dict[str, Any]) -> None:
 
 
 def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
-    """ScenarioError where VBR, which loses nothing and has its peak for certain, crosses a link that moves."""
+    """Raises ScenarioError if a VBR source, whose peak rate must always be available, crosses a time-varying link."""
     for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
         if any(link in moving for link in route):
             raise ScenarioError(f"network.vbr: {source.name} crosses a path; needs links that stand")
 
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:
-    """What a link that moves has of its own in the core."""
+    """Returns the additional fields of a time-varying link in the core."""
     if framing == "aal5" and link["policy"]["kind"] not in CELLS_OVER_TIME:
         raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(CELLS_OVER_TIME)}")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
@@ -128,7 +128,7 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
 
 
 def _largest(tcps: Sequence[Tcp]) -> Packet:
-    """The longest full segment of all flows."""
+    """Returns the longest full segment of all flows."""
     distinct = {id(tcp): tcp for tcp in tcps}
     return max(map(Packet.of, distinct.values()), key=attrgetter("bytes"))
 
@@ -148,12 +148,12 @@ def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
 def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     fields = {name: getattr(own, name) for name in own.model_fields_set}
     if "congestion" in fields:
-        # What a flow leaves unsaid is as the profile has it that it has, its own or the scenario's.
+        # Fields of the controller that the flow does not set follow its profile: its own, otherwise the scenario's.
         chosen = by_rules(fields.get("profile", tcp.profile), own.congestion, fields.get("vegas", tcp.vegas))
         fields["congestion"] = chosen
         if isinstance(chosen, Vegas):
             fields["vegas"] = VegasOptions(**{name: getattr(chosen, name) for name in VegasOptions.model_fields})
-    # Either a handshake or a known round trip: the flow's own replaces the scenario's.
+    # A handshake and a known RTT exclude each other; the flow's own setting replaces the scenario's.
     if "handshake" not in fields and tells_a_round_trip(fields.get("initial_rtt")):
         fields["handshake"] = False
     elif "initial_rtt" not in fields and fields.get("handshake"):
@@ -162,12 +162,12 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
 
 
 def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
-    """Both directions of each link of the graph, each with its port."""
+    """Yields both directions of each link of the graph, each with its port."""
     switch, kinds, position = scenario.switch, topology.kinds, topology.position
     fifo = core_fields(Fifo())
     host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": fifo}
     scheduler, buffers = core_fields(switch.scheduler), _Buffers(scenario, topology, largest)
-    # Links share what is alike, so that it is made and encoded once.
+    # Links share equal parts, so that each is built and encoded once.
     made: dict[int, dict[str, Any]] = {}
 
     def shared(part: Model) -> dict[str, Any]:
@@ -202,16 +202,16 @@ def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterato
 
 
 class _Buffers:
-    """Buffers of the ports of a topology's links, each kind made once."""
+    """Buffers of the ports of a topology's links; equal ones are built once."""
 
     def __init__(self, scenario: "Scenario", topology: Topology, largest: Packet) -> None:
         self._scenario, self._topology, self._largest = scenario, topology, largest
         self._made: dict[tuple[str, str], dict[str, Any] | None] = {}
 
     def of_link(self, i: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """Those of a link's ports, of its first node and of its second."""
+        """Returns the buffers of a link's two ports: at its first node and at its second."""
         network, link = self._scenario.network, self._topology.graph.links[i]
-        # A BDP of a dumbbell is the trunk's at all of its ports.
+        # In a dumbbell, 1 BDP is computed with the trunk's rate at all ports.
         rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate
         text = link.buffer or self._scenario.switch.buffer
         first = self._made_of(i, "buffer", text, rate)
@@ -220,7 +220,7 @@ class _Buffers:
         return first, self._made_of(i, "return_buffer", link.return_buffer or text, link.return_rate or rate)
 
     def of_host(self, i: int, rate: str) -> dict[str, Any] | None:
-        """Buffer of a link's port at a host; `rate` is that of the port."""
+        """Returns the buffer of a link's port at a host; `rate` is the rate of the port."""
         text = self._topology.graph.links[i].host_buffer
         return None if text is None else self._made_of(i, "host_buffer", text, rate)
 
@@ -232,7 +232,7 @@ class _Buffers:
         return self._made[text, rate]
 
     def _field(self, i: int, name: str) -> str:
-        """Where the buffer of a link's port is written."""
+        """Returns the name under which the buffer of a link's port is set in the scenario."""
         link = self._topology.graph.links[i]
         if name == "host_buffer" or (name == "return_buffer" and link.return_buffer is not None):
             dumbbell = isinstance(self._scenario.network, Dumbbell)
@@ -264,7 +264,7 @@ def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Spl
 
 
 def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[str, Any]]:
-    """The core's fields of each kind of traffic, by identity; a file is read once, however many flows name it."""
+    """Returns the core's fields of each distinct traffic, by identity; a file that several flows name is read once."""
     distinct = {id(one): one for one in (common, *own) if one is not None}
     files: dict[str, dict[str, Any]] = {}
     made: dict[int, dict[str, Any]] = {}
@@ -295,14 +295,14 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 
 
 class _Starts:
-    """Starts of a scenario's flows, each kind made once."""
+    """Starts of a scenario's flows; equal ones are built once."""
 
     def __init__(self, scenario: "Scenario") -> None:
         self._scenario = scenario
         self._made: dict[int, dict[str, Any]] = {}
 
     def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
-        """When flow i of the network begins; ScenarioError if that is after the run."""
+        """Returns the start of flow i of the network; raises ScenarioError if it is after the end of the run."""
         start = flow.start or self._scenario.start
         if isinstance(start, StaggeredStart):
             at_ps = TIME.parse(start.first) + i * TIME.parse(start.interval)
@@ -315,7 +315,7 @@ class _Starts:
         return made
 
     def _field(self, i: int, flow: Flow) -> str:
-        """Where the start of a flow is written."""
+        """Returns the name under which the start of a flow is set in the scenario."""
         return "start" if flow.start is None else f"{flow_field(self._scenario.network, i)}.start"
 
 

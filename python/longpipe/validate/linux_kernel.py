@@ -54,7 +54,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel program, and the folder with its modules by version."""
+    """Returns the kernel program, and the folder with its modules by version."""
 
     program: Path
     modules: Path
@@ -134,7 +134,7 @@ def boot(
 
 
 def _await(guest: "subprocess.Popen[bytes]", share: Path, number: int, deadline: float, timeout_s: float) -> None:
-    """Waits until a case has finished; RunError if the guest ends or time runs out before."""
+    """Waits until a case has finished. Raises RunError if the guest ends or time runs out before."""
     result = share / str(number) / "result.json"
     while not result.exists():
         with suppress(subprocess.TimeoutExpired):
@@ -208,7 +208,7 @@ def _fetch() -> Kernel | None:
         subprocess.run(["dpkg-deb", "-x", packages[0].name, "new"], cwd=folder, check=True)  # noqa: S603, S607
         home().mkdir(exist_ok=True)
         with suppress(OSError):
-            # Another process may have been first.
+            # Another process may have moved it there first.
             (folder / "new" / "usr").rename(home() / "usr")
     return find()
 

@@ -25,7 +25,7 @@ NOT_MODELLED: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "yeah")
 PATHS: Final = 40
 # Runs of a path in Linux: BBR draws its phase, and means are compared.
 DRAWS: Final = {"bbr": PHASES}
-# DCTCP's queue marks above this share of the buffer, and above two packets at least.
+# Marking threshold of DCTCP's queue as a share of the buffer; at least two packets.
 MARKING_SHARE, LEAST_MARKING = 1 / 3, 2
 KEY: Final = ["control", "path", "draw"]
 DRAWN: Final = ("rate", "round_trip", "buffer", "discipline", "duration")
@@ -40,7 +40,7 @@ Run = tuple[LinuxControl, int, int]
 
 
 def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
-    """Path `number`, from 0, of a control, and its probability of a loss: as `linux_tables.draw`, by other draws."""
+    """Draws path `number` (from 0) of a control, and its loss probability; `linux_tables.draw` draws others."""
     case, loss = draw_from(Random(f"{control} path {number}"))  # noqa: S311 - no secret
     discipline = _marking(case.buffer) if control == "dctcp" else case.discipline
     return case.model_copy(update={"flows": (LinuxFlow(control=control),), "discipline": discipline}), loss
@@ -49,14 +49,15 @@ def draw(control: LinuxControl, number: int) -> tuple[LinuxCase, float]:
 def _marking(buffer: int) -> str:
     """Returns RED as a step, which marks every packet that finds more than MARKING_SHARE of the buffer."""
     packets = max(LEAST_MARKING, round(buffer * MARKING_SHARE))
-    # `tc` needs a maximum above the minimum: two bytes are one byte of longpipe's, whose packets are shorter.
+    # `tc` requires a maximum above the minimum: two bytes in Linux correspond to one byte in longpipe, whose packets
+    # are shorter.
     least = packets * PACKET_BYTES
     words = {"limit": buffer * PACKET_BYTES, "min": least, "max": least + 2, "avpkt": PACKET_BYTES, "burst": packets}
     return f"red {' '.join(f'{name} {value}' for name, value in words.items())} probability 1 ecn"
 
 
 def read(file: Path) -> pd.DataFrame:
-    """The finished runs of a file; none if it does not exist. A row that a kill cut short is dropped."""
+    """Returns the finished runs of a file, if it exists, without an incomplete row that a killed process left."""
     if not file.exists():
         return pd.DataFrame(columns=list(COLUMNS))
     text = file.read_text()
@@ -82,7 +83,7 @@ def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
 def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
     """Runs what a file lacks in Linux, and appends a row for each run as soon as it has finished."""
     for start in missing(read(file), controls, paths):
-        # A start that continues an interrupted one has other cases before each: another seed names it.
+        # After an interruption other cases precede each case in the guest, so the start has another seed.
         seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())
         cases = [draw(control, number)[0] for control, number, _ in start]
         for run, found in zip(start, run_each(cases, seed=seed), strict=True):

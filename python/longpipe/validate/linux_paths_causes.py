@@ -2,16 +2,16 @@
 
 from typing import Final
 
-# Linux's TCP_INFO counts for how long the receive window, which grows there, limited the sender (`receiver_limited_s`).
+# Known cause: the receive window, which is still growing, limits Linux's sender (TCP_INFO: `receiver_limited_s`).
 _WINDOW: Final = (
     "the receive window, which grows in Linux, limited the sender for {} s (TCP_INFO); longpipe's is large at once"
 )
-# Westwood begins to measure when the connection is established, in the guest a second before it sends.
+# Known cause: Westwood starts measuring when the connection is established, in the guest a second before data are sent.
 _CONNECTS: Final = (
     "Linux connects a second before it sends, so that its first bandwidth estimate is 0; a guest that sends at once "
     "has {} Mbit/s"
 )
-# By control and number of the path.
+# Causes by control and path number.
 CAUSES: Final[dict[tuple[str, int], str]] = {
     (
         "bbr",

@@ -24,7 +24,7 @@ LEAST_S, MOST_S, STEP_S = 1.0, 5.0, 0.02
 
 
 def draw_varying(number: int) -> LinuxCase:
-    """A path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 flows of CUBIC or Reno, each discipline in turn."""
+    """Draws a path of 20 to 100 ms, a new rate every 1 to 5 s, 1 to 3 flows of CUBIC or Reno, and a discipline."""
     random = Random(f"varying path {number}")  # noqa: S311 - no secret
     discipline = DISCIPLINES[number % len(DISCIPLINES)]
     flows = tuple(

@@ -27,15 +27,15 @@ from longpipe.validate.linux import (
 )
 from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared, shared_measures
 
-# Without DCTCP, which needs marks, and four that are hardly used.
+# All controls except DCTCP, which needs marks, and four that are rarely used.
 CONTROLS: Final[tuple[LinuxControl, ...]] = tuple(
     name for name in get_args(LinuxControl) if name not in ("dctcp", "yeah", "cdg", "nv", "lp")
 )
-# Of the series, what the tables keep.
+# Columns of the series that the tables keep.
 KEPT: Final = ("cwnd", "ssthresh", "srtt_us", "rttvar_us", "ca_state", "bytes_acked", "delivered", "retransmits")
-# What is measured besides: the first seconds.
+# Length of the start over which goodput is measured separately [s].
 FIRST_S: Final = 5.0
-# Data packets lost on the path of `losses`, by number of arrival.
+# Lists of data packets to lose in `losses`, by number of arrival.
 LISTS: Final[dict[str, tuple[int, ...]]] = {
     "none": (),
     "single": (3000, 20000, 60000, 150000),
@@ -44,7 +44,7 @@ LISTS: Final[dict[str, tuple[int, ...]]] = {
     "every-10000": tuple(range(10000, 500000, 10000)),
     "every-1000": tuple(range(1000, 500000, 1000)),
 }
-# Data packets lost in a transfer of SEGMENTS; ("again", n) is the last retransmission so far of what packet n held.
+# Data packets to lose in a transfer of SEGMENTS; ("again", n) is the latest retransmission of the data of packet n.
 Lost = int | tuple[str, int]
 SEGMENTS: Final = 200
 TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
@@ -69,13 +69,13 @@ TRANSFERS: Final[tuple[tuple[Lost, ...], ...]] = (
     (20, 21, 22, ("again", 21)),
     (5, 50, *range(195, 200)),
 )
-# BBR draws its phase several times: on the path of `controls`, and on that of the commit which brought it to Linux.
+# Number of seeds for BBR, whose phase is random, and its paths: that of `controls`, and that of BBR's commit to Linux.
 PHASES: Final = 6
 PHASES_OVER: Final[tuple[dict[str, Any], ...]] = (
     {"round_trip": "100 ms", "buffer": 100},
     {"round_trip": "40 ms", "buffer": 1000},
 )
-# Disciplines behind a buffer of 1000 packets, each with how many seeds: several where it draws, and for BBR.
+# Disciplines with a limit of 1000 packets, each with its number of seeds; random disciplines have several.
 QUEUES: Final = {
     "codel": 1,
     "codel ecn": 1,
@@ -83,16 +83,16 @@ QUEUES: Final = {
     "pie": 16,
     "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
-# Controls that longpipe has as modules of Linux only, and how many seeds of those that draw. YeAH needs Vegas loaded,
-# which the guest does not do.
+# Controls that longpipe has only as modules of Linux, and the number of seeds of random ones. YeAH is missing because
+# it needs the module of Vegas, which the guest does not load.
 MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv")
 DRAWS: Final = {"cdg": 8}
-# A step at 20 packets, for DCTCP.
+# Step marking at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
 PATHS: Final = 40
-# Packets of which it is drawn which are lost, beside what the rate lets through: copies of those lost in the queue.
+# Packets for which losses are drawn, per packet that the rate allows: retransmissions of queue drops add packets.
 COPIES: Final = 1.25
-# What a path and its buffer hold at most [bytes]: half of what the receiver's largest window lets in.
+# Maximum that a path and its buffer may hold [bytes]: half of the receiver's largest window.
 MOST_BYTES: Final = 16e6
 
 Files = Mapping[str, pd.DataFrame]
@@ -100,7 +100,7 @@ Tell = Callable[[str], None]
 
 
 def controls(tell: Tell) -> Files:
-    """One greedy flow of each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
+    """Runs one greedy flow of each control: 10 Mbit/s, 100 ms, 100 packets, 60 s."""
     found = [_told(LinuxCase(flows=(LinuxFlow(control=control),)), control, tell) for control in CONTROLS]
     return {
         "controls.csv": pd.DataFrame([{"control": one.case.flows[0].control, **measures(one)} for one in found]),
@@ -109,9 +109,9 @@ def controls(tell: Tell) -> Files:
 
 
 def modules(tell: Tell) -> Files:
-    """The path of `controls` for the controls of Linux that longpipe runs as modules only; DCTCP over a step of marks.
+    """Runs the controls that longpipe has only as modules, over the path of `controls`; DCTCP over step marking.
 
-    CDG backs off at random: eight draws.
+    CDG backs off at random and therefore has eight seeds.
     """
     drawn = [(name, seed) for name in MODULES for seed in range(DRAWS.get(name, 1))]
     cases = [LinuxCase(flows=(LinuxFlow(control=name),), seed=seed) for name, seed in drawn]
@@ -125,7 +125,7 @@ def modules(tell: Tell) -> Files:
 
 
 def losses(tell: Tell) -> Files:
-    """CUBIC and Reno that lose packets by number alone: 100 Mbit/s, 100 ms, a buffer that never fills, 40 s."""
+    """Runs CUBIC and Reno with lists of lost packets: 100 Mbit/s, 100 ms, a buffer that never fills, 40 s."""
     rows, kept = [], []
     for name, lose in LISTS.items():
         for control in ("cubic", "reno"):
@@ -141,7 +141,7 @@ def losses(tell: Tell) -> Files:
 
 
 def transfers(tell: Tell) -> Files:
-    """Lists of lost packets on a transfer of 200 segments, 10 Mbit/s, 100 ms: every segment sent, every ACK."""
+    """Captures transfers of 200 segments with lists of lost packets: 10 Mbit/s, 100 ms; each segment and each ACK."""
     rows, sent, acks = [], [], []
     for control in ("cubic", "reno"):
         for number, lost in enumerate(TRANSFERS):
@@ -179,7 +179,7 @@ def phases(tell: Tell) -> Files:
 
 
 def queues(tell: Tell) -> Files:
-    """Queues that act: 10 Mbit/s, 100 ms, 60 s; CUBIC, Reno and BBR over each, DCTCP over a step."""
+    """Runs CUBIC, Reno and BBR over each AQM, and DCTCP over step marking: 10 Mbit/s, 100 ms, 60 s."""
     draws: list[tuple[LinuxControl, str, int]] = [
         (control, discipline, seed)
         for discipline, seeds in QUEUES.items()
@@ -196,7 +196,7 @@ def queues(tell: Tell) -> Files:
 
 
 def shared_paths(tell: Tell, count: int = SHARED) -> Files:
-    """Random paths that one to eight connections share, over queues that act."""
+    """Runs one to eight connections over random paths with AQM."""
     rows = []
     for seed in range(SEEDS * count):
         number = seed % count
@@ -209,7 +209,7 @@ def shared_paths(tell: Tell, count: int = SHARED) -> Files:
 
 
 def varying_paths(tell: Tell) -> Files:
-    """Random paths whose rate varies over time, over each queue discipline in turn."""
+    """Runs random paths whose rate varies over time, with each queue discipline in turn."""
     rows = []
     for seed in range(linux_rates.SEEDS * linux_rates.VARYING):
         number = seed // linux_rates.SEEDS
@@ -222,7 +222,7 @@ def varying_paths(tell: Tell) -> Files:
 
 
 def policers(tell: Tell) -> Files:
-    """Datagrams through policers, one by one, and TCP over policed paths."""
+    """Measures each datagram through policers, and TCP over policed paths."""
     datagrams = []
     for frame in linux_conditioners.measured(linux_conditioners.POLICED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
@@ -236,7 +236,7 @@ def policers(tell: Tell) -> Files:
 
 
 def shapers(tell: Tell) -> Files:
-    """Datagrams through token bucket filters, one by one."""
+    """Measures each datagram through token bucket filters."""
     datagrams = []
     for frame in linux_conditioners.measured(linux_conditioners.SHAPED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
@@ -245,7 +245,7 @@ def shapers(tell: Tell) -> Files:
 
 
 def delays(tell: Tell) -> Files:
-    """Jitter, reordering and duplication of netem: quantiles of delays, and arrivals per datagram."""
+    """Measures netem's jitter, reordering and duplication: quantiles of delays, and arrivals per datagram."""
     frames = []
     for frame in linux_conditioners.delays():
         tell(f"netem {frame['case'].iloc[0]}: median {frame['delay_ms'].median():.2f} ms")
@@ -254,7 +254,7 @@ def delays(tell: Tell) -> Files:
 
 
 def paths(tell: Tell, count: int = PATHS) -> Files:
-    """Random paths with losses drawn beforehand, by number: CUBIC, BBR, Reno, 60 s, or 30 s above 25 Mbit/s."""
+    """Runs CUBIC, BBR and Reno over random paths with lists of lost packets: 60 s, or 30 s above 25 Mbit/s."""
     draws: tuple[tuple[LinuxControl, int], ...] = (("cubic", 1), ("bbr", PHASES), ("reno", 1))
     rows = []
     for number, (control, seeds) in product(range(count), draws):
@@ -294,16 +294,16 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
 
 
 def draw(number: int) -> tuple[LinuxCase, float]:
-    """A random path: 5 to 100 Mbit/s, 10 to 600 ms, a quarter to four products of buffer, no loss or 1e-5 to 1e-2.
+    """Draws a path: 5 to 100 Mbit/s, 10 to 600 ms, a buffer of 1/4 to 4 BDP, no loss or a probability of 1e-5 to 1e-2.
 
-    The probability of a loss is beside the case, which has the numbers of the packets that it came to.
+    Returns the case, which lists the lost packets by number, and the loss probability from which the list was drawn.
     """
     case, loss = draw_from(Random(f"path {number}"))  # noqa: S311 - no secret
     return case.model_copy(update={"seed": number}), loss
 
 
 def draw_from(random: Random) -> tuple[LinuxCase, float]:
-    """Draws the path of `draw` from any stream."""
+    """Draws a path as `draw` does, from any random stream."""
     while True:
         rate, round_trip = _between(random, 5e6, 100e6), _between(random, 0.010, 0.600)
         product = rate * round_trip / 8
@@ -324,7 +324,7 @@ def draw_from(random: Random) -> tuple[LinuxCase, float]:
 
 
 def measures(found: LinuxRun) -> dict[str, float | int]:
-    """What a run of one flow comes to: goodput after a third of it and in its first seconds, median SRTT, counts."""
+    """Returns the measures of a run of one flow: goodput after the first third and at first, median SRTT, counts."""
     end = seconds(found.case.duration)
     steady = round(end * STEADY, 1)
     return {
@@ -338,7 +338,7 @@ def measures(found: LinuxRun) -> dict[str, float | int]:
 
 
 def content(name: str, frame: pd.DataFrame) -> bytes:
-    """A file of a table: CSV, compressed where its name says so, the same bytes each time."""
+    """Returns the bytes of a table's file: CSV, compressed if its name ends in .gz, without a time stamp."""
     text = StringIO()
     frame.to_csv(text, index=False, lineterminator="\n")
     plain = text.getvalue().encode()
@@ -356,7 +356,7 @@ def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
 
 
 def _transfer(control: LinuxControl, lost: tuple[Lost, ...]) -> LinuxRun:
-    """Runs a transfer; where a retransmission is to be lost, once more for each, as its number is not known before."""
+    """Runs a transfer, once more for each retransmission to lose, because only a run shows its packet number."""
     numbers = [one for one in lost if isinstance(one, int)]
     again = [one[1] for one in lost if not isinstance(one, int)]
     while True:
@@ -377,5 +377,5 @@ def _transfer(control: LinuxControl, lost: tuple[Lost, ...]) -> LinuxRun:
 
 
 def _between(random: Random, low: float, high: float) -> float:
-    """Uniform in its logarithm."""
+    """Draws a number whose logarithm is uniform."""
     return float(low * (high / low) ** random.random())

@@ -1,4 +1,4 @@
-"""Both send sequences of one transfer in one figure."""
+"""Figures of one transfer's send sequence in longpipe and in ns-2."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ def sequences(found: TransferComparison) -> pd.DataFrame:
 
 
 def sequence(found: TransferComparison) -> Figure:
-    """Segments sent over time in longpipe and in ns-2: the whole transfer, and what follows its first loss."""
+    """Draws the segments sent over time in both simulators: the whole transfer, and a detail from its first loss on."""
     points = sequences(found)
     lost = found.longpipe_lost
     begin = max(0.0, float(lost["s"].iloc[0]) - BEFORE_S) if len(lost) else 0.0
@@ -52,7 +52,7 @@ def sequence(found: TransferComparison) -> Figure:
 
 
 def drops(comparison: Comparison) -> Figure:
-    """Segments sent over time in longpipe and in ns-2 with the same packets dropped: from the first of them on.
+    """Draws the segments sent over time in longpipe and in ns-2 with equal packets dropped, from the first of them on.
 
     A mark shows where the orders differ.
     """
@@ -90,7 +90,7 @@ def _panel(axes: Axes, points: pd.DataFrame, size: float) -> None:
         ("longpipe", "lost", "lost at the bottleneck (longpipe)", "x", LOST, 2.5),
     ):
         chosen = points[(points["simulator"] == simulator) & (points["event"] == event)]
-        # Thousands of points: an image within the SVG.
+        # Rasterize, because there are thousands of points.
         axes.plot(
             chosen["s"],
             chosen["segment"],

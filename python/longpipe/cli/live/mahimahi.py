@@ -31,12 +31,13 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
 
 
 def shell(name: str, usage: str) -> Callable[..., None]:
-    """The command of a shell."""
+    """Returns the command of a shell."""
 
     def command(
         context: typer.Context,
         outside: Annotated[
-            str | None, typer.Option(metavar="COMMAND", help="What runs at the far end, by sh; comes first.")
+            str | None,
+            typer.Option(metavar="COMMAND", help="Command at the far end, run by sh; before the other options."),
         ] = None,
         seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream; comes first.")] = 1,
     ) -> None:

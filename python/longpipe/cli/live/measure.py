@@ -1,4 +1,4 @@
-"""`longpipe live measure`: what this machine can do."""
+"""`longpipe live measure`: timing accuracy of this machine."""
 
 import os
 from typing import Annotated
@@ -15,19 +15,20 @@ def measure(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MEASURE ...]", help="machine, echo, 100-mbit, 1-gbit, small, beside, replay, kill; all of them."
+            metavar="[MEASURE ...]",
+            help="machine, echo, 100-mbit, 1-gbit, small, beside, replay or kill; default: all.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.5, help="How long each of them lasts.")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Duration of each measurement [s].")] = 10.0,
     device: Annotated[str, typer.Option(metavar="WAY", help="any, tun or packet, as of `longpipe live`.")] = "any",
-    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Ask for no real-time priority.")] = False,
+    no_real_time: Annotated[bool, typer.Option("--no-real-time", help="Do not request real-time priority.")] = False,
     let_halt: Annotated[
-        bool, typer.Option("--let-halt", help="Let idle processors halt: they wake later, and use less power.")
+        bool, typer.Option("--let-halt", help="Let idle processors halt, which saves power and adds latency.")
     ] = False,
 ) -> None:
-    """Measure how exactly this machine carries real packets, each measure beside what is asked of an idle one.
+    """Measure how precisely this machine carries real packets, next to what an idle machine should reach.
 
-    Exit status 1 if one is missed.
+    The exit status is 1 if a requirement is missed.
     """
     from longpipe.cli.live.path import check_machine
     from longpipe.live.carrier import Settings

@@ -20,20 +20,20 @@ ADDRESSES = (("193.167.0.100", "fd00:cafe:cafe:0::100"), ("193.167.100.100", "fd
 def quic(
     text: Annotated[
         str | None,
-        typer.Argument(metavar="[SCENARIO]", help="'simple-p2p --delay=15ms ...', else $SCENARIO."),
+        typer.Argument(metavar="[SCENARIO]", help="'simple-p2p --delay=15ms ...'; default: $SCENARIO."),
     ] = None,
-    client: Annotated[str | None, typer.Option(metavar="COMMAND", help="What runs at the client, by sh.")] = None,
-    server: Annotated[str | None, typer.Option(metavar="COMMAND", help="What runs at the server, by sh.")] = None,
+    client: Annotated[str | None, typer.Option(metavar="COMMAND", help="Command at the client, run by sh.")] = None,
+    server: Annotated[str | None, typer.Option(metavar="COMMAND", help="Command at the server, run by sh.")] = None,
     between: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="INTERFACE INTERFACE", help="Carry packets between two networks."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
 ) -> None:
-    """Run QUIC, or anything else, as quic-network-simulator does, which quic-interop-runner tests by.
+    """Run QUIC or other programs over the paths of quic-network-simulator, which quic-interop-runner uses.
 
     Scenarios: simple-p2p, drop-rate, droplist, blackhole, tcp-cross-traffic. The run ends with the client's command;
-    with --between eth0 eth1, as the sim of quic-interop-runner, when it is told to. Linux alone.
+    with --between eth0 eth1, as in quic-interop-runner's sim, it ends on a signal. Linux only.
     """
     from longpipe.cli.live.path import check_machine
     from longpipe.live import plan

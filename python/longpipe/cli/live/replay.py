@@ -1,4 +1,4 @@
-"""`longpipe live replay`: a record's packets again, in virtual time."""
+"""`longpipe live replay`: sends the packets of a record through a path in virtual time."""
 
 import sys
 from pathlib import Path
@@ -22,11 +22,11 @@ def replay(
         str | None, typer.Option(metavar="FILE|-", help="Write counters, delays and ports as JSON; - is stdout.")
     ] = None,
 ) -> None:
-    """Have the packets of a record enter again, in virtual time.
+    """Send the packets of a record through its path again, in virtual time, with their recorded arrival times.
 
-    The same path decides the same, another one as it would.
+    The same path repeats every decision; a changed path shows its own.
 
-    Exit status 1 if nothing was changed and a decision differs.
+    The exit status is 1 if the path is unchanged and a decision differs.
     """
     from longpipe.cli.run import change
     from longpipe.live.records import replay as decide

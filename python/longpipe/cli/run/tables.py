@@ -26,7 +26,7 @@ FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
     """Prints a run: flows, active switch ports, efficiency, fairness, and what limited the flows.
 
-    Of many flows and ports the largest, with the others summed up, unless `everything` is asked for.
+    With many flows or ports the largest are shown, and the others summed up, unless `everything` is requested.
     """
     scenario = result.scenario
     title = f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}"

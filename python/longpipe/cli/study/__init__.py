@@ -71,7 +71,7 @@ def list_(store: StoreOption = None) -> None:
 def show(
     name: _Name,
     where: _Where = None,
-    most: Annotated[int, typer.Option(min=1, help="Most runs to show.")] = 40,
+    most: Annotated[int, typer.Option(min=1, help="Maximum number of runs shown.")] = 40,
     store: StoreOption = None,
 ) -> None:
     """Show a study: its scenario, factors and seeds, where it ran, and its runs."""
@@ -85,10 +85,10 @@ def measure(
     name: _Name,
     add: Annotated[
         list[str] | None,
-        typer.Option("--add", metavar="NAME=WHAT", help="Ask for this too, as design --measure. Repeat for more."),
+        typer.Option("--add", metavar="NAME=WHAT", help="Add this measure, as design --measure does. Repeat for more."),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", metavar="NAME", help="Ask for this no more. Repeat for more.")
+        list[str] | None, typer.Option("--drop", metavar="NAME", help="Remove this measure. Repeat for more.")
     ] = None,
     store: StoreOption = None,
 ) -> None:

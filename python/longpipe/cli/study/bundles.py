@@ -25,7 +25,7 @@ def export(name: str, url: str | None, path: Path) -> None:
 
 
 def rerun(path: Path, workers: int | None, memory: str | None) -> None:
-    """Repeats the runs of a bundle, and says how many have the same bits."""
+    """Repeats the runs of a bundle, and prints how many have the same bits."""
     found = bundle.read(path)
     if found.engine != engine_version():
         echo(

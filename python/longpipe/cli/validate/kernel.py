@@ -12,24 +12,25 @@ DIFFERENT = 1
 
 def kernel(
     control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Congestion control. Repeat; all that both have.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Congestion control; repeat for more. Default: all that both have."),
     ] = None,
-    rate: Annotated[str, typer.Option(help="Of the bottleneck.")] = "50 Mbit/s",
-    round_trip: Annotated[str, typer.Option(help="There and back, with no queue.")] = "40 ms",
-    buffer: Annotated[str, typer.Option(help="Of the bottleneck.")] = "150 packets",
-    duration: Annotated[str, typer.Option(help="How long each sends.")] = "20 s",
+    rate: Annotated[str, typer.Option(help="Rate of the bottleneck.")] = "50 Mbit/s",
+    round_trip: Annotated[str, typer.Option(help="Round-trip propagation time, without queueing.")] = "40 ms",
+    buffer: Annotated[str, typer.Option(help="Buffer of the bottleneck.")] = "150 packets",
+    duration: Annotated[str, typer.Option(help="Sending time of each control.")] = "20 s",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every random stream.")] = 1,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of the scenario.")
     ] = None,
-    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="How near the goodput is asked to be.")] = 0.03,
+    within: Annotated[float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of the goodput.")] = 0.03,
     queue_within: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="How near the mean queue is asked to be.")
+        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of the mean queue.")
     ] = 0.1,
 ) -> None:
-    """Send with the TCP of this machine's kernel through a live path, and simulate the same in virtual time.
+    """Send with the TCP of this machine's kernel over a live path, and simulate the same transfer in virtual time.
 
-    Exit status 1 if goodput or mean queue of a control are further apart than asked. Linux alone.
+    The exit status is 1 if goodput or mean queue of a control differ by more than the given tolerances. Linux only.
     """
     # Import only here, because pandas and the engine take a second to load.
     from longpipe.cli.live.path import check_machine

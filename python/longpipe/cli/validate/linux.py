@@ -24,11 +24,13 @@ def _help(field: str) -> str:
 
 def linux(
     control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A flow's congestion control; once for each flow.")
+        list[str] | None, typer.Option(metavar="NAME", help="Congestion control of a flow; repeat for each flow.")
     ] = None,
-    start: Annotated[list[str] | None, typer.Option(metavar="TIME", help="When each flow begins; 0 s.")] = None,
+    start: Annotated[
+        list[str] | None, typer.Option(metavar="TIME", help="Start time of each flow; default: 0 s.")
+    ] = None,
     size: Annotated[
-        list[str] | None, typer.Option(metavar="BYTES", help="How much each flow sends; all it can.")
+        list[str] | None, typer.Option(metavar="BYTES", help="Data of each flow; default: unlimited.")
     ] = None,
     rate: Annotated[str, typer.Option(help=_help("rate"))] = _DEFAULTS["rate"],
     round_trip: Annotated[str, typer.Option(help=_help("round_trip"))] = _DEFAULTS["round_trip"],
@@ -38,12 +40,12 @@ def linux(
     lose: Annotated[str, typer.Option(metavar="N,N,...", help=_help("lose"))] = "",
     duration: Annotated[str, typer.Option(help=_help("duration"))] = _DEFAULTS["duration"],
     seed: Annotated[int, typer.Option(help=_help("seed"))] = _DEFAULTS["seed"],
-    alone: Annotated[bool, typer.Option("--alone", help="Linux alone.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="Run Linux only.")] = False,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Change a field of longpipe's scenario.")
     ] = None,
     within: Annotated[
-        float, typer.Option(min=0, metavar="SHARE", help="Largest difference of goodput and median round trip.")
+        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of goodput and median RTT.")
     ] = Tolerances.goodput,
     counts_within: Annotated[
         float,
@@ -55,17 +57,18 @@ def linux(
         ),
     ] = Tolerances.counts,
     csv: Annotated[
-        str | None, typer.Option(metavar="FILE|-", help="Write windows, round trips and the like every 100 ms as CSV.")
+        str | None, typer.Option(metavar="FILE|-", help="Write windows, RTTs and counters every 100 ms as CSV.")
     ] = None,
     pcap: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write what went through the sender's device, as pcap.")
+        str | None, typer.Option(metavar="FILE", help="Capture packets at the sender's device, as pcap.")
     ] = None,
 ) -> None:
-    """Send over one bottleneck through the TCP of Linux 6.1, in virtual time, and here; print what both did.
+    """Send over one bottleneck with the TCP of Linux 6.1, in virtual time, and with longpipe; print both results.
 
-    longpipe runs its own of each congestion control if it has it. Exit status 0 if goodput and median round trip of
-    each flow are within --within of Linux's, and packets lost, marked and retransmitted within --counts-within, or if
-    longpipe has no such control; else 1. Needs Debian's package user-mode-linux, installed or to be fetched.
+    longpipe uses its own implementation of a congestion control if it has one. The exit status is 0 if goodput and
+    median RTT of each flow are within --within of Linux's, and packets lost, marked and retransmitted within
+    --counts-within, or if longpipe has no such control; otherwise 1. Needs Debian's package user-mode-linux, which is
+    fetched if it is not installed.
     """
     for option, file in (("--csv", csv), ("--pcap", pcap)):
         if file not in (None, "-"):

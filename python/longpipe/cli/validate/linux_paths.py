@@ -19,13 +19,13 @@ DIFFERENT = 1
 def linux_paths(
     file: Annotated[Path, typer.Argument(help="CSV file of Linux's results; finished runs in it are kept.")],
     control: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="A congestion control; all that longpipe models.")
+        list[str] | None, typer.Option(metavar="NAME", help="Congestion control; default: all that longpipe models.")
     ] = None,
-    paths: Annotated[int, typer.Option(min=1, help="How many paths for each control.")] = 40,
-    judge: Annotated[bool, typer.Option("--judge", help="Judge what the file has; do not start Linux.")] = False,
-    collect: Annotated[bool, typer.Option("--collect", help="Fill the file; do not judge.")] = False,
+    paths: Annotated[int, typer.Option(min=1, help="Number of paths for each control.")] = 40,
+    judge: Annotated[bool, typer.Option("--judge", help="Judge the runs in the file; do not start Linux.")] = False,
+    collect: Annotated[bool, typer.Option("--collect", help="Run Linux only; do not judge.")] = False,
 ) -> None:
-    """Run random paths for each congestion control in Linux 6.1 and here, and judge each path.
+    """Run random paths for each congestion control in Linux 6.1 and in longpipe, and judge each path.
 
     Runs that the file lacks are added as they finish: a command that was interrupted continues where it ended. On 90 %
     of a control's paths goodput has to be within 3 % and the median round trip within 5 % of Linux's; on 80 % packets

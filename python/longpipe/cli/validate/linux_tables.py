@@ -10,7 +10,7 @@ from longpipe.files import check_directory, write_bytes
 
 
 def linux_tables(
-    folder: Annotated[Path, typer.Argument(help="Where the tables are written.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the tables.")],
     table: Annotated[
         str | None,
         typer.Option(

@@ -11,25 +11,25 @@ DIFFERENT = 1
 
 
 def ns2(
-    tcp: Annotated[str | None, typer.Option(metavar="FLAVOR", help="One flavor alone: reno, newreno, sack.")] = None,
+    tcp: Annotated[str | None, typer.Option(metavar="FLAVOR", help="Only this flavor: reno, newreno or sack.")] = None,
     w_star: Annotated[
-        int | None, typer.Option(metavar="PACKETS", help="One bandwidth-delay product alone: 20, 40, ... 640.")
+        int | None, typer.Option(metavar="PACKETS", help="Only this bandwidth-delay product: 20, 40, ... or 640.")
     ] = None,
     buffer: Annotated[
-        float | None, typer.Option(metavar="PART", help="One buffer alone: 0.25, 0.5, 0.75 or 1 of it.")
+        float | None, typer.Option(metavar="PART", help="Only this buffer: 0.25, 0.5, 0.75 or 1 times the product.")
     ] = None,
     guard: Annotated[
         bool, typer.Option(help="No second fast retransmit in one window, by Reno and NewReno (bugFix_).")
     ] = True,
     json: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write the table as JSON; - is stdout.")] = None,
     figure: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw both send sequences of one transfer, as PNG and SVG.")
+        str | None, typer.Option(metavar="FILE", help="Draw both send sequences of one transfer as PNG and SVG.")
     ] = None,
 ) -> None:
-    """Run the 72 transfers of lbd-01, or some of them, here and in ns-2; print what both did, side by side.
+    """Run the 72 transfers of lbd-01, or some of them, in longpipe and in ns-2; print the results side by side.
 
-    Exit status 0 if completion times are within 2 % in 90 % of them, within 5 % in all, and the losses that end slow
-    start are as many; else 1. Needs ns-2, Debian's package ns2.
+    The exit status is 0 if completion times are within 2 % in 90 % of them and within 5 % in all, and the losses that
+    end slow start are equal in number; otherwise 1. Needs ns-2 (Debian's package ns2).
     """
     if json not in (None, "-"):
         check_file("--json", Path(str(json)))

@@ -49,10 +49,10 @@ def ns2_drops(
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write both sequences as CSV; - is stdout.")] = None,
     figure: Annotated[str | None, typer.Option(metavar="FILE", help="Draw both sequences, as PNG and SVG.")] = None,
 ) -> None:
-    """Send a file over a bottleneck that drops given packets, here and in ns-2; print both send sequences side by side.
+    """Send a file over a bottleneck that drops given packets, in longpipe and in ns-2; print both send sequences.
 
-    Where they part, names the rule of ns-2 that longpipe does not share. Exit status 0 if both send the same segments
-    in the same order, else 1. Needs ns-2, Debian's package ns2.
+    At the first difference, the rule of ns-2 that longpipe does not share is named. The exit status is 0 if both send
+    the same segments in the same order, otherwise 1. Needs ns-2 (Debian's package ns2).
     """
     options: dict[str, Any] = dict(locals())
     for output, path in (("csv", csv), ("figure", figure)):

@@ -15,13 +15,13 @@ DIFFERENT = 1
 
 def ns2_random(
     tcp: Annotated[
-        str | None, typer.Option(metavar="FLAVOR", help="One flavor alone: vanilla, tahoe, reno, newreno, sack.")
+        str | None, typer.Option(metavar="FLAVOR", help="Only this flavor: vanilla, tahoe, reno, newreno or sack.")
     ] = None,
     cases: Annotated[int, typer.Option(min=1, help="Cases of each flavor.")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
     csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every case as CSV; - is stdout.")] = None,
 ) -> None:
-    """Draw drops, windows, queues, rates and options, and run them here and in ns-2; count by which rule they part.
+    """Draw drops, windows, queues, rates and options, run them in longpipe and ns-2, and count causes of differences.
 
     Exit status 0 if each case sends the same segments in the same order or ns-2 follows a rule that longpipe does not
     share before they differ, else 1. Needs ns-2, Debian's package ns2.

@@ -1,4 +1,4 @@
-"""Answers to all of the documents' conclusions, in their order."""
+"""Verdicts on all conclusions of the documents, in their order."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 
 def conclusions(document: str) -> list[str]:
-    """The ids of a document's statements that conclude something: definitions, settings and figures do not."""
+    """Returns the ids of a document's conclusions; definitions, settings and figures are no conclusions."""
     return [one.id for one in statements(document) if one.claims]
 
 
 def answers(documents: Iterable[str], runs: pd.DataFrame) -> dict[str, list[Answer]]:
-    """What becomes of each conclusion of these documents."""
+    """Returns the verdict on each conclusion of these documents."""
     return {document: [_answer(one, runs) for one in conclusions(document)] for document in documents}
 
 

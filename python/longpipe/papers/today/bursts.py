@@ -1,4 +1,4 @@
-"""Conclusions of gr-97 as questions to TCP beside bursts of a higher class: a guaranteed rate is a weight of today."""
+"""Conclusions of gr-97 as conditions on TCP beside bursts; a weight stands for the guaranteed rate."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from longpipe.papers.today.paths import PATHS
 from longpipe.units import TIME
 
 FACTORS: Final = ("tcp", "guaranteed", "burst_ms")
-# Its WAN is the nearest of its links, as LEO is of today's.
+# The document's WAN and today's LEO are the nearest of their links.
 NEAR: Final = "leo"
 
 

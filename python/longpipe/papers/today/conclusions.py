@@ -1,4 +1,4 @@
-"""The documents' conclusions as questions to the designs of today, and what becomes of each."""
+"""The documents' conclusions as conditions on runs of today's designs, and verdicts on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from longpipe.analysis.claims import Claim, Conditions, Judgement, Verdict, judg
 
 
 class Fate(StrEnum):
-    """What becomes of a conclusion."""
+    """Verdict on a conclusion."""
 
     SURVIVES = "survives"
     IN_PART = "in part"
@@ -23,9 +23,9 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True)
 class Question:
-    """A document's conclusion as a question to the runs of one design, and a sentence on what explains the answer."""
+    """A document's conclusion as conditions on the runs of one design, with an explanation of the result."""
 
-    # Of the statement in the document's list: "F2".
+    # Id of the statement, as in "F2".
     statement: str
     design: str
     text: str
@@ -35,7 +35,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What becomes of a statement; `judged` has the evidence, and is None where nothing of today can be asked."""
+    """Verdict on a statement; `judged` has the evidence, and is None for statements that do not apply today."""
 
     statement: str
     fate: Fate
@@ -44,16 +44,16 @@ class Answer:
 
 
 def answer(question: Question, runs: pd.DataFrame) -> Answer:
-    """Judges a question by the runs of its design."""
+    """Judges a conclusion by the runs of its design."""
     claim = Claim(question.statement, question.text, question.conditions, published=False, note=question.reason)
     judged = judge(claim, runs[runs["design"] == question.design], runs.iloc[:0])
     return Answer(question.statement, fate(finding.verdict for finding in judged.findings), question.reason, judged)
 
 
 def fate(verdicts: Iterable[Verdict]) -> Fate:
-    """Survives if all conditions hold, undecided if none fails, in part if some hold and some fail, else fails.
+    """Returns the verdict: survives if all conditions hold, undecided if none fails, in part if some hold, else fails.
 
-    A condition fails if its 95 % interval lies beyond a limit, so that the contrary is measured.
+    A condition fails if its 95 % interval lies beyond a limit, so that the runs show the contrary.
     """
     found = set(verdicts)
     if found == {Verdict.HOLDS}:
@@ -64,5 +64,5 @@ def fate(verdicts: Iterable[Verdict]) -> Fate:
 
 
 def of_seeds(runs: pd.DataFrame, measure: Callable[[pd.DataFrame], float]) -> pd.Series:
-    """A number from the runs of each seed."""
+    """Computes a number from the runs of each seed."""
     return pd.Series({seed: measure(of_seed) for seed, of_seed in runs.groupby("seed")})

@@ -1,4 +1,4 @@
-"""The experiments: four full factorial designs, one for each kind of question that the documents ask."""
+"""The experiments: four full factorial designs, one for each kind of conclusion."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from longpipe.units import RATE
 SEEDS: Final = 3
 # Number of TCP flows beside the bursts, as in ATM Forum/97-0424.
 BESIDE_BURSTS: Final = 15
-# Of runs with web pages: four pages of each client.
+# Duration of runs with web pages: four pages of each client.
 WEB_DURATION: Final = "40 s"
 PACKET_BITS: Final = 12_000
 MSS_BYTES: Final = 1448
@@ -31,7 +31,7 @@ DATAGRAM_BYTES: Final = 1472
 
 @dataclass(frozen=True)
 class Design:
-    """A full factorial design: factors with their levels, responses of its runs, and whose questions it asks."""
+    """A full factorial design: factors with their levels, responses of its runs, and the documents that it tests."""
 
     id: str
     title: str
@@ -92,12 +92,12 @@ DESIGNS: Final = {
 
 
 def experiments() -> list[Experiment]:
-    """Every combination of every design's levels; the table of an experiment is the id of its design."""
+    """Yields every combination of every design's levels; the table of an experiment is the id of its design."""
     return [experiment for design in DESIGNS.values() for experiment in of_design(design)]
 
 
 def of_design(design: Design) -> Iterator[Experiment]:
-    """The experiments of one design."""
+    """Yields the experiments of one design."""
     for levels in product(*design.levels.values()):
         factors: Factors = dict(zip(design.levels, levels, strict=True))
         changes = _CHANGES[design.id](factors)
@@ -142,7 +142,7 @@ def _long_lived(factors: Factors) -> dict[str, Any]:
 
 
 def _bursts(factors: Factors) -> dict[str, Any]:
-    """Datagrams at the link's rate, on and off for as long each, of a class that only the guaranteed rate limits."""
+    """Returns a source with equal on and off times at the link's rate, whose class only the guaranteed rate limits."""
     path, on = PATHS[str(factors["network"])], f"{factors['burst_ms']} ms"
     bursts = {
         "kind": "on-off",
@@ -197,10 +197,10 @@ _CHANGES: Final = {"long-lived": _long_lived, "bursts": _bursts, "web": _web, "t
 
 
 def measure(design: str, result: Result) -> dict[str, float]:
-    """Responses of a run of a design, and what explains them.
+    """Returns the responses of a run of a design, and measures that explain them.
 
     `timeouts` and `recoveries` count retransmission timeouts and fast recoveries, `retransmitted` is the share of the
-    sent segments, and `needless` the share of the retransmitted segments that replaced nothing lost, at least.
+    sent segments, and `needless` a lower bound on the share of the retransmitted segments whose original was not lost.
     """
     flows = result.flows
     sent, again = int(flows["sent_segments"].sum()), int(flows["retransmitted_segments"].sum())
@@ -227,7 +227,7 @@ def _of_long_lived(result: Result) -> dict[str, float]:
 
 
 def _of_bursts(result: Result) -> dict[str, float]:
-    """Efficiency of the TCP flows: of what the datagrams that arrived leave of the link."""
+    """Returns the efficiency of the TCP flows, relative to the capacity that the received datagrams leave."""
     network = result.scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of these scenarios are
     datagrams_bps, *tcp_bps = result.throughputs_bps
@@ -238,13 +238,13 @@ def _of_bursts(result: Result) -> dict[str, float]:
 
 
 def _of_web(result: Result) -> dict[str, float]:
-    """Responses of ATM Forum/98-0876, and the median time of a file of 10 to 90 KB [s]."""
+    """Returns the responses of ATM Forum/98-0876, and the median time of a file of 10 to 90 KB [s]."""
     found = measure_web(result)
     return {"efficiency": found["efficiency"], "fairness": found["fairness"], "median_s": found["median_s_2"]}
 
 
 def _of_transfer(result: Result) -> dict[str, float]:
-    """Utilization of lbd-01: the file's bits over what the link could have sent until its last byte arrived."""
+    """Returns the utilization of lbd-01: the file's bits relative to what the link could send until its last byte."""
     network = result.scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of these scenarios are
     seconds = float(result.flows["completion_s"].iloc[0])

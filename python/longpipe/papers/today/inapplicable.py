@@ -1,4 +1,4 @@
-"""Conclusions that ask nothing of today, and why."""
+"""Conclusions that do not apply today, with reasons."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _LAN = (
 )
 _INSTANT = "Instants of the ns-2 flavors of 2000; none of these flavors is in use."
 
-# By the statement's id.
+# Reasons by the statement's id.
 REASONS: Final = {
     "F1": "Receivers tune their windows beyond any buffer, so that losses end the growth and no buffer avoids them.",
     "F4": _EPD,

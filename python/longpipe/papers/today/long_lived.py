@@ -1,4 +1,4 @@
-"""Conclusions of frr-96, gr-97 and buf-97 as questions to long-lived flows over IP."""
+"""Conclusions of frr-96, gr-97 and buf-97 as conditions on long-lived flows over IP."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -11,7 +11,7 @@ from longpipe.papers.today.conclusions import Question
 from longpipe.papers.today.paths import PATHS, QUEUE_NAMES
 
 LETTERS: Final = {"efficiency": "E", "fairness": "F"}
-# Where a question is about the buffer: the queue that fills it, and the one that keeps it empty.
+# Queues for conclusions about the buffer: one that fills it, and one that keeps it empty.
 OF_BUFFERS: Final = ("tail-drop", "fq-codel")
 LEAST_RTT, ENOUGH_RTT = 0.0625, 0.5
 FEW, MANY = 5, 50

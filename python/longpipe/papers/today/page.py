@@ -1,4 +1,4 @@
-"""One page on the documents' conclusions in 2026: answers, designs, variation, conditions, data."""
+"""HTML page on the documents' conclusions in 2026: verdicts, designs, variation, conditions, data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from longpipe.papers.today.results import Results
 
 TITLE: Final = "Which conclusions of 1996 to 2001 survive in 2026"
-# Each fate is drawn like a verdict.
+# Each result has the colour of a verdict.
 MARKS: Final = {
     Fate.SURVIVES: "holds",
     Fate.IN_PART: "undecided",
@@ -105,7 +105,7 @@ def _answers(found: Mapping[str, list[Answer]]) -> Grid:
 
 
 def evidence(one: Answer) -> str:
-    """The condition that decides about a conclusion, with its interval, and how many hold; empty without one."""
+    """Returns the deciding condition of a conclusion, with its interval, and how many hold; empty without one."""
     if one.judged is None:
         return ""
     found = decisive(one.judged.record())

@@ -15,7 +15,7 @@ class Path:
     name: str
     rate: str
     round_trip: str
-    # Of runs with long-lived flows.
+    # Duration of runs with long-lived flows.
     duration: str
     source: str
 
@@ -55,7 +55,7 @@ PATHS: Final = {
     ),
 }
 
-# From the oldest to the newest; each stands where the documents have a flavor of TCP.
+# Senders from the oldest to the newest, in place of the documents' TCP flavours.
 SENDERS: Final = {"linux-reno": "Reno, RACK", "cubic": "CUBIC", "bbr3": "BBRv3"}
 
 # Drop policies with their defaults: RFC 8289, 8290 and 8033; R and Z are those of ATM Forum/98-0876.
@@ -90,7 +90,7 @@ PAGE: Final[dict[str, Any]] = {
     "spacing_to": "20 ms",
     "class_shares": CLASS_SHARES,
 }
-# Clients request this much of the link's rate, as in ATM Forum/98-0876 (48 of 45 Mbit/s).
+# Offered load of the clients relative to the link's rate, as in ATM Forum/98-0876 (48 of 45 Mbit/s).
 LOAD: Final = 1.07
 PAGE_SOURCE: Final = (
     f"HTTP Archive, Web Almanac 2024, Page Weight: {REQUESTS} requests and {PAGE_KB} KB on the median desktop page. A "
@@ -99,6 +99,6 @@ PAGE_SOURCE: Final = (
 
 
 def clients(path: Path) -> int:
-    """Number of web clients that request LOAD times the rate of a path."""
+    """Returns the number of web clients that together request LOAD times the rate of a path."""
     page_bits = PAGE_KB * 1024 * 8
     return round(LOAD * path.rate_bps * 10 / page_bits)

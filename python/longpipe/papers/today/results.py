@@ -1,4 +1,4 @@
-"""Runs of today's designs: simulated here, or those that come with longpipe."""
+"""Runs of today's designs: simulated, or those that come with longpipe."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMAND: Final = "longpipe reproduce frr-96 gr-97 buf-97 www-98 lbd-01 --today"
 
 @dataclass(frozen=True)
 class Results:
-    """A row per run (`design`, its factors, `seed`, responses) and the record of how they were computed."""
+    """A row per run (`design`, its factors, `seed`, responses), and the record of how the runs were computed."""
 
     runs: pd.DataFrame
     # `seeds`, `command`, `engine`, `finished` (a day).
@@ -33,7 +33,7 @@ class Results:
 
 
 def simulated(seeds: int, runner: Runner, engine: str) -> Results:
-    """Runs what is missing of all designs with seeds 1 to `seeds`, and measures."""
+    """Runs the missing runs of all designs with seeds 1 to `seeds`, and returns their measures."""
     planned = [(experiment, seed) for experiment in experiments() for seed in range(1, seeds + 1)]
     runner.complete((experiment.replicated, seed) for experiment, seed in planned)
 

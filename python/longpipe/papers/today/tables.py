@@ -23,20 +23,20 @@ LINK: Final = "network"
 
 
 def variation(runs: pd.DataFrame, design: Design, response: str) -> pd.DataFrame:
-    """Percent of the variation of a response by component (rows), for each link (columns)."""
+    """Returns the percentage of a response's variation by component (rows), for each link (columns)."""
     chosen = runs[runs["design"] == design.id]
     factors = [name for name in design.levels if name != LINK]
     parts = dict(list(chosen.groupby(LINK, sort=False))) if LINK in design.levels else {"all": chosen}
     found = {}
     for link, of_link in parts.items():
-        # Deterministic senders give the same run for each seed, so that a block can explain nothing.
+        # Deterministic senders give equal runs for each seed, so that the block explains no variation.
         fitted = anova(of_link, response, factors, order=2, blocks="seed")
         found[link] = fitted.variation.set_index("component")["percent"].dropna().drop("total variation")
     return pd.DataFrame(found).rename_axis("component").reset_index()
 
 
 def means(runs: pd.DataFrame, design: Design) -> Iterator[tuple[pd.DataFrame, str, str]]:
-    """Means of each response by the design's rows and columns, with the response's and the rows' names."""
+    """Yields the means of each response by the design's rows and columns, with the names of response and rows."""
     chosen = runs[runs["design"] == design.id]
     rows, columns = SHOWN[design.id]
     over = [LINK, columns] if LINK in design.levels else [columns]

@@ -1,4 +1,4 @@
-"""What becomes of the documents' conclusions, on a terminal."""
+"""Verdicts on the documents' conclusions, as text for a terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STYLES: Final = {
 
 
 def show(found: Mapping[str, list[Answer]], console: Console) -> None:
-    """Prints each conclusion with what becomes of it, the evidence and the reason, and how many there are of each."""
+    """Prints each conclusion with verdict, evidence and reason, and the number of conclusions by verdict."""
     for document, answers in found.items():
         console.print(document, style="bold", highlight=False)
         stated = {one.id: one.text for one in statements(document)}

@@ -1,4 +1,4 @@
-"""Conclusions of lbd-01 as questions to one transfer by today's senders over an empty path with tail drop."""
+"""Conclusions of lbd-01 as conditions on one transfer by today's senders over an empty path with tail drop."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -11,9 +11,9 @@ from longpipe.papers.lbd_01.transfers import BUFFERS, W_STARS
 from longpipe.papers.today.conclusions import Question, of_seeds
 from longpipe.papers.today.paths import SENDERS
 
-# A difference of mu that the paper calls identical.
+# Maximum difference of mu that the paper calls identical.
 TIE: Final = 0.019
-# Who stands for its Reno, NewReno and SACK.
+# Today's senders in place of its Reno, NewReno and SACK.
 OLD, MIDDLE, NEW = SENDERS
 
 
@@ -27,15 +27,15 @@ class Seed:
         self._mu = runs.set_index(["tcp", "buffer_bdp", "w_star_packets"])["utilization"]
 
     def mu(self, tcp: str, buffer: float, w_star: int) -> float:
-        """Utilization of one configuration."""
+        """Returns the utilization of one configuration."""
         return float(self._mu.loc[(tcp, buffer, w_star)])
 
     def gain(self, tcp: str, buffer: float, w_star: int) -> float:
-        """BG of its section 4.3: mu over that with B = W*/4."""
+        """Returns BG of the paper's section 4.3: mu divided by mu with B = W*/4."""
         return self.mu(tcp, buffer, w_star) / self.mu(tcp, 0.25, w_star)
 
     def lead(self, tcp: str, other: str, buffers: tuple[float, ...], w_stars: tuple[int, ...] = W_STARS) -> float:
-        """Smallest lead of one sender over another."""
+        """Returns the smallest lead of one sender over another."""
         return min(self.mu(tcp, b, w) - self.mu(other, b, w) for b in buffers for w in w_stars)
 
 
@@ -79,7 +79,7 @@ def _middle_ahead(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _gains(tcp: str, *wanted: tuple[float, int, dict[str, float]]) -> Conditions:
-    """Limits of the gain by a buffer over W*/4 at a W*."""
+    """Returns the limits of the gain of a buffer over W*/4 at a W*."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         for buffer, w, limits in wanted:

@@ -1,4 +1,4 @@
-"""Conclusions of www-98 as questions to web pages of today, by its own analysis of variation."""
+"""Conclusions of www-98 as conditions on today's web pages, judged by its own analysis of variation."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,10 +19,10 @@ from longpipe.papers.www_98.variation import (
     together,
 )
 
-# Its WAN is the nearest of its links, as LEO is of today's.
+# The document's WAN and today's LEO are the nearest of their links.
 NEAR: Final = "leo"
 BUFFERS: Final = (0.5, 1.0, 2.0)
-# Selective Drop beside tail drop, which is what EPD is for whole packets.
+# Policies: Selective Drop, and tail drop, to which EPD is equal for whole packets.
 PAIR: Final = ("selective-drop", "tail-drop")
 
 
@@ -48,7 +48,7 @@ def _old_gain(runs: pd.DataFrame) -> Iterator[Condition]:
 
 
 def _selective_drop(senders: tuple[str, ...], **limits: float) -> Conditions:
-    """Efficiency of Selective Drop less that of tail drop over LEO, for each sender and buffer."""
+    """Returns the efficiency of Selective Drop minus that of tail drop over LEO, for each sender and buffer."""
 
     def conditions(runs: pd.DataFrame) -> Iterator[Condition]:
         for tcp in senders:

@@ -1,6 +1,6 @@
 """Losses by packet number: a classifier that counts data packets and drops those of a list.
 
-A packet with more than 8 bytes of payload counts: no SYN, no ACK, no window probe.
+Packets with more than 8 bytes of payload count, but not SYNs, ACKs and window probes.
 """
 
 import ctypes
@@ -57,7 +57,7 @@ def _table(to: int, table: int) -> bytes:
 
 
 class Losses:
-    """Losses by number of packets that enter a device."""
+    """Creates losses by packet number for packets that enter a device."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._seen = _map(ARRAY, 4, 1)

@@ -2,7 +2,8 @@
 
     sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
 
-Delays and losses lie before the queue, away from the sender, whose own device neither delays nor queues.
+Delays and losses are in front of the queue and on a separate node, so that the sender's device neither delays nor
+queues.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ SENDER, RECEIVER, PORT = "10.0.1.2", "10.0.3.2", 5001
 # timer is late by what the kernel does in between.
 BURST_BYTES: Final = 1600
 BURST_S: Final = 20e-6
-# Bytes in a token bucket's own queue, above what any buffer of packets holds.
+# Limit of a token bucket's own queue, larger than any buffer of packets [byte].
 UNLIMITED: Final = 2_000_000_000
 SETTINGS: Final = (
     "net.ipv4.tcp_no_metrics_save=1",
@@ -44,7 +45,7 @@ _loaded: set[str] = set()
 
 
 def load_modules(home: Path, names: list[str]) -> None:
-    """Loads those of the modules that exist and are not loaded yet; what is built in needs none."""
+    """Loads the modules that exist and are not loaded yet; built-in ones need no loading."""
     missing = [name for name in names if name not in _loaded]
     _loaded.update(missing)
     for name in missing:
@@ -55,7 +56,7 @@ def load_modules(home: Path, names: list[str]) -> None:
 
 
 def build(case: dict[str, Any]) -> None:
-    """Makes the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
+    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
     settings = [*SETTINGS, *_connection_settings(case)]
     _run("sysctl", "-q", *settings)
     for name in "drb":
@@ -72,15 +73,15 @@ def build(case: dict[str, Any]) -> None:
 
 
 def _connection_settings(case: dict[str, Any]) -> list[str]:
-    """Settings of connections that depend on the case."""
+    """Returns the settings of connections that depend on the case."""
     ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
-    # A receiver of another control would refuse DCTCP's marks.
+    # With another control at the receiver, DCTCP's ECN would not be negotiated.
     dctcp = all(flow["control"] == "dctcp" for flow in case["flows"])
     return [f"net.ipv4.tcp_ecn={ecn}", *(["net.ipv4.tcp_congestion_control=dctcp"] if dctcp else [])]
 
 
 def _set_queues(case: dict[str, Any]) -> None:
-    """Delays, losses and the bottleneck."""
+    """Configures delays, losses and the bottleneck."""
     delay = f"netem delay {case['delay_s'] * 1e6:.3f}us limit 1000000"
     loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
     _batch("d", "tc", [f"qdisc add dev d0 root {delay}", f"qdisc add dev d1 root {delay}{loss}"])
@@ -98,7 +99,7 @@ def _set_queues(case: dict[str, Any]) -> None:
 
 
 def _bucket(rate: int) -> str:
-    """The token bucket of a rate [bit/s]."""
+    """Returns the token bucket of a rate [bit/s]."""
     return f"tbf rate {rate}bit burst {max(BURST_BYTES, int(rate * BURST_S / 8))} limit {UNLIMITED}"
 
 
@@ -108,7 +109,7 @@ def set_rate(rate: int) -> None:
 
 
 def change(case: dict[str, Any]) -> None:
-    """Makes the path into that of another case with the same settings of connections; what is on its way is dropped."""
+    """Changes the path to that of another case with equal connection settings; packets in transit are dropped."""
     _batch("d", "tc", ["qdisc del dev d0 root", "qdisc del dev d1 root"])
     if any(one["kind"] == "clsact" for one in _shown("d", "d0")):
         _batch("d", "tc", ["qdisc del dev d0 clsact"])
@@ -119,13 +120,13 @@ def change(case: dict[str, Any]) -> None:
 
 
 def counters() -> dict[str, Any]:
-    """What the queue's discipline and the lossy link have counted, as tc tells it."""
+    """Returns the counters of the queue discipline and of the lossy link, as tc reports them."""
     queue = next(one for one in _shown("r", "r1") if one.get("handle") == "10:")
     return {"queue": queue, "link": _shown("d", "d1")[0], "policed": _policed()}
 
 
 def _policed() -> int:
-    """Packets that a policer before the queue has dropped."""
+    """Returns the number of packets that the policer in front of the queue has dropped."""
     filters = _told("r", "filter", "show", "dev", "r0", "ingress")
     actions = [action for one in filters for action in one.get("options", {}).get("actions", [])]
     return sum(int(action["stats"]["drops"]) for action in actions)
@@ -139,7 +140,7 @@ def _link(number: int, near: str, near_space: str, far: str, far_space: str) -> 
 
 
 def _addressed(space: str) -> list[str]:
-    """What a namespace's devices are told; the neighbours, too, so that no packet waits for their addresses."""
+    """Configures the devices and the neighbour table of a namespace, so that no packet waits for an address."""
     lines = ["link set lo up"]
     for number, link in enumerate(_LINKS):
         ends = (link[0], link[1], 1), (link[2], link[3], 2)

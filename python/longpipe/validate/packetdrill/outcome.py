@@ -35,7 +35,7 @@ class Outcome:
 
 
 class DiffersError(Exception):
-    """A segment or a value differs from the script's; `line` if it is not that of the statement."""
+    """A segment or a value differs from the script's; `line` is set if it is not the statement's line."""
 
     def __init__(self, words: str, line: int | None = None) -> None:
         super().__init__(words)

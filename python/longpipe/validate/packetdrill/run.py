@@ -30,7 +30,7 @@ _MOST_AT_ONCE: Final = 1000
 
 
 class _Over(Exception):  # noqa: N818 - no error: what follows is of the connection's end
-    """The application closed the connection; nothing about data follows."""
+    """The application closed the connection, after which nothing concerns data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Player:
         return since + when.earliest_ps, since + when.latest_ps
 
     def _go_on_to(self, at_ps: int) -> None:
-        """Advances the time; timers expire."""
+        """Advances the time, and processes timers that expire."""
         while self._next_timer(at_ps):
             pass
         self.now_ps = max(self.now_ps, at_ps)

@@ -1,4 +1,4 @@
-"""What a script sets before a connection begins, as fields of `tcp`."""
+"""Settings that a script makes before a connection begins, as fields of `tcp`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from longpipe.scenario import Scenario
 from longpipe.scenario.base import MOST_WINDOW_SCALE
 from longpipe.validate.packetdrill.outcome import NotUnderstoodError
 
-# What a machine offers in its own SYN, and what the timestamps of RFC 7323 take of a segment [byte].
+# Options that a host offers in its SYN, and the length of the timestamp option in a segment (RFC 7323) [byte].
 OWN_MSS: Final = 1460
 TIMESTAMP_BYTES: Final = 12
 # Ticks per second of the kernels for which scripts are written, to 4 ms.
 SCRIPTS_HZ: Final = 1000
-# How segments are gathered into bursts, what sockets may hold, what is put back at the end: no matter of the sender's.
+# Settings without effect on the sender: segmentation into bursts, socket limits, and restoration at the end.
 _WITHOUT_EFFECT: Final = re.compile(
     r"(\S*/)?defaults\.sh|\S*/sysctl_restore_\S*|\S*set_sysctls\.py"
     r"|\S*tcp_(min_tso_segs|tso_win_divisor|rmem|wmem|pacing_ss_ratio=200|pacing_ca_ratio=120)\S*|-[eq]|sysctl"
@@ -28,7 +28,7 @@ _PACED: Final = re.compile(r"tc qdisc replace dev \S+ root fq")
 
 @dataclass
 class Settings:
-    """What packetdrill's `defaults.sh` sets, and what a script changes of it."""
+    """Settings of packetdrill's `defaults.sh`, and the changes of a script."""
 
     control: str = "cubic"
     probe: bool = True
@@ -36,12 +36,12 @@ class Settings:
     pacing: bool = False
     tolerance_ps: int = 4 * 10**9
     tolerance_share: float = 0.125
-    # Of the peer's SYN.
+    # Options of the peer's SYN.
     peer: dict[str, object] = field(default_factory=dict)
     marks: bool = False
 
     def take_flag(self, name: str, value: str, line: int) -> None:
-        """An option of packetdrill's command line."""
+        """Processes an option of packetdrill's command line."""
         if name == "tolerance_usecs" and re.fullmatch(r"[0-9]{1,9}", value):
             self.tolerance_ps = int(value) * 10**6
         elif name == "tolerance_percent" and re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,9})?", value):
@@ -50,7 +50,7 @@ class Settings:
             raise NotUnderstoodError(f"--{name}={value}", line)
 
     def take_command(self, text: str, line: int) -> None:
-        """A command of the shell; NotUnderstoodError for one that may change a sender as nothing here does."""
+        """Processes a shell command; raises NotUnderstoodError for one that may change a sender otherwise."""
         joined = text.replace("\\\n", " ")
         for row, command in enumerate(joined.split("\n")):
             words = command.partition("#")[0].strip()
@@ -74,13 +74,13 @@ class Settings:
             case "slow_start_after_idle", value:
                 self.idle_restart = value == "1"
             case ("ecn", "0" | "1" | "2") | ("sack" | "timestamps" | "window_scaling", "1"):
-                # What the SYNs agree on counts.
+                # Options are in force if both SYNs have them.
                 pass
             case _:
                 raise NotUnderstoodError(words, line)
 
     def take_control(self, name: str) -> None:
-        """The name of a congestion control of Linux."""
+        """Returns the name of a congestion control in longpipe."""
         self.control = "linux-reno" if name == "reno" else name
 
     @property
@@ -89,13 +89,13 @@ class Settings:
         return min(int(str(self.peer.get("wscale", 0))), MOST_WINDOW_SCALE)
 
     def tcp_json(self, rtt_ps: int, window: int) -> str:
-        """The connection as the core takes it, after a handshake of so long; the peer advertises `window` [byte].
+        """Returns the connection for the core, after a handshake of this duration; the peer advertises `window` [byte].
 
-        A scenario's errors, such as those of a congestion control that is not here, pass through.
+        Raises the scenario's errors, for example for a congestion control that longpipe does not have.
         """
         sack, stamps = "sackOK" in self.peer, "TS" in self.peer
         mss = min(int(str(self.peer.get("mss", 536))), OWN_MSS) - (TIMESTAMP_BYTES if stamps else 0)
-        # Without SACK there are no records for RACK to go by.
+        # RACK needs SACK.
         recovery = {"kind": "rack", "probe": self.probe, "undo": True} if sack else {"kind": "newreno", "guard": True}
         timer = {
             "kind": "fine", "granularity": "200 ms", "min_rto": "200 ms", "max_rto": "120 s", "timestamps": stamps,
