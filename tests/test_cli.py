@@ -12,14 +12,13 @@ import pytest
 
 from longpipe import Flow, Graph, Link, Scenario, simulate
 from longpipe.examples import EXAMPLES
+from longpipe.scenario import Policy
+from longpipe.scenario.base import kinds
 
 LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
-POLICIES = (
-    "tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, "
-    "drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter"
-)
+POLICIES = ", ".join(kinds(Policy))
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

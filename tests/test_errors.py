@@ -5,8 +5,11 @@ import pytest
 
 from longpipe import Scenario, ScenarioError
 from longpipe.cli import main
-from longpipe.scenario import Dumbbell, Switch
+from longpipe.scenario import Dumbbell, Policy, Switch
+from longpipe.scenario.base import kinds
+from longpipe.scenario.switch import FOR_PACKETS
 
+POLICIES = ", ".join(kinds(Policy))
 LOSSES = "none, packets, at-times, bernoulli, over-time, gilbert-elliott-in-time, gilbert-elliott, bit-errors"
 
 
@@ -166,23 +169,17 @@ NO_CELLS = "IP routers have no cells, needs packets, bytes, BDP or a time, as in
         (
             "switch.policy",
             "edp",
-            "switch.policy: 'edp'; did you mean 'epd'? "
-            "accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, "
-            "fq-codel"
-            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            f"switch.policy: 'edp'; did you mean 'epd'? accepts {POLICIES}",
         ),
         (
             "switch.policy",
             {},
-            "switch.policy: {}; needs a kind: tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, "
-            "step-marking, blue, codel, fq-codel"
-            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            f"switch.policy: {{}}; needs a kind: {POLICIES}",
         ),
         (
             "switch.policy",
             "RED",
-            "switch.policy: 'RED'; it is 'red' here; accepts tail-drop, partial-packet-discard, epd, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel"
-            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            f"switch.policy: 'RED'; it is 'red' here; accepts {POLICIES}",
         ),
         ("tcp.ecn", True, "tcp.ecn: True; accepts off, classic, dctcp, accurate"),
         (
@@ -226,9 +223,7 @@ def test_bad_field_is_named_with_its_value_and_what_is_accepted(field: str, valu
         (
             "switch.policy",
             "epd",
-            "switch.policy: epd; is for cells, IP routers accept tail-drop, selective-drop, fba, red, pie, step-marking, "
-            "blue, codel, fq-codel"
-            ", drr, sfq, fq, strict-priority, weighted-priority, dualpi2, ack-filter",
+            f"switch.policy: epd; is for cells, IP routers accept {', '.join(FOR_PACKETS)}",
         ),
         ("switch.scheduler", "priority", "switch.scheduler: priority; serves cells, IP routers accept fifo"),
         ("switch.ties", "rotating", "switch.ties: rotating; turns every cell time, IP routers accept port-order, random"),

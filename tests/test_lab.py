@@ -22,6 +22,7 @@ from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
 from strategies import fields, ip_fields
+from test_constraints import CASES
 
 ROOT = Path(__file__).parent.parent
 RESOLVER = ROOT / "lab" / "build" / "resolve.mjs"
@@ -258,6 +259,20 @@ def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None
 def test_what_cannot_be_is_refused_in_the_command_lines_words(table: dict[str, Any]) -> None:
     assert "problems" in of_python(table)
     assert_equal([table])
+
+
+@built
+def test_every_constraint_has_the_command_lines_words() -> None:
+    # The page refuses conditioners as such.
+    shown = [changes for (model, _), changes, _ in CASES if model not in ("Policer", "Tbf", "Jitter")]
+    tables: list[dict[str, Any]] = []
+    for changes in shown:
+        table: dict[str, Any] = {"framing": "ip", "switch": {"buffer": "20 packets"}}
+        for path, value in changes.items():
+            table = turned(table, path, value)
+        tables.append(table)
+    assert len(tables) > 20
+    assert_equal(tables)
 
 
 def test_the_page_is_told_of_every_part_and_every_unit() -> None:

@@ -1,19 +1,15 @@
 /** What the parts of a scenario, each right by itself, can't be together: see scenario/checks.py. */
 import { type Part, kindOf, valueOf } from "./check";
+import { violations } from "./constraints";
 import { ScenarioError, repr } from "./errors";
 import { flowField } from "./graph";
-import { NUMBERS } from "./model";
-import { leastWindowScale } from "./resolve";
+import { DESCRIPTION, NUMBERS } from "./model";
 import { type Topology, between, isFifo } from "./topology";
-import { RATE, SIZE, TICKS, TIME, UNLIMITED } from "./units";
+import { RATE, TIME } from "./units";
 
-const OF_CELLS = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red";
-const CHOOSING = ["drr", "sfq", "fq", "strict-priority", "weighted-priority", "dualpi2", "ack-filter"];
-const ACTIVE = new Set(["red", "pie", "step-marking", "blue", "codel", "fq-codel", ...CHOOSING]);
 const OVER_TCP = new Set(["greedy", "transfer", "web"]);
 // Resolved by Python alone: presets, files, and real stacks.
 const ELSEWHERE = new Set(["voice", "arrivals", "stack"]);
-const OF_PACKETS = `tail-drop, selective-drop, fba, ${[...ACTIVE].join(", ")}`;
 
 /** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
@@ -145,58 +141,8 @@ function tcpField(network: Part, topology: Topology, i: number, name: string): s
 }
 
 function* tcpProblems(tcp: Part): Generator<[string, string]> {
-    const get = (name: string): string => String(valueOf(tcp, name));
-    const mss = SIZE.parse(get("mss"));
-    if (SIZE.parse(get("receiver_window")) < mss) {
-        yield ["receiver_window", `${get("receiver_window")}; needs at least one segment (${get("mss")})`];
-    }
-    const [scale, least] = [get("window_scale"), leastWindowScale(tcp)];
-    if (scale !== "as needed" && Number(scale) < least) {
-        const accepted = `needs ${least} to ${NUMBERS.most_window_scale} for a window of ${get("receiver_window")}`;
-        yield ["window_scale", `${scale}; ${accepted}`];
-    }
-    const ssthresh = get("initial_ssthresh");
-    if (ssthresh !== UNLIMITED && SIZE.parse(ssthresh) < mss) {
-        yield ["initial_ssthresh", `${ssthresh}; needs at least one segment (${get("mss")})`];
-    }
-    const [recovery, congestion] = ["recovery", "congestion"].map((part) => kindOf(valueOf(tcp, part) as Part));
-    if (valueOf(tcp, "handshake") === true && TIME.parse(get("initial_rtt")) > 0n) {
-        yield ["initial_rtt", `${get("initial_rtt")}; needs 0 s with a handshake, which measures it`];
-    }
-    const ecn = kindOf(valueOf(tcp, "ecn") as Part);
-    if (congestion === "dctcp" && ecn !== "dctcp" && ecn !== "accurate") {
-        yield ["ecn", `${ecn}; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks`];
-    }
-    const timer = valueOf(tcp, "timer") as Part;
-    if (congestion === "ledbat" && (kindOf(timer) === "coarse" || valueOf(timer, "timestamps") !== true)) {
-        const accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays";
-        yield ["timer", `${kindOf(timer)} without timestamps; ${accepted}`];
-    }
-    if ((congestion === "bbr" || congestion === "bbr3") && recovery !== "rack") {
-        yield ["recovery", `${recovery}; needs 'rack' with congestion '${congestion}', which needs a report of each loss`];
-    }
-    for (const [name, problem] of timerProblems(timer)) yield [`timer.${name}`, problem];
-}
-
-function* timerProblems(timer: Part): Generator<[string, string]> {
-    const get = (name: string): string => String(valueOf(timer, name));
-    const coarse = kindOf(timer) === "coarse";
-    const unit = coarse ? TICKS : TIME;
-    const [low, initial, high] = ["min_rto", "initial_rto", "max_rto"].map((name) => unit.parse(get(name)));
-    if ((high as bigint) < (low as bigint)) {
-        yield ["max_rto", `${get("max_rto")}; needs at least min_rto, ${get("min_rto")}`];
-    } else if ((initial as bigint) < (low as bigint) || (initial as bigint) > (high as bigint)) {
-        yield ["initial_rto", `${get("initial_rto")}; needs ${get("min_rto")} to ${get("max_rto")}`];
-    }
-    if (!coarse) return;
-    const tick = TIME.parse(get("tick"));
-    if ((high as bigint) * tick > TIME.parse(NUMBERS.longest_rto)) {
-        yield ["max_rto", `${get("max_rto")} of ${get("tick")}; needs at most ${NUMBERS.longest_rto} in all`];
-    }
-    const phase = valueOf(timer, "phase") as Part;
-    if (kindOf(phase) === "fixed" && TIME.parse(String(valueOf(phase, "at"))) >= tick) {
-        yield ["phase.at", `${String(valueOf(phase, "at"))}; needs less than one tick (${get("tick")})`];
-    }
+    yield* violations(tcp);
+    for (const [name, problem] of violations(valueOf(tcp, "timer") as Part)) yield [`timer.${name}`, problem];
 }
 
 function* framingProblems(scenario: Part, topology: Topology): Generator<string> {
@@ -212,7 +158,7 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
     for (const [field, policy] of policies) {
         const kind = kindOf(policy);
-        for (const [name, problem] of queueProblems(policy)) yield `${field}.${name}: ${problem}`;
+        for (const [name, problem] of violations(policy)) yield `${field}.${name}: ${problem}`;
         const wrong = misplaced(cells, kind, policy);
         if (wrong !== null) yield `${field}${wrong}`;
     }
@@ -236,38 +182,11 @@ function misplaced(cells: boolean, kind: string, policy: Part): string | null {
             ? `.unit: ${unit}; is for IP packets, ATM switches count cells`
             : ".unit: cells; is for ATM switches, IP routers count packets or bytes";
     }
-    if (cells && ACTIVE.has(kind)) return `: ${kind}; is for IP packets, ATM switches accept ${OF_CELLS}`;
-    if (!cells && (kind === "partial-packet-discard" || kind === "epd")) {
-        return `: ${kind}; is for cells, IP routers accept ${OF_PACKETS}`;
-    }
-    return null;
-}
-
-function* queueProblems(policy: Part): Generator<[string, string]> {
-    const kind = kindOf(policy);
-    const get = (name: string): string => String(valueOf(policy, name));
-    if (kind === "red") {
-        const [min, max] = [Number(valueOf(policy, "min")), Number(valueOf(policy, "max"))];
-        if (min >= max) yield ["max", `${Number(max.toPrecision(6))}; needs more than min, ${Number(min.toPrecision(6))}`];
-        if (get("gap") === "drawn" && (valueOf(policy, "gentle") === true || valueOf(policy, "adaptive") === true)) {
-            yield ["gap", "drawn; needs gentle = false and adaptive = false, as in Linux"];
-        }
-        const cells = get("unit") === "cells";
-        if (valueOf(policy, "per_vc") === true && !cells) yield ["per_vc", "true; needs unit = 'cells', because IP has no VCs"];
-        if (valueOf(policy, "ecn") === true && cells) {
-            yield ["ecn", "true; needs false with unit = 'cells', because cells have no ECN field"];
-        }
-    } else if (kind === "dualpi2") {
-        const marking = valueOf(policy, "marking") as Part;
-        const [min, max] = ["min", "max"].map((name) => (kindOf(marking) === "ramp" ? String(valueOf(marking, name)) : "0 s"));
-        if (kindOf(marking) === "ramp" && TIME.parse(max as string) <= TIME.parse(min as string)) {
-            yield ["marking.max", `${max}; needs more than min, ${min}`];
-        }
-    } else if (kind === "codel" || kind === "fq-codel") {
-        if (TIME.parse(get("interval")) < TIME.parse(get("target"))) {
-            yield ["interval", `${get("interval")}; needs at least the target, ${get("target")}`];
-        }
-    }
+    const known = DESCRIPTION.policies[cells ? "cells" : "packets"];
+    if (known.includes(kind)) return null;
+    return cells
+        ? `: ${kind}; is for IP packets, ATM switches accept ${known.join(", ")}`
+        : `: ${kind}; is for cells, IP routers accept ${known.join(", ")}`;
 }
 
 function* pathProblems(topology: Topology): Generator<string> {

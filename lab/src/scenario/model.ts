@@ -36,10 +36,26 @@ export interface Field {
     later?: boolean;
 }
 
+/** A comparison: the product of fields with a field or a constant. */
+export interface Clause {
+    fields: string[];
+    compare: string;
+    field?: string;
+    constant?: string | number | boolean | null;
+}
+
+/** A problem of a field, where all clauses hold; the message has fields in braces. */
+export interface Constraint {
+    field: string;
+    clauses: Clause[];
+    message: string;
+}
+
 /** A part of a scenario. */
 export interface Model {
     kind: string | null;
     fields: Field[];
+    constraints?: Constraint[];
 }
 
 /** A kind of quantity; units in base units. */
@@ -82,7 +98,6 @@ interface Description {
         most_buffer_ps: string;
         most_window_scale: number;
         longest_path_ps: string;
-        longest_rto: string;
         smallest_window_bytes: number;
         window_times_path: number;
     };
@@ -93,6 +108,7 @@ interface Description {
     reno: string;
     profiles: Record<string, Record<string, unknown>>;
     rules: Record<string, Record<string, Record<string, unknown>>>;
+    policies: { cells: string[]; packets: string[] };
     limits: Record<string, string>;
     presets: Preset[];
 }

@@ -17,7 +17,7 @@ from longpipe.scenario.base import MOST_BUFFER_BYTES, MOST_BUFFER_PS, MOST_CELLS
 from longpipe.scenario.checks import LONGEST_PATH_PS
 from longpipe.scenario.datagrams import HEADERS
 from longpipe.scenario.profiles import PROFILES, RULES
-from longpipe.scenario.timers import LONGEST_RTO
+from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS
 from longpipe.scenario.variant import FIRST
 from longpipe.scenario.windows import SMALLEST, TIMES_PATH
 
@@ -42,7 +42,6 @@ def description(folder: Path | None = None) -> dict[str, Any]:
             "most_buffer_ps": str(MOST_BUFFER_PS),
             "most_window_scale": MOST_WINDOW_SCALE,
             "longest_path_ps": str(LONGEST_PATH_PS),
-            "longest_rto": LONGEST_RTO,
             "smallest_window_bytes": SMALLEST,
             "window_times_path": TIMES_PATH,
         },
@@ -53,6 +52,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
         "reno": RENO,
         "profiles": PROFILES,
         "rules": RULES,
+        "policies": {"cells": FOR_CELLS, "packets": FOR_PACKETS},
         "limits": dict(MEANINGS),
         "presets": presets(folder),
     }

@@ -18,6 +18,7 @@ from longpipe.scenario.base import (
     LATER,
     Becomes,
     Buffer,
+    Model,
     Quantity,
     WindowScale,
 )
@@ -34,7 +35,7 @@ _ELSEWHERE: Final = (Module, Python)
 
 
 def models() -> Json:
-    """Returns all parts of a scenario by name: kind and ordered fields."""
+    """Returns all parts of a scenario by name: kind, ordered fields, and constraints across them."""
     found: dict[str, type[BaseModel]] = {}
     waiting: list[type[BaseModel]] = [Scenario]
     while waiting:
@@ -43,7 +44,12 @@ def models() -> Json:
             found[model.__name__] = model
             within = [part for field in model.model_fields.values() for part in parts(field.annotation)]
             waiting += [part for part in within if part not in _ELSEWHERE]
-    return {name: {"kind": kind_of(model), "fields": _fields(model)} for name, model in sorted(found.items())}
+    return {name: _model(model) for name, model in sorted(found.items())}
+
+
+def _model(model: type[BaseModel]) -> Json:
+    constraints = [one.described() for one in model.constraints] if issubclass(model, Model) else []
+    return {"kind": kind_of(model), "fields": _fields(model), **({"constraints": constraints} if constraints else {})}
 
 
 def dimensions() -> Json:

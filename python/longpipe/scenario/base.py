@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.constraints import Constraint, violations
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, UNLIMITED, Dimension
 
 
@@ -19,6 +20,8 @@ class Model(BaseModel):
     """A part of a scenario. It is immutable, refuses unknown fields, and raises only ScenarioError."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
+    # Constraints across the fields, which `problems` evaluates.
+    constraints: ClassVar[tuple[Constraint, ...]] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
@@ -55,6 +58,10 @@ class Model(BaseModel):
         processes need no other one.
         """
         return cls.model_construct(**values)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yields field and message of each violated constraint across fields."""
+        return violations(self)
 
     def __repr_args__(self) -> Iterator[tuple[str, Any]]:
         """Returns the fields that differ from their defaults or have none."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario import conditioners
 from longpipe.scenario.network import Dumbbell, flow_field
-from longpipe.scenario.queues import ACTIVE, CodelOptions, Red
-from longpipe.scenario.schedulers import CHOOSING, DualPi2, StrictPriority, WeightedPriority
-from longpipe.scenario.switch import Fifo
+from longpipe.scenario.queues import Red
+from longpipe.scenario.schedulers import StrictPriority, WeightedPriority
+from longpipe.scenario.switch import FOR_CELLS, FOR_PACKETS, Fifo
 from longpipe.scenario.topology import MOST_PROBLEMS
 from longpipe.units import RATE, TIME
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
 
-_OF_CELLS: Final = "tail-drop, partial-packet-discard, epd, selective-drop, fba, red"
-_OF_PACKETS: Final = (
-    "tail-drop, selective-drop, fba, red, pie, step-marking, blue, codel, fq-codel, drr, sfq, fq, strict-priority, "
-    "weighted-priority, dualpi2, ack-filter"
-)
 # Maximum delay of a path; with the longest run it fits in 64 bits of picoseconds:
 # crates/network/src/scenario/bounds.rs.
 LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
@@ -198,17 +193,16 @@ def _misplaced(framing: Framing, policy: Policy) -> str | None:
         if framing == "aal5":
             return f".unit: {policy.unit}; is for IP packets, ATM switches count cells"
         return ".unit: cells; is for ATM switches, IP routers count packets or bytes"
-    if framing == "aal5" and isinstance(policy, (*ACTIVE, *CHOOSING)):
-        return f": {policy.kind}; is for IP packets, ATM switches accept {_OF_CELLS}"
-    if framing == "ip" and policy.kind in ("partial-packet-discard", "epd"):
-        return f": {policy.kind}; is for cells, IP routers accept {_OF_PACKETS}"
+    if framing == "aal5" and policy.kind not in FOR_CELLS:
+        return f": {policy.kind}; is for IP packets, ATM switches accept {', '.join(FOR_CELLS)}"
+    if framing == "ip" and policy.kind not in FOR_PACKETS:
+        return f": {policy.kind}; is for cells, IP routers accept {', '.join(FOR_PACKETS)}"
     return None
 
 
 def _framing_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
     for field, policy in policies(network, switch, topology):
-        if isinstance(policy, Red | CodelOptions | DualPi2):
-            yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
+        yield from (f"{field}.{name}: {problem}" for name, problem in policy.problems())
         if (misplaced := _misplaced(framing, policy)) is not None:
             yield f"{field}{misplaced}"
     if framing == "aal5":

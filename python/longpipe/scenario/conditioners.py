@@ -1,14 +1,24 @@
 """Conditioners of an IP port (RFC 2475 section 2.3.3): policers, a shaper, jitter, reordering and duplication."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize
+from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.jitter import Duplication, Jitter, Reordering, core_jitter
-from longpipe.units import RATE
+
+# Constraints of a token bucket with a peak rate.
+_PEAK: Final = (
+    Constraint("peak", "peak <= rate", "{peak}; needs more than rate, {rate}"),
+    Constraint(
+        "mtu",
+        "peak is not none and mtu is none",
+        "absent; needs the longest packet with a peak rate, as in '1500 B'",
+    ),
+)
 
 
 class Policer(Model):
@@ -31,9 +41,7 @@ class Policer(Model):
         default=False, description="A bucket for each direction of each flow instead of one for all packets"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        return _bucket_problems(self)
+    constraints: ClassVar = _PEAK
 
 
 class Tbf(Model):
@@ -49,18 +57,7 @@ class Tbf(Model):
         default=None, description="Longer packets are dropped [bytes]; no limit besides the burst if absent"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        return _bucket_problems(self)
-
-
-def _bucket_problems(bucket: Policer | Tbf) -> Iterator[tuple[str, str]]:
-    if bucket.peak is None:
-        return
-    if RATE.parse(bucket.peak) <= RATE.parse(bucket.rate):
-        yield "peak", f"{bucket.peak}; needs more than rate, {bucket.rate}"
-    if bucket.mtu is None:
-        yield "mtu", "absent; needs the longest packet with a peak rate, as in '1500 B'"
+    constraints: ClassVar = _PEAK
 
 
 Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication, Field(discriminator="kind")]

@@ -4,21 +4,22 @@ import math
 from collections.abc import Iterable, Iterator
 from functools import cache
 from statistics import NormalDist
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_lines
 from longpipe.scenario.base import Delay, Model, Probability
+from longpipe.scenario.constraints import Constraint
 from longpipe.units import TIME
 
 # Entries of a table, and their units per jitter (`NETEM_DIST_SCALE`).
 ENTRIES: Final = 4096
 SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
-# Longest jitter that netem's arithmetic takes [ps].
-MOST_JITTER_PS: Final = 2 * 10**12
+# Longest jitter that netem's arithmetic takes.
+MOST_JITTER: Final = "2 s"
 # Entries of the finer table from which iproute2 computes the one for the normal distribution.
 FINE: Final = 16384
 
@@ -44,10 +45,13 @@ class Jitter(Model):
         default="free", description="Packets may overtake each other; fifo: they keep their order"
     )
 
+    constraints: ClassVar = (
+        Constraint("jitter", f"jitter > '{MOST_JITTER}'", f"{{jitter}}; needs at most {MOST_JITTER}"),
+    )
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Cross-field problems, as (field, message)."""
-        if TIME.parse(self.jitter) > MOST_JITTER_PS:
-            yield "jitter", f"{self.jitter}; needs at most 2 s"
+        yield from super().problems()
         try:
             table_of(self.distribution)
         except ScenarioError as error:
@@ -64,10 +68,6 @@ class Reordering(Model):
         default=1, description="Packets from one that was sent at once to the next that may be [packets]"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        return iter(())
-
 
 class Duplication(Model):
     """Packets that arrive twice at the port (Linux: `netem duplicate`); the copy is not duplicated again."""
@@ -75,10 +75,6 @@ class Duplication(Model):
     kind: Literal["duplication"] = "duplication"
     probability: Probability = Field(description="A probability that a packet arrives twice, as in .01")
     correlation: Probability = Field(default=0.0, description="Weight of the previous draw in each draw")
-
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        return iter(())
 
 
 def core_jitter(jitter: Jitter) -> dict[str, Any]:

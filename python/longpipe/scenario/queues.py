@@ -1,7 +1,6 @@
 """Active queue management: disciplines that drop or mark before the buffer is full; RED also in ATM switches."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -16,11 +15,12 @@ from longpipe.scenario.base import (
     SegmentSize,
     UpdateTime,
 )
-from longpipe.units import TIME
+from longpipe.scenario.constraints import Constraint
 
 Ecn = Annotated[bool, Field(description="Mark ECN-capable packets instead of dropping them; RFC 3168 section 5")]
 QueueUnit = Annotated[Literal["packets", "bytes"], Field(description="Unit of the thresholds")]
 Gain = Annotated[float, Field(gt=0, le=1e9)]
+_DRAWN: Final = "drawn; needs gentle = false and adaptive = false, as in Linux"
 
 
 class Red(Model):
@@ -65,16 +65,21 @@ class Red(Model):
         default=False, description="Keep a separate average for the queued cells of each VC"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        if self.min >= self.max:
-            yield "max", f"{self.max:g}; needs more than min, {self.min:g}"
-        if self.gap == "drawn" and (self.gentle or self.adaptive):
-            yield "gap", "drawn; needs gentle = false and adaptive = false, as in Linux"
-        if self.per_vc and self.unit != "cells":
-            yield "per_vc", "true; needs unit = 'cells', because IP has no VCs"
-        if self.ecn and self.unit == "cells":
-            yield "ecn", "true; needs false with unit = 'cells', because cells have no ECN field"
+    constraints: ClassVar = (
+        Constraint("max", "min >= max", "{max}; needs more than min, {min}"),
+        Constraint("gap", "gap is 'drawn' and gentle is true", _DRAWN),
+        Constraint("gap", "gap is 'drawn' and gentle is false and adaptive is true", _DRAWN),
+        Constraint(
+            "per_vc",
+            "per_vc is true and unit is not 'cells'",
+            "true; needs unit = 'cells', because IP has no VCs",
+        ),
+        Constraint(
+            "ecn",
+            "ecn is true and unit is 'cells'",
+            "true; needs false with unit = 'cells', because cells have no ECN field",
+        ),
+    )
 
 
 class Pie(Model):
@@ -147,10 +152,9 @@ class CodelOptions(Model):
     )
     ecn: Ecn = False
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        if TIME.parse(self.interval) < TIME.parse(self.target):
-            yield "interval", f"{self.interval}; needs at least the target, {self.target}"
+    constraints: ClassVar = (
+        Constraint("interval", "interval < target", "{interval}; needs at least the target, {target}"),
+    )
 
 
 class Codel(CodelOptions):
@@ -175,6 +179,3 @@ class FqCodel(CodelOptions):
         description="Implementation to follow: in Linux CoDel compares the backlog of all flows, and a new flow that "
         "became empty joins the old flows only if there are any; RFC 8290 compares the flow's own, and it always joins",
     )
-
-
-ACTIVE = (Red, Pie, StepMarking, Blue, Codel, FqCodel)

@@ -1,12 +1,11 @@
 """Packet schedulers: ports with several queues, by flow, by class, or by ECN codepoint."""
 
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
 from longpipe.scenario.base import Delay, Model, QueueTime, TurnQuantum, UpdateTime, kind_or_table
-from longpipe.units import TIME
+from longpipe.scenario.constraints import Constraint
 
 Weight = Annotated[int, Field(ge=1, le=10_000)]
 Queues = Annotated[int, Field(ge=1, le=65_536)]
@@ -142,10 +141,9 @@ class DualPi2(Model):
         default=True, description="Mark ECN-capable packets of the classic queue instead of dropping them; RFC 9332"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        if isinstance(self.marking, Ramp) and TIME.parse(self.marking.max) <= TIME.parse(self.marking.min):
-            yield "marking.max", f"{self.marking.max}; needs more than min, {self.marking.min}"
+    constraints: ClassVar = (
+        Constraint("marking.max", "marking.max <= marking.min", "{marking.max}; needs more than min, {marking.min}"),
+    )
 
 
 class AckFilter(Model):
@@ -157,4 +155,6 @@ class AckFilter(Model):
     kind: Literal["ack-filter"] = "ack-filter"
 
 
-CHOOSING = (Drr, Sfq, Fq, StrictPriority, WeightedPriority, DualPi2, AckFilter)
+# Disciplines that choose between packets, for IP only.
+Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter
+CHOOSING: tuple[type[Model], ...] = get_args(Choosing)

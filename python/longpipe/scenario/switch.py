@@ -1,13 +1,13 @@
 """Output ports of a switch."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table
+from longpipe.scenario.base import Buffer, Model, PositiveShare, Share, kind_or_table, kinds
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
-from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, Sfq, StrictPriority, WeightedPriority
+from longpipe.scenario.schedulers import Choosing
 
 Ties = Literal["port-order", "rotating", "random"]
 
@@ -68,16 +68,13 @@ Policy = Annotated[
     | Blue
     | Codel
     | FqCodel
-    | Drr
-    | Sfq
-    | Fq
-    | StrictPriority
-    | WeightedPriority
-    | DualPi2
-    | AckFilter,
+    | Choosing,
     Field(discriminator="kind"),
     kind_or_table(),
 ]
+# Policies for cells, and for packets; RED is for both, by its unit.
+FOR_CELLS: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba", "red")
+FOR_PACKETS: Final = tuple(kind for kind in kinds(Policy) if kind not in ("partial-packet-discard", "epd"))
 
 
 class Fifo(Model):

@@ -1,13 +1,12 @@
 """TCP end points."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import (
-    AS_NEEDED,
     LATER,
     MOST_WINDOW_SCALE,
     Delay,
@@ -21,13 +20,14 @@ from longpipe.scenario.base import (
     WindowScale,
 )
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
+from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.ecn import Ecn, EcnOff
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.profiles import CLASSIC, Profile, filled, is_ruled
 from longpipe.scenario.recovery import NewRenoOptions, Recovery, Reno, RenoOptions, SackOptions, TahoeOptions
 from longpipe.scenario.timers import Ack, Coarse, Fine, Immediate, Timer
 from longpipe.scenario.variant import FIRST, MODELS, RECOVERY_OF_MODELS, Variant
-from longpipe.units import SIZE, TIME, UNLIMITED
+from longpipe.units import SIZE
 
 # The first kinds have fields of their own in `Tcp`, which keep their options while another kind is chosen.
 OPTIONS: Final[dict[str, type[Model]]] = {
@@ -141,28 +141,47 @@ class Tcp(Model):
         """Whether segments carry timestamps (RFC 7323)."""
         return isinstance(self.timer, Fine) and self.timer.timestamps
 
+    constraints: ClassVar = (
+        Constraint("receiver_window", "receiver_window < mss", "{receiver_window}; needs at least one segment ({mss})"),
+        Constraint(
+            "window_scale",
+            "window_scale < least_window_scale",
+            f"{{window_scale}}; needs {{least_window_scale}} to {MOST_WINDOW_SCALE} for a window of "
+            "{receiver_window}",
+        ),
+        Constraint(
+            "initial_ssthresh", "initial_ssthresh < mss", "{initial_ssthresh}; needs at least one segment ({mss})"
+        ),
+        Constraint(
+            "initial_rtt",
+            "handshake is true and initial_rtt > '0 s'",
+            "{initial_rtt}; needs 0 s with a handshake, which measures it",
+        ),
+        Constraint(
+            "ecn",
+            "congestion.kind is 'dctcp' and ecn.kind is not 'dctcp' and ecn.kind is not 'accurate'",
+            "{ecn.kind}; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
+        ),
+        Constraint(
+            "timer",
+            "congestion.kind is 'ledbat' and timer.timestamps is not true",
+            "{timer.kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which measures "
+            "one-way delays",
+        ),
+        *(
+            Constraint(
+                "recovery",
+                f"congestion.kind is '{kind}' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
+                f"{{recovery.kind}}; needs {RECOVERY_OF_MODELS!r} with congestion {kind!r}, which needs a report of "
+                "each loss",
+            )
+            for kind in sorted(MODELS)
+        ),
+    )
+
     def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        mss = SIZE.parse(self.mss)
-        if SIZE.parse(self.receiver_window) < mss:
-            yield "receiver_window", f"{self.receiver_window}; needs at least one segment ({self.mss})"
-        least = self.least_window_scale
-        if self.window_scale != AS_NEEDED and int(self.window_scale) < least:
-            accepted = f"needs {least} to {MOST_WINDOW_SCALE} for a window of {self.receiver_window}"
-            yield "window_scale", f"{self.window_scale}; {accepted}"
-        if self.initial_ssthresh != UNLIMITED and SIZE.parse(self.initial_ssthresh) < mss:
-            yield "initial_ssthresh", f"{self.initial_ssthresh}; needs at least one segment ({self.mss})"
-        if self.handshake and TIME.parse(self.initial_rtt) > 0:
-            yield "initial_rtt", f"{self.initial_rtt}; needs 0 s with a handshake, which measures it"
-        if self.congestion.kind == "dctcp" and self.ecn.kind not in ("dctcp", "accurate"):
-            accepted = "needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks"
-            yield "ecn", f"{self.ecn.kind}; {accepted}"
-        if self.congestion.kind == "ledbat" and not self.timestamps:
-            accepted = "needs fine, with timestamps, for congestion = 'ledbat', which measures one-way delays"
-            yield "timer", f"{self.timer.kind} without timestamps; {accepted}"
-        if self.congestion.kind in MODELS and self.recovery.kind != RECOVERY_OF_MODELS:
-            accepted = f"needs {RECOVERY_OF_MODELS!r} with congestion {self.congestion.kind!r}"
-            yield "recovery", f"{self.recovery.kind}; {accepted}, which needs a report of each loss"
+        """Yields field and message of each violated constraint across fields, those of the timer included."""
+        yield from super().problems()
         for name, problem in self.timer.problems():
             yield f"timer.{name}", problem
 

@@ -1,7 +1,6 @@
 """Retransmission timers of senders, and ACK policies of receivers."""
 
-from collections.abc import Iterator
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 
@@ -19,10 +18,24 @@ from longpipe.scenario.base import (
     WriteInterval,
     kind_or_table,
 )
-from longpipe.units import TICKS, TIME, Dimension
+from longpipe.scenario.constraints import Constraint
 
 # Longest RTO accepted, for ticks of any length.
 LONGEST_RTO: Final = "10000 s"
+# Constraints of every timer.
+_RTO: Final = (
+    Constraint("max_rto", "max_rto < min_rto", "{max_rto}; needs at least min_rto, {min_rto}"),
+    Constraint(
+        "initial_rto",
+        "max_rto >= min_rto and initial_rto < min_rto",
+        "{initial_rto}; needs {min_rto} to {max_rto}",
+    ),
+    Constraint(
+        "initial_rto",
+        "max_rto >= min_rto and initial_rto > max_rto",
+        "{initial_rto}; needs {min_rto} to {max_rto}",
+    ),
+)
 
 
 class FixedPhase(Model):
@@ -64,13 +77,15 @@ class Coarse(Model):
         default=True, description="Expire on a tick, as BSD; if false, exactly one RTO after the timer was set, as ns-2"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        yield from _rto_problems(self, TICKS)
-        if TICKS.parse(self.max_rto) * TIME.parse(self.tick) > TIME.parse(LONGEST_RTO):
-            yield "max_rto", f"{self.max_rto} of {self.tick}; needs at most {LONGEST_RTO} in all"
-        if isinstance(self.phase, FixedPhase) and TIME.parse(self.phase.at) >= TIME.parse(self.tick):
-            yield "phase.at", f"{self.phase.at}; needs less than one tick ({self.tick})"
+    constraints: ClassVar = (
+        *_RTO,
+        Constraint(
+            "max_rto",
+            f"max_rto * tick > '{LONGEST_RTO}'",
+            f"{{max_rto}} of {{tick}}; needs at most {LONGEST_RTO} in all",
+        ),
+        Constraint("phase.at", "phase.at >= tick", "{phase.at}; needs less than one tick ({tick})"),
+    )
 
 
 class Fine(Model):
@@ -85,17 +100,7 @@ class Fine(Model):
         default=False, description="Use the timestamp option of RFC 7323, which gives an RTT sample per ACK"
     )
 
-    def problems(self) -> Iterator[tuple[str, str]]:
-        """Cross-field problems, as (field, message)."""
-        yield from _rto_problems(self, TIME)
-
-
-def _rto_problems(timer: Coarse | Fine, unit: Dimension) -> Iterator[tuple[str, str]]:
-    low, initial, high = (unit.parse(rto) for rto in (timer.min_rto, timer.initial_rto, timer.max_rto))
-    if high < low:
-        yield "max_rto", f"{timer.max_rto}; needs at least min_rto, {timer.min_rto}"
-    elif not low <= initial <= high:
-        yield "initial_rto", f"{timer.initial_rto}; needs {timer.min_rto} to {timer.max_rto}"
+    constraints: ClassVar = _RTO
 
 
 class Immediate(Model):

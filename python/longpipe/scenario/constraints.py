@@ -1,0 +1,158 @@
+"""Constraints across the fields of a part, as data.
+
+Python evaluates them here, the lab's page evaluates those of its description. A constraint is violated where all
+clauses of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
+`PART.FIELD`, a product of two fields, or a constant; `none` is an absent value. Quantities are compared in base units.
+`<`, `<=`, `>` and `>=` do not hold for absent fields and for 'unlimited'; `is not` holds for fields that a part does
+not have.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+if TYPE_CHECKING:
+    from longpipe.scenario.base import Model
+    from longpipe.units import Dimension
+
+_CLAUSE: Final = re.compile(r"([a-z_.]+)(?: \* ([a-z_.]+))? (<=|>=|<|>|is not|is) ('[^']*'|\S+)")
+_PLACE: Final = re.compile(r"\{([a-z_.]+)\}")
+_ORDER: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "none": None}
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A comparison: the product of fields with a field or a constant."""
+
+    fields: tuple[str, ...]
+    compare: str
+    # A field's name, or None for a constant.
+    other: str | None
+    constant: str | float | bool | None
+
+    def holds(self, part: Model) -> bool:
+        """Whether a part, whose fields are valid, fulfils the clause."""
+        kind, right = _dimension(part, self.fields[-1]), self.constant
+        if self.other is not None:
+            right = _value(part, self.other)
+        elif kind is not None and isinstance(right, str):
+            right = kind.parse(right)
+        left = _value(part, self.fields[0])
+        if self.compare in ("is", "is not"):
+            return (left == right) is (self.compare == "is")
+        numbers = [left, right, *(_value(part, name) for name in self.fields[1:])]
+        if not all(isinstance(one, int | float) for one in numbers):
+            return False
+        for factor in numbers[2:]:
+            left *= factor
+        return _ORDER[self.compare](left, right)
+
+    def described(self) -> dict[str, Any]:
+        """Returns the clause as plain data."""
+        right = {"field": self.other} if self.other is not None else {"constant": self.constant}
+        return {"fields": list(self.fields), "compare": self.compare, **right}
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A problem of a field, where a condition holds; the message has fields in braces."""
+
+    field: str
+    condition: str
+    message: str
+
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """The clauses of the condition."""
+        return tuple(_clause(text) for text in self.condition.split(" and "))
+
+    def problem(self, part: Model) -> tuple[str, str] | None:
+        """Returns field and message if the part violates the constraint."""
+        if not all(clause.holds(part) for clause in self.clauses):
+            return None
+        return self.field, _PLACE.sub(lambda place: _shown(_get(part, place[1])), self.message)
+
+    def described(self) -> dict[str, Any]:
+        """Returns the constraint as plain data."""
+        return {
+            "field": self.field,
+            "clauses": [clause.described() for clause in self.clauses],
+            "message": self.message,
+        }
+
+
+def violations(part: Model) -> Iterator[tuple[str, str]]:
+    """Yields field and message of each constraint that a part, whose fields are valid, violates."""
+    for constraint in part.constraints:
+        if (problem := constraint.problem(part)) is not None:
+            yield problem
+
+
+def _clause(text: str) -> Clause:
+    found = _CLAUSE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r}; needs FIELD < FIELD, or FIELD is 'CONSTANT'")
+    first, second, compare, right = found.groups()
+    fields = (first,) if second is None else (first, second)
+    if right.startswith("'"):
+        return Clause(fields, compare, None, right.strip("'"))
+    if right in _CONSTANTS:
+        return Clause(fields, compare, None, _CONSTANTS[right])
+    if right[0].isdigit():
+        return Clause(fields, compare, None, float(right))
+    return Clause(fields, compare, right, None)
+
+
+def _get(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
+    """Returns the value of a field as it is written; None if the part does not have it."""
+    value: Any = part
+    for name in path.split("."):
+        value = getattr(value, name, None)
+    return value
+
+
+def _value(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
+    """Returns the value of a field for comparisons."""
+    value, kind = _get(part, path), _dimension(part, path)
+    if kind is None or value is None or value == "unlimited":
+        return value
+    return kind.parse(value)
+
+
+def _dimension(part: Model, path: str) -> Dimension | None:
+    """Returns the dimension of a field; None if it is not a quantity, or the part does not have it."""
+    *parts, name = path.split(".")
+    owner = _get(part, ".".join(parts)) if parts else part
+    return None if owner is None else _declared(type(owner), name)
+
+
+def _declared(model: type[Model], name: str) -> Dimension | None:
+    field = model.model_fields.get(name)
+    if field is None:
+        return None
+    found = (getattr(one, "dimension", None) for one in (*field.metadata, *_metadata(field.annotation)))
+    return next((one for one in found if one is not None), None)
+
+
+def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type, as typing has them
+    yield from getattr(annotation, "__metadata__", ())
+    for part in get_args(annotation):
+        yield from _metadata(part)
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - a value of any field
+    """Returns a value as messages have it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

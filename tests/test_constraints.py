@@ -1,0 +1,206 @@
+"""Constraints across fields: each is violated by an example, in Python and in the core."""
+
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, simulate
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Model
+from longpipe.scenario.constraints import Constraint
+from longpipe.scenario.tcp import Tcp
+
+RED = {"kind": "red", "unit": "packets"}
+POLICER = {"kind": "policer", "rate": "2 Mbit/s", "burst": "3 KB"}
+# By model and field: changes of an IP scenario with one example of each message.
+EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
+    ("Tcp", "receiver_window"): [
+        ({"tcp.receiver_window": "500 B"}, "tcp.receiver_window: 500 B; needs at least one segment (512 B)")
+    ],
+    ("Tcp", "window_scale"): [
+        (
+            {"tcp.receiver_window": "1 MiB", "tcp.window_scale": 4},
+            "tcp.window_scale: 4; needs 5 to 14 for a window of 1 MiB",
+        )
+    ],
+    ("Tcp", "initial_ssthresh"): [
+        ({"tcp.initial_ssthresh": "100 B"}, "tcp.initial_ssthresh: 100 B; needs at least one segment (512 B)")
+    ],
+    ("Tcp", "initial_rtt"): [
+        (
+            {"tcp.handshake": True, "tcp.initial_rtt": "3 ms"},
+            "tcp.initial_rtt: 3 ms; needs 0 s with a handshake, which measures it",
+        )
+    ],
+    ("Tcp", "ecn"): [
+        (
+            {"tcp.congestion": "dctcp", "tcp.ecn": "classic"},
+            "tcp.ecn: classic; needs dctcp or accurate for congestion = 'dctcp', which uses the share of marks",
+        )
+    ],
+    ("Tcp", "timer"): [
+        (
+            {"tcp.congestion": "ledbat", "tcp.timer": kind},
+            f"tcp.timer: {kind} without timestamps; needs fine, with timestamps, for congestion = 'ledbat', which "
+            "measures one-way delays",
+        )
+        for kind in ("coarse", "fine")
+    ],
+    ("Tcp", "recovery"): [
+        (
+            {"tcp.congestion": kind, "tcp.recovery": "sack"},
+            f"tcp.recovery: sack; needs 'rack' with congestion {kind!r}, which needs a report of each loss",
+        )
+        for kind in ("bbr", "bbr3")
+    ],
+    ("Fine", "max_rto"): [
+        (
+            {"tcp.timer": {"kind": "fine", "min_rto": "2 s", "max_rto": "1 s"}},
+            "tcp.timer.max_rto: 1 s; needs at least min_rto, 2 s",
+        )
+    ],
+    ("Fine", "initial_rto"): [
+        (
+            {"tcp.timer": {"kind": "fine", "initial_rto": initial}},
+            f"tcp.timer.initial_rto: {initial}; needs 1 s to 60 s",
+        )
+        for initial in ("900 ms", "61 s")
+    ],
+    ("Coarse", "max_rto"): [
+        (
+            {"tcp.timer": {"kind": "coarse", "min_rto": "2 ticks", "max_rto": "1 tick"}},
+            "tcp.timer.max_rto: 1 tick; needs at least min_rto, 2 ticks",
+        ),
+        (
+            {"tcp.timer": {"kind": "coarse", "tick": "100 s"}},
+            "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in all",
+        ),
+    ],
+    ("Coarse", "initial_rto"): [
+        (
+            {"tcp.timer": {"kind": "coarse", "initial_rto": initial}},
+            f"tcp.timer.initial_rto: {initial}; needs 2 ticks to 640 ticks",
+        )
+        for initial in ("1 tick", "641 ticks")
+    ],
+    ("Coarse", "phase.at"): [
+        (
+            {"tcp.timer": {"kind": "coarse", "phase": {"kind": "fixed", "at": "100 ms"}}},
+            "tcp.timer.phase.at: 100 ms; needs less than one tick (100 ms)",
+        )
+    ],
+    ("Red", "max"): [
+        ({"switch.policy": {**RED, "min": 15.5, "max": 5}}, "switch.policy.max: 5; needs more than min, 15.5")
+    ],
+    ("Red", "gap"): [
+        (
+            {"switch.policy": {**RED, "gap": "drawn", **drawn}},
+            "switch.policy.gap: drawn; needs gentle = false and adaptive = false, as in Linux",
+        )
+        for drawn in ({}, {"gentle": False, "adaptive": True})
+    ],
+    ("Red", "per_vc"): [
+        (
+            {"switch.policy": {**RED, "per_vc": True}},
+            "switch.policy.per_vc: true; needs unit = 'cells', because IP has no VCs",
+        )
+    ],
+    ("Red", "ecn"): [
+        (
+            {"framing": "aal5", "switch.policy": {**RED, "unit": "cells", "ecn": True}},
+            "switch.policy.ecn: true; needs false with unit = 'cells', because cells have no ECN field",
+        )
+    ],
+    **{
+        (model, "interval"): [
+            (
+                {"switch.policy": {"kind": kind, "target": "20 ms", "interval": "19 ms"}},
+                "switch.policy.interval: 19 ms; needs at least the target, 20 ms",
+            )
+        ]
+        for model, kind in (("Codel", "codel"), ("FqCodel", "fq-codel"))
+    },
+    ("DualPi2", "marking.max"): [
+        (
+            {"switch.policy": {"kind": "dualpi2", "marking": {"kind": "ramp", "min": "2 ms", "max": "2 ms"}}},
+            "switch.policy.marking.max: 2 ms; needs more than min, 2 ms",
+        )
+    ],
+    **{
+        (model, "peak"): [
+            (
+                {"network.conditioners": [{**POLICER, "kind": kind, "peak": "2 Mbit/s", "mtu": "1 KB"}]},
+                "network.conditioners[0].peak: 2 Mbit/s; needs more than rate, 2 Mbit/s",
+            )
+        ]
+        for model, kind in (("Policer", "policer"), ("Tbf", "tbf"))
+    },
+    **{
+        (model, "mtu"): [
+            (
+                {"network.conditioners": [{**POLICER, "kind": kind, "peak": "3 Mbit/s"}]},
+                "network.conditioners[0].mtu: absent; needs the longest packet with a peak rate, as in '1500 B'",
+            )
+        ]
+        for model, kind in (("Policer", "policer"), ("Tbf", "tbf"))
+    },
+    ("Jitter", "jitter"): [
+        (
+            {"network.conditioners": [{"kind": "jitter", "delay": "0 s", "jitter": "2001 ms"}]},
+            "network.conditioners[0].jitter: 2001 ms; needs at most 2 s",
+        )
+    ],
+}
+# What the core simulates nonetheless: its arithmetic needs none of these constraints.
+PYTHON_ONLY = {
+    "tcp.initial_ssthresh: 100 B; needs at least one segment (512 B)",
+    "tcp.timer.initial_rto: 900 ms; needs 1 s to 60 s",
+    "tcp.timer.initial_rto: 1 tick; needs 2 ticks to 640 ticks",
+    "tcp.timer.max_rto: 640 ticks of 100 s; needs at most 10000 s in all",
+}
+
+CASES = [(key, changes, message) for key, examples in EXAMPLES.items() for changes, message in examples]
+
+
+def models(within: type[Model] = Model) -> list[type[Model]]:
+    """Returns all models."""
+    return [one for part in within.__subclasses__() for one in (part, *models(part))]
+
+
+def violating(changes: dict[str, Any]) -> Scenario:
+    return Scenario(framing="ip", duration="1 s", switch={"buffer": "20 packets"}).with_(**changes)
+
+
+def test_every_constraint_has_an_example() -> None:
+    own = {model for model in models() if model.constraints and not model.__name__.endswith("Options")}
+    assert {(model.__name__, one.field) for model in own for one in model.constraints} == EXAMPLES.keys()
+    assert sum(len({one.message for one in model.constraints}) for model in own) <= len(CASES)
+
+
+@pytest.mark.parametrize(("key", "changes", "message"), CASES)
+def test_a_violated_constraint_is_named(key: tuple[str, str], changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        violating(changes).resolve()
+    assert message in caught.value.problems
+
+
+@pytest.mark.parametrize(("key", "changes", "message"), CASES)
+def test_the_core_refuses_what_python_refuses(
+    key: tuple[str, str], changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Constraint, "problem", lambda *_: None)
+    scenario = violating(changes)
+    if message in PYTHON_ONLY:
+        assert simulate(scenario).flows is not None
+        return
+    with pytest.raises(ScenarioError, match=key[1].split(".")[0]):
+        simulate(scenario)
+
+
+def test_constraints_are_written_as_comparisons() -> None:
+    with pytest.raises(ValueError, match="'mss small'; needs FIELD < FIELD, or FIELD is 'CONSTANT'"):
+        Constraint("mss", "mss small", "").clauses  # noqa: B018
+
+
+def test_an_absent_field_violates_no_order() -> None:
+    assert list(Tcp(initial_ssthresh="unlimited", window_scale="as needed").problems()) == []
