@@ -24,7 +24,7 @@ struct First {
     count: u64,
 }
 
-/// All replaced values so far.
+/// Values replaced so far.
 #[derive(Debug, Default)]
 pub struct Complaints(Mutex<BTreeMap<Kind, First>>);
 

@@ -37,7 +37,7 @@ pub enum Step {
     RoundTrips(f64),
 }
 
-/// A simulation goes on without an agent that has no RTT sample for this time after its start.
+/// Time after its start after which a simulation no longer waits for an agent without an RTT sample.
 const WAITS: Span = Span(10_000_000_000_000);
 /// Granularity of the wait for the first RTT samples, and shortest step of round trips.
 const MOMENT: Span = Span(1_000_000_000);

@@ -1,4 +1,4 @@
-//! Monitor intervals: what a sender sends, delivers, loses and measures between two decisions of its controller.
+//! Monitor intervals: data sent, delivered and lost, and RTTs between two decisions of a controller.
 
 use longpipe_events::{Span, Time};
 use longpipe_tcp::congestion::control::Ack;
@@ -17,7 +17,7 @@ pub enum Length {
 /// Sums over one monitor interval of one sender.
 #[derive(Clone, Debug, Default)]
 pub struct Monitor {
-    /// When the interval began.
+    /// Start of the interval.
     pub began: Time,
     /// ACKs.
     pub acks: u64,

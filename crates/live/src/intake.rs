@@ -7,7 +7,7 @@ use crate::clock::nanoseconds;
 
 /// Burst above the limit [packet].
 const BURST: i64 = 128;
-/// Minimum number of packets in a row for a cost sample; fewer measure mostly the wake-up.
+/// Minimum number of consecutive packets for a cost sample, because with fewer the wake-up dominates.
 const ENOUGH: u64 = 8;
 /// Divisor of the maximum change of the cost per sample, so that a single stall of the machine does not dominate.
 const SHARE: i64 = 16;

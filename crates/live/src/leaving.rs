@@ -1,4 +1,4 @@
-//! Due packets on their way to the device of their host; packets that can be joined are passed together.
+//! Due packets in transit to the device of their host; packets that can be joined are passed together.
 
 use crate::clock::{nanoseconds, Clock};
 use crate::joined::Joined;

@@ -6,7 +6,7 @@ use longpipe_tcp::flight::Flight;
 use pyo3::prelude::*;
 use std::ffi::c_void;
 
-/// The answer of a compiled hook; it holds what is there when the hook is called.
+/// Output of a compiled hook, initialized with the present values.
 #[repr(C)]
 struct GrantRecord {
     window: f64,

@@ -193,7 +193,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("frames_in", |port| port.frames_in)?;
     integers("frames_damaged", |port| port.frames_damaged)?;
     if has_bit_errors(scenario) {
-        integers("frames_lost_errors", |port| port.frames_spoilt)?;
+        integers("frames_lost_errors", |port| port.frames_corrupted)?;
     }
     integers("peak_queue_cells", |port| port.peak_queue)?;
     columns.set_item(

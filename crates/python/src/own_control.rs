@@ -343,7 +343,7 @@ impl Connection {
     }
 }
 
-/// Reads what a method returns.
+/// Converts the return value of a method.
 #[inline]
 fn granted(found: &Bound<'_, PyAny>, paces: bool) -> PyResult<Grant> {
     if let Ok(grant) = found.cast::<Grant>() {

@@ -25,7 +25,7 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     integers("packets_lost_aqm", |port| port.lost_refused)?;
     integers("packets_lost_injected", |port| port.lost_forced)?;
     if has_bit_errors(scenario) {
-        integers("packets_lost_errors", |port| port.spoilt)?;
+        integers("packets_lost_errors", |port| port.corrupted)?;
     }
     if scenario.flows.iter().any(|flow| flow.rerouting.is_some()) {
         integers("packets_lost_rerouting", |port| port.strays)?;

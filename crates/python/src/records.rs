@@ -211,7 +211,7 @@ impl LostRecord {
     }
 }
 
-/// A window, a slow-start threshold and a pacing rate; what is None stays as it is.
+/// A window, a slow-start threshold and a pacing rate; None leaves a value unchanged.
 #[pyclass(get_all, set_all, module = "longpipe")]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Grant {

@@ -6,7 +6,7 @@ const SERVER_HELLO: usize = 90;
 const SERVER_FLIGHT: usize = 600;
 const FINISHED: usize = 36;
 
-/// What happens next on a side.
+/// Next step of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     SendHello,
@@ -53,7 +53,7 @@ impl Handshake {
         }
     }
 
-    /// Whether the handshake goes on.
+    /// Whether the handshake continues.
     pub fn is_going_on(&self) -> bool {
         !matches!(self.stage, Stage::SendFinished | Stage::Over)
     }

@@ -12,8 +12,8 @@ const FIRST_UNMARKED: u64 = 1;
 const CYCLE: u64 = 8;
 /// Number of marked packets not yet reported at which the receiver sends an ACK at once (section 3.2.2.5.1).
 const UNTOLD: u32 = 2;
-/// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the
-/// ACE counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 asks for such an average, "well below 8").
+/// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the ACE
+/// counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
 const WEIGHT: f64 = 1.0 / 64.0;
 const THINNED: f64 = 4.0;
 /// Width of a byte counter [bit].

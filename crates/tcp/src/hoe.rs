@@ -10,7 +10,7 @@ pub enum HoeEstimator {
         /// Time at which the first segment was sent.
         sent: Option<Time>,
     },
-    /// After the first ACK.
+    /// The first ACK has arrived.
     Second {
         /// First round-trip time [ps].
         rtt: u64,

@@ -28,8 +28,8 @@ const FREE_SEGMENTS: u32 = 10;
 /// The rate is cwnd/srtt times one of these factors: FAST while cwnd < ssthresh/2, the other one above (Linux).
 const FAST: f64 = 2.0;
 const SLOW: f64 = 1.2;
-/// A quantum is what the rate sends in 1/1024 s (sk_pacing_shift). On short paths a share of the largest burst is added
-/// to it; the share halves with each 512 µs of the round-trip time (tcp_tso_rtt_log).
+/// A quantum is the data sent at the pacing rate in 1/1024 s (sk_pacing_shift). On short paths a share of the largest burst
+/// is added to it; the share halves with each 512 µs of the round-trip time (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
 const HALVES_EACH: Span = Span::micros(512);
 /// Largest burst of segments [byte].

@@ -5,7 +5,7 @@
 pub struct Problem {
     /// Path of the field, as a scenario names it.
     pub field: String,
-    /// Its value.
+    /// Value of the field.
     pub value: String,
     /// Accepted values.
     pub accepted: String,

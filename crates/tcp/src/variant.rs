@@ -13,7 +13,7 @@ pub trait Parameters {
 
 /// One kind of a part.
 pub trait Variant {
-    /// Its parameters in a scenario.
+    /// Parameters of the variant in a scenario.
     type Config: Parameters;
 
     /// Returns the initial state.

@@ -132,8 +132,8 @@ fn of_packets(scenario: &Scenario, rows: &[PacketReport]) -> Object {
     numbers("packets_lost_overflow", |port| port.lost_overflow as f64);
     numbers("packets_lost_aqm", |port| port.lost_refused as f64);
     numbers("packets_lost_injected", |port| port.lost_forced as f64);
-    if rows.iter().any(|port| port.spoilt > 0) {
-        numbers("packets_lost_errors", |port| port.spoilt as f64);
+    if rows.iter().any(|port| port.corrupted > 0) {
+        numbers("packets_lost_errors", |port| port.corrupted as f64);
     }
     numbers("packets_marked", |port| port.packets_marked as f64);
     numbers("peak_queue_packets", |port| port.peak_packets as f64);

@@ -1,4 +1,4 @@
-//! Random scenarios that move some data, but not too much.
+//! Random scenarios that transfer a moderate amount of data.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::rerouting::any_rerouted;

@@ -87,8 +87,8 @@ pub fn describe(cases: impl Iterator<Item = Kept>) {
             (
                 "bit errors",
                 lost(&|report| {
-                    let frames: u64 = report.ports.iter().map(|port| port.frames_spoilt).sum();
-                    frames + report.packet_ports.iter().map(|port| port.spoilt).sum::<u64>()
+                    let frames: u64 = report.ports.iter().map(|port| port.frames_corrupted).sum();
+                    frames + report.packet_ports.iter().map(|port| port.corrupted).sum::<u64>()
                 }),
             ),
             (

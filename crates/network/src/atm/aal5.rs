@@ -87,13 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_cell_anywhere_spoils_its_frame_alone() {
+    fn a_missing_cell_corrupts_its_frame_only() {
         assert_eq!(feed(&[(0, 1), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
         assert_eq!(feed(&[(0, 2), (0, 0), (1, 2), (1, 1), (1, 0)]), [1]);
     }
 
     #[test]
-    fn a_lost_last_cell_spoils_two_frames() {
+    fn a_lost_last_cell_corrupts_two_frames() {
         assert_eq!(
             feed(&[(0, 2), (0, 1), (1, 2), (1, 1), (1, 0), (2, 2), (2, 1), (2, 0)]),
             [2]

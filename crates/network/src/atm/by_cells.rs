@@ -23,7 +23,7 @@ impl Atm {
             match &mut self.links[link.index()].feed {
                 Feed::Nic(nic) => match nic.pop() {
                     Some(Off::Frame(frame)) => {
-                        self.in_transit.astray -= frame.packet.vc().way() as u64;
+                        self.in_transit.acks_elsewhere -= frame.packet.vc().way() as u64;
                         self.announce(hosts, frame.packet, frame.cells, frame.accepted());
                     }
                     Some(Off::Cell(cell)) => {

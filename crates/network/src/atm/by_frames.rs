@@ -76,7 +76,7 @@ impl Atm {
         }
         if frame.by_edges {
             self.in_transit.keep_options(&frame.packet, options);
-            self.in_transit.astray += frame.packet.vc().way() as u64;
+            self.in_transit.acks_elsewhere += frame.packet.vc().way() as u64;
         }
         if let Feed::Nic(nic) = &mut self.links[link.index()].feed {
             if nic.wait(frame) {
@@ -333,7 +333,7 @@ impl Atm {
     #[cold]
     fn corrupting_link(&mut self, packet: &Packet) -> Option<Link> {
         let cells = frame_cells(u32::from(packet.bytes()));
-        let link = self.errors.spoil(packet.vc(), u32::from(cells) * CELL_BITS as u32);
+        let link = self.errors.corrupt(packet.vc(), u32::from(cells) * CELL_BITS as u32);
         link.map(Link::new)
     }
 

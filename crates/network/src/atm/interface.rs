@@ -82,8 +82,8 @@ pub struct Nic {
     /// Cells of the first queued frame that have not arrived downstream; 0 without frames.
     left: u16,
     loss: Option<Box<Loss>>,
-    /// Lead of ACKs: one whose last cell arrives within this time after its data left the trunk, with no other on its way,
-    /// precedes all later ACKs.
+    /// Lookahead of ACKs: an ACK whose last cell arrives within this time after its data left the trunk, with no other ACK
+    /// in transit, precedes all later ACKs.
     pub ack_lookahead: Span,
     /// Number of frames that entered.
     pub frames_in: u64,

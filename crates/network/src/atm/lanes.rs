@@ -1,4 +1,4 @@
-//! Frames by edges on their way to their first port, in the order of arrival of their last cells.
+//! Frames in transit to their first port, represented by edges, in the order of arrival of their last cells.
 //!
 //! The host's interface knows the arrival times of a frame's cells, so that frames that start soon are queued here, by port.
 
@@ -42,7 +42,7 @@ pub(crate) struct EdgesInTransit {
     /// Options of packets with options that have not reached their ports, by VC.
     options: Vec<Ring<Options>>,
     /// Number of ACKs that are queued at their hosts.
-    pub astray: u64,
+    pub acks_elsewhere: u64,
 }
 
 impl EdgesInTransit {
@@ -51,7 +51,7 @@ impl EdgesInTransit {
         EdgesInTransit {
             edges: Lanes::default(),
             options: vec![Ring::default(); vcs],
-            astray: 0,
+            acks_elsewhere: 0,
         }
     }
 

@@ -38,7 +38,7 @@ pub enum Feed {
     Trains(Box<TrainPort>),
     /// A switch port without a queue, behind a port of trains or another port without a queue.
     Transit(Transit),
-    /// A switch port that sweeps, with its counters at the end of the run.
+    /// A switch port that processes cells in sweeps, with its counters at the end of the run.
     Swept(Box<SweepCounters>),
     /// A VBR source by number, whose cells the port at the link's end processes.
     Vbr(usize),

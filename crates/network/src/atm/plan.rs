@@ -263,8 +263,7 @@ impl<'a> Plan<'a> {
         Some(TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end))
     }
 
-    /// Builds a switch port. VBR has a queue of its own at its first switch; behind it, it is alone at its ports, also without
-    /// a limit.
+    /// Builds a switch port. VBR has its own queue at its first switch; at later ports only VBR is present, without a limit.
     fn port(&self, index: usize) -> CellPort {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);

@@ -26,7 +26,7 @@ pub(super) fn reports(atm: &mut Atm, now: Time, hash: &mut StateHash) -> Result<
             hash.class(report);
         }
         let mut report = port_report(link, &found, &atm.meters, now);
-        report.frames_spoilt = atm.errors.spoilt_by(index);
+        report.frames_corrupted = atm.errors.corrupted_by(index);
         let conserved = report.cells_in == report.cells_out + report.lost() + report.held;
         let possible = match &link.feed {
             Feed::TimeVarying(port) => port.used(now).1,
@@ -139,7 +139,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
         peak_queue: 0,
         mean_queue: None,
         utilization: cells_out as f64 / slots,
-        frames_spoilt: 0,
+        frames_corrupted: 0,
     };
     match &mut link.feed {
         Feed::Nic(nic) => host(
@@ -192,7 +192,7 @@ fn port_report(link: &mut FedWire, classes: &[ClassReport], meters: &[Meter], no
                     Feed::TimeVarying(port) => port.used(now).0,
                     _ => cells_out as f64 / slots,
                 },
-                frames_spoilt: 0,
+                frames_corrupted: 0,
             }
         }
     }

@@ -12,15 +12,15 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Returns whether an ACK precedes all others at its port, provided that none is on its way. Its data left the trunk at
-    /// `left_trunk`, its last cell reaches the port at `last`, and its interface has this `ack_lookahead`.
+    /// Returns whether an ACK precedes all others at its port, provided that no other is in transit to it. Its data left the
+    /// trunk at `left_trunk`, its last cell reaches the port at `last`, and its interface has this `ack_lookahead`.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
         let soon = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
-        soon & (last <= end) & (self.in_transit.astray == 0)
+        soon & (last <= end) & (self.in_transit.acks_elsewhere == 0)
     }
 
-    /// Lets an ACK pass its port now, after the ACKs on their way. It must precede all ACKs that are not on their way yet.
+    /// Lets an ACK pass its port now, after the ACKs in transit. It must precede all ACKs that are sent later.
     #[inline(always)]
     pub(crate) fn pass_port_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: ScheduledFrame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
@@ -82,7 +82,7 @@ impl Atm {
             self.send_frame(hosts, link, packet, &Options::NONE, UNKNOWN);
         }
         let state = &hosts.flows[flow.index()];
-        if !state.sender.is_spent() | (state.sender.next_calm_timeout() < state.sender_armed) {
+        if !state.sender.is_spent() | (state.sender.next_fast_path_timeout() < state.sender_armed) {
             hosts.send_data(self, flow);
         }
         true

@@ -107,7 +107,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Records that the end point that sends on circuit `end` acts by itself at `time`, and not earlier.
+    /// Records that the next timer or start of the end point that sends on circuit `end` is at `time`.
     pub(crate) fn set_next_action<M: Medium>(&mut self, medium: &mut M, end: Circuit, time: Time, order: Order) {
         let Some(&Some((link, number))) = self.early_delivery.places.get(end.index()) else {
             return;
@@ -120,7 +120,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Records that the end point that sends on circuit `end` does not act by itself.
+    /// Records that the end point that sends on circuit `end` has no timer or start.
     pub(crate) fn clear_next_action(&mut self, end: Circuit) {
         if let Some(&Some((link, number))) = self.early_delivery.places.get(end.index()) {
             if let Some(host) = &mut self.early_delivery.hosts[link.index()] {

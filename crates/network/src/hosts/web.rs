@@ -20,8 +20,8 @@ pub struct CutPoisson {
 impl CutPoisson {
     /// Creates a variable with a mean before it is limited.
     pub fn new(mean: f64, most: u32, cut: PoissonCut) -> CutPoisson {
-        // Weights mean^k / k!, with one factor e^-mean for all left out; multiplication and division alone give the
-        // same bits everywhere.
+        // Weights mean^k / k!, without the common factor e^-mean; only multiplication and division are used, which give
+        // equal bits on all platforms.
         let weights: Vec<f64> = (1..=most.max(4 * LARGEST_MEAN as u32))
             .scan(1.0, |weight, k| {
                 *weight *= mean / f64::from(k);

@@ -18,9 +18,9 @@ pub struct BitErrors {
     /// Probability that a packet or frame of this length is corrupted.
     probability: Probability,
     /// Number of corrupted packets or frames.
-    pub spoilt: u64,
+    pub corrupted: u64,
     /// Number of bits of corrupted packets or frames.
-    pub spoilt_bits: u64,
+    pub corrupted_bits: u64,
 }
 
 impl BitErrors {
@@ -34,20 +34,20 @@ impl BitErrors {
             stream: Stream::new(seed, "bit errors", entity),
             bits: 0,
             probability: Probability::new(0.0),
-            spoilt: 0,
-            spoilt_bits: 0,
+            corrupted: 0,
+            corrupted_bits: 0,
         }))
     }
 
     /// Returns whether a packet or frame of `bits` is corrupted.
-    pub fn spoil(&mut self, bits: u32) -> bool {
+    pub fn corrupt(&mut self, bits: u32) -> bool {
         if self.bits != bits {
             (self.bits, self.probability) = (bits, Probability::new(any_of(bits, self.rate)));
         }
-        let spoilt = self.probability.draw(&mut self.stream);
-        self.spoilt += u64::from(spoilt);
-        self.spoilt_bits += u64::from(spoilt) * u64::from(bits);
-        spoilt
+        let corrupted = self.probability.draw(&mut self.stream);
+        self.corrupted += u64::from(corrupted);
+        self.corrupted_bits += u64::from(corrupted) * u64::from(bits);
+        corrupted
     }
 }
 
@@ -99,14 +99,14 @@ impl FrameErrors {
 
     /// Returns the link that corrupted a complete frame of a VC, if any.
     #[inline(never)]
-    pub fn spoil(&mut self, vc: Circuit, bits: u32) -> Option<usize> {
+    pub fn corrupt(&mut self, vc: Circuit, bits: u32) -> Option<usize> {
         let mut links = self.by_vc[vc.index()].iter_mut();
-        links.find_map(|(link, errors)| errors.spoil(bits).then_some(*link))
+        links.find_map(|(link, errors)| errors.corrupt(bits).then_some(*link))
     }
 
     /// Returns the number of frames that a link corrupted.
-    pub fn spoilt_by(&self, link: usize) -> u64 {
-        let of_link = |&(on, ref errors): &(usize, Box<BitErrors>)| if on == link { errors.spoilt } else { 0 };
+    pub fn corrupted_by(&self, link: usize) -> u64 {
+        let of_link = |&(on, ref errors): &(usize, Box<BitErrors>)| if on == link { errors.corrupted } else { 0 };
         self.by_vc.iter().flatten().map(of_link).sum()
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packet_is_spoilt_by_any_of_its_bits() {
+    fn any_bit_error_corrupts_a_packet() {
         for (bits, p) in [(1, 1e-9), (12_000, 1e-12), (12_000, 1e-5), (524_280, 1e-7), (424, 0.5)] {
             let closed = -f64::exp_m1(f64::from(bits) * f64::ln_1p(-p));
             let found = any_of(bits, p);

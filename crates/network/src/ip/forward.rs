@@ -189,7 +189,7 @@ impl Ip {
         let mut options = NO_OPTIONS;
         let shared = self.wires[link.index()].is_shared();
         if let Some(next) = self.wires[link.index()].pop(&mut options) {
-            self.lanes.astray -= u64::from(shared) * next.packet.vc().way() as u64;
+            self.lanes.acks_elsewhere -= u64::from(shared) * next.packet.vc().way() as u64;
             self.continue_from_router(hosts, next, &options);
         }
     }
@@ -205,12 +205,12 @@ impl Ip {
             return false;
         };
         let bytes = packet.bytes();
-        let spoilt = verdict
+        let corrupted = verdict
             .errors
             .as_mut()
-            .is_some_and(|errors| errors.spoil(8 * u32::from(bytes)));
+            .is_some_and(|errors| errors.corrupt(8 * u32::from(bytes)));
         let next_hop = Some(packet)
-            .filter(|_| !spoilt)
+            .filter(|_| !corrupted)
             .and_then(|packet| match verdict.reroutes {
                 true => self.routes.next_hop(&self.topology, link, now, packet),
                 false => Some(packet),
@@ -220,17 +220,17 @@ impl Ip {
             packets.get_mut(packets.head()).packet = next_hop;
             return false;
         }
-        if !spoilt {
+        if !corrupted {
             verdict.strays.0 += 1;
             verdict.strays.1 += u64::from(bytes);
         }
         wire.pop(&mut NO_OPTIONS.clone());
-        let cause = match spoilt {
+        let cause = match corrupted {
             true => DropCause::BitError,
             false => DropCause::NoRoute,
         };
         hosts.lose(now, link, &packet, cause);
-        self.lanes.astray -= u64::from(shared) * packet.vc().way() as u64;
+        self.lanes.acks_elsewhere -= u64::from(shared) * packet.vc().way() as u64;
         true
     }
 

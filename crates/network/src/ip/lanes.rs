@@ -29,7 +29,7 @@ pub(crate) struct PacketLanes {
     /// By lane: the latest arrival time so far [ps].
     last: [u64; 2],
     /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
-    pub astray: u64,
+    pub acks_elsewhere: u64,
 }
 
 impl PacketLanes {
@@ -86,10 +86,10 @@ impl PacketLanes {
         self.packets.first()
     }
 
-    /// Whether no ACK is queued, here or elsewhere.
+    /// Whether no ACK is in transit, in the lanes or elsewhere.
     #[inline(always)]
     pub fn have_no_ack(&self) -> bool {
-        self.packets.is_empty(1) & (self.astray == 0)
+        self.packets.is_empty(1) & (self.acks_elsewhere == 0)
     }
 
     /// Returns the first packet of each lane that arrives at `time`.

@@ -94,7 +94,7 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let first = wire.push(next, options);
         if wire.is_shared() {
-            self.lanes.astray += next.packet.vc().way() as u64;
+            self.lanes.acks_elsewhere += next.packet.vc().way() as u64;
         }
         if first {
             self.schedule(hosts, link);

@@ -59,7 +59,7 @@ pub struct PacketReport {
     pub lost_overflow: u64,
     /// Packets that the policy refused.
     pub lost_refused: u64,
-    /// Packets lost by force.
+    /// Packets lost by injected losses.
     pub lost_forced: u64,
     /// Packets that a policer dropped.
     pub lost_policer: u64,
@@ -86,9 +86,9 @@ pub struct PacketReport {
     /// Results of a time-varying link.
     pub motion: Option<TimeVaryingReport>,
     /// Packets, included in those that left, that bit errors damaged on the wire.
-    pub spoilt: u64,
+    pub corrupted: u64,
     /// Their bytes.
-    pub bytes_spoilt: u64,
+    pub bytes_corrupted: u64,
     /// Packets, included in those that left, that arrived at a router from which no route continued.
     pub strays: u64,
     /// Their bytes.
@@ -162,10 +162,10 @@ impl PacketReport {
         self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying
     }
 
-    /// The same with what bit errors have spoilt, and with packets and bytes that went astray.
+    /// Returns the report with the packets that bit errors corrupted, and with packets and bytes without a route.
     pub(crate) fn with(mut self, errors: Option<&BitErrors>, strays: (u64, u64)) -> PacketReport {
         if let Some(errors) = errors {
-            (self.spoilt, self.bytes_spoilt) = (errors.spoilt, errors.spoilt_bits / 8);
+            (self.corrupted, self.bytes_corrupted) = (errors.corrupted, errors.corrupted_bits / 8);
         }
         (self.strays, self.bytes_strays) = strays;
         self
@@ -173,7 +173,7 @@ impl PacketReport {
 
     /// Returns packets and bytes that left and were lost at the end of the wire.
     pub(crate) fn lost_at_end(&self) -> (u64, u64) {
-        (self.spoilt + self.strays, self.bytes_spoilt + self.bytes_strays)
+        (self.corrupted + self.strays, self.bytes_corrupted + self.bytes_strays)
     }
 
     /// Adds all results to a hash of the final state; bit errors, strays and marks only if there are any.
@@ -197,14 +197,14 @@ impl PacketReport {
             let Overtakings { packets, furthest } = motion.overtakings;
             [motion.lost_outage, motion.lost_on_wire, packets, furthest]
         });
-        let spoilt = Some(self.spoilt).filter(|&spoilt| spoilt > 0);
+        let corrupted = Some(self.corrupted).filter(|&corrupted| corrupted > 0);
         let strays = Some(self.strays).filter(|&strays| strays > 0);
         let policed = Some(self.lost_policer).filter(|&policed| policed > 0);
         let duplicated = Some(self.packets_duplicated).filter(|&duplicated| duplicated > 0);
         let marked = Some(self.packets_marked).filter(|&marked| marked > 0);
         words
             .into_iter()
-            .chain(spoilt)
+            .chain(corrupted)
             .chain(strays)
             .chain(policed)
             .chain(duplicated)

@@ -95,7 +95,7 @@ impl Ip {
                 return self.send_rest(hosts, (flow, link), next(next_arrival), &NO_OPTIONS, arrival);
             }
         }
-        if !sender.is_spent() | (sender.next_calm_timeout() < state.sender_armed) {
+        if !sender.is_spent() | (sender.next_fast_path_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn ack_lookaheads(
             *port = PortArrivals::Others;
             continue;
         };
-        // Data that left the trunk earlier and are held on their way could be acknowledged at any time.
+        // Data that left the trunk earlier and wait at a later port could be acknowledged at any time.
         let mut between = forth[trunk + 1..].iter().chain(&back[..meets]);
         if !between.all(|&link| guarantees.departures_are_known(link)) {
             *port = PortArrivals::Others;

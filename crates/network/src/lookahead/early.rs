@@ -54,7 +54,7 @@ impl EarlyHosts {
             // A host that sends to itself would answer the first packet of a burst before the rest has left.
             unknown[to] |= from == to;
             unknown[from] |= !guarantees.circuits[circuit.index()].end.silent_between_timers;
-            // What it sends may wait for later packets of other flows.
+            // Packets that the host sends may wait for later packets of other flows.
             unknown[from] |= scenario.has_queue_at_host(&scenario.links[first]);
             ends[from][circuit.way()].push(circuit);
         }

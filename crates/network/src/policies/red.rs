@@ -87,7 +87,7 @@ impl Red {
 
     #[inline(always)]
     fn judge_as_ns2(&mut self, arrival: &Arrival, size: u64, mut draw: impl FnMut() -> f64) -> Verdict {
-        // Nothing is dropped while at most one packet waits, whatever the average.
+        // RED drops no packet while at most one packet waits, regardless of the average.
         if self.average < self.config.min || arrival.packets_waiting <= 1 {
             self.count = None;
             return Verdict::Admit;

@@ -1,4 +1,4 @@
-//! The interface between a port and its queue discipline, whatever transmitter follows.
+//! The interface between a port and its queue discipline, which is independent of the transmitter.
 
 use super::Queued;
 use crate::drops::DropCause;

@@ -78,7 +78,7 @@ impl<T: Queued> FqCodel<T> {
 
     /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
-        // Among the longest queues the first one, as in Linux.
+        // Of several longest queues, Linux chooses the first one.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;

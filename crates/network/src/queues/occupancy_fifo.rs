@@ -1,4 +1,4 @@
-//! A FIFO with a policy that decides by occupancy alone: tail drop, Selective Drop or FBA.
+//! A FIFO with a policy that depends on the occupancy only: tail drop, Selective Drop or FBA.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -6,7 +6,7 @@ use crate::policies::{Occupancy, Policy};
 use longpipe_events::Time;
 use std::collections::BTreeMap;
 
-/// The queue, and how much of each circuit it holds.
+/// The queue, and its occupancy by circuit.
 #[derive(Clone, Debug)]
 pub struct OccupancyFifo<T> {
     policy: Policy,

@@ -77,7 +77,7 @@ impl StateHash {
             report.mean_queue.map_or(0, f64::to_bits),
         ]);
         // Zero counters are skipped, because golden hashes are older than bit errors and outages.
-        for later in [report.frames_spoilt, report.lost_outage, report.lost_on_wire] {
+        for later in [report.frames_corrupted, report.lost_outage, report.lost_on_wire] {
             if later > 0 {
                 self.word(later);
             }

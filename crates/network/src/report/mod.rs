@@ -74,7 +74,7 @@ pub struct PortReport {
     /// Fraction of the slots that carried a cell.
     pub utilization: f64,
     /// Frames that would have been complete without bit errors of this link.
-    pub frames_spoilt: u64,
+    pub frames_corrupted: u64,
 }
 
 impl PortReport {

@@ -132,8 +132,8 @@ fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &
         let accepted = "needs tail-drop, partial-packet-discard, epd, selective-drop or fba";
         return (!decides_at_enqueue).then_some(("beside this policy", accepted));
     }
-    let spoils = matches!(link.loss, LossConfig::BitErrors { .. });
-    spoils.then_some(("beside bit errors", "needs other losses"))
+    let may_corrupt = matches!(link.loss, LossConfig::BitErrors { .. });
+    may_corrupt.then_some(("beside bit errors", "needs other losses"))
 }
 
 /// Checks the queues at the interfaces of hosts.
@@ -302,7 +302,7 @@ pub(crate) fn check_vbr(scenario: &Scenario, topology: &Topology) -> Result<(), 
             let link = &scenario.links[at];
             let name = format!("{}->{}", scenario.nodes[link.from].name, scenario.nodes[link.to].name);
             if link.motion.is_some() {
-                return refuse(field("route"), name, "needs links that stand, for VBR");
+                return refuse(field("route"), name, "needs static links for VBR");
             }
             if !(1_000..=link.rate_bps).contains(&source.peak_bps) {
                 return refuse(

@@ -8,7 +8,7 @@ use super::{NodeKind, Scenario};
 pub struct LinkEnd {
     /// Downstream node.
     pub node: u32,
-    /// Whether that node is a host.
+    /// Whether the node at the end is a host.
     pub host: bool,
     /// Whether packets on this link never again meet packets of another link: the link ends at a host, or at ports without
     /// another input that feed unshared links.

@@ -173,7 +173,7 @@ pub struct BufferConfig {
 pub enum BufferUnit {
     /// ATM cells.
     Cells,
-    /// IP packets, whatever their length.
+    /// IP packets of any length.
     Packets,
     /// Bytes of IP packets.
     Bytes,
@@ -344,7 +344,7 @@ pub enum TrafficConfig {
     Video(VideoConfig),
     /// Datagrams from a list.
     Arrivals(ArrivalsConfig),
-    /// What the application of a real protocol stack sends; its flow is external.
+    /// Traffic of a real protocol stack's application; its flow is external.
     Stack(StackConfig),
 }
 

@@ -145,7 +145,7 @@ impl PolicyConfig {
     pub fn is_inert_without_queue(&self) -> bool {
         match self {
             PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } => true,
-            // These drop above a positive share of the buffer, which is empty.
+            // Selective Drop and FBA drop only above a positive share of the buffer, and the buffer is empty.
             PolicyConfig::Epd { .. } | PolicyConfig::SelectiveDrop { .. } | PolicyConfig::Fba { .. } => true,
             // The average stays at zero, and `min` is positive.
             PolicyConfig::Red(red) => red.min > 0.0,
@@ -154,10 +154,10 @@ impl PolicyConfig {
             PolicyConfig::StepMarking(step) => step.threshold > 0,
             // Only an overflow raises the probability from zero.
             PolicyConfig::Blue(_) => true,
-            // A packet that leaves an empty queue behind is below `least_backlog_bytes`, whatever the target.
+            // A packet that leaves an empty queue behind it is below `least_backlog_bytes`, so the target does not matter.
             PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
             PolicyConfig::Fq(fq) => fq.flow_limit > 0,
-            // These choose between queues, of which only one holds a packet.
+            // Schedulers choose between queues, only one of which holds a packet.
             PolicyConfig::Drr(_)
             | PolicyConfig::Sfq(_)
             | PolicyConfig::StrictPriority(_)

@@ -37,7 +37,7 @@ pub struct RedConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueUnit {
-    /// Packets, whatever their length.
+    /// Packets of any length.
     Packets,
     /// Bytes of packets.
     Bytes,

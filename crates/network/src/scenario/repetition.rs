@@ -1,4 +1,4 @@
-//! Bounds on what a run repeats whether or not anything is sent, so that every run ends.
+//! Bounds on repeated events that occur even if no packet is sent, so that every run ends.
 
 use super::refusal::{refuse, refuse_unless, ScenarioError};
 use super::{

@@ -2,13 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A stack from outside the core; its flow is external. The core interprets none of this, but results depend on it.
+/// A protocol stack outside of the core; its flow is external. The core does not interpret these fields, but results depend
+/// on them.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct StackConfig {
     /// Name of the stack.
     pub stack: String,
-    /// Its version.
+    /// Version of the stack.
     pub version: String,
     /// Names and values for it, in order of names.
     pub settings: Vec<(String, String)>,

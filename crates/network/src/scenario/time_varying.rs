@@ -127,9 +127,9 @@ pub enum HoldOrDrop {
 pub enum InService {
     /// The sent bits stay sent; the others follow after the outage.
     Hold,
-    /// It is lost.
+    /// The packet is lost.
     Drop,
-    /// It is transmitted as without the outage.
+    /// The packet is transmitted as if there were no outage.
     Deliver,
 }
 

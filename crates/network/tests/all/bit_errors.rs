@@ -16,15 +16,15 @@ fn with_errors(mut scenario: Scenario, mss: u32, rate: f64) -> Scenario {
     scenario
 }
 
-/// Asserts that `spoilt / all` is within three standard deviations of `1 − (1 − rate)^bits`.
-fn assert_share(what: &str, (spoilt, all): (u64, u64), bits: f64, rate: f64) {
+/// Asserts that `corrupted / all` is within three standard deviations of `1 − (1 − rate)^bits`.
+fn assert_share(what: &str, (corrupted, all): (u64, u64), bits: f64, rate: f64) {
     let share = -f64::exp_m1(bits * f64::ln_1p(-rate));
     let (mean, deviation) = (all as f64 * share, (all as f64 * share * (1.0 - share)).sqrt());
     assert!(mean > 300.0, "{what}: {mean} of {all} are too few to tell");
-    let off = (spoilt as f64 - mean) / deviation;
+    let off = (corrupted as f64 - mean) / deviation;
     assert!(
         off.abs() < 3.0,
-        "{what}: {spoilt} of {all}, not {mean}: {off} deviations"
+        "{what}: {corrupted} of {all}, not {mean}: {off} deviations"
     );
 }
 
@@ -38,18 +38,18 @@ fn packets_are_lost_by_their_bits_after_they_have_used_the_line() {
         let bits = f64::from(8 * (mss + 40));
         assert_share(
             &format!("packets of {mss}"),
-            (trunk.spoilt, trunk.packets_out),
+            (trunk.corrupted, trunk.packets_out),
             bits,
             rate,
         );
-        assert_eq!(trunk.bytes_spoilt, trunk.spoilt * u64::from(mss + 40));
+        assert_eq!(trunk.bytes_corrupted, trunk.corrupted * u64::from(mss + 40));
         assert_eq!((trunk.lost_forced, trunk.lost_overflow), (0, 0));
         // Corrupted packets have used the transmitter, and are not forwarded.
         let used = 8.0 * trunk.bytes_out as f64 / scenario.links[TRUNK].rate_bps as f64 / 10.0;
         assert!((trunk.utilization - used).abs() < 1e-9, "{trunk:?}");
         let exits = (0..8).map(|flow| report.packet_ports[scenario.flows[flow].route[2]].packets_in);
         let came: u64 = exits.sum();
-        assert!(trunk.packets_out - trunk.spoilt - came <= 1, "{came} came");
+        assert!(trunk.packets_out - trunk.corrupted - came <= 1, "{came} came");
     }
 }
 
@@ -64,7 +64,7 @@ fn frames_are_lost_by_the_bits_of_their_cells_which_keep_their_room() {
         let out: u64 = exits.map(|link| report.ports[link].cells_out).sum();
         assert_share(
             &format!("frames of {cells} cells"),
-            (trunk.frames_spoilt, out / cells),
+            (trunk.frames_corrupted, out / cells),
             424.0 * cells as f64,
             rate,
         );
@@ -85,8 +85,8 @@ fn no_errors_change_nothing_and_certain_ones_let_nothing_through() {
     let always = run(&with_errors(plain, 512, 1.0), 1);
     assert!(always.flows.iter().all(|flow| flow.delivered_bytes == 0));
     assert_eq!(
-        always.packet_ports[TRUNK].spoilt,
+        always.packet_ports[TRUNK].corrupted,
         always.packet_ports[TRUNK].packets_out
     );
-    assert!(always.packet_ports[TRUNK].spoilt > 0);
+    assert!(always.packet_ports[TRUNK].corrupted > 0);
 }

@@ -21,7 +21,7 @@ fn split(pipes: [Pipe; 2], traffic: TrafficConfig, buffer_bytes: u64) -> Scenari
     proxies::split(pipes, &tcp(), traffic, buffer_bytes)
 }
 
-/// Returns the proxy's flow alone, started at an instant.
+/// Returns a scenario with the proxy's flow only, started at this time.
 fn alone(split: &Scenario, at_ps: u64) -> Scenario {
     let mut scenario = split.clone();
     scenario.flows.truncate(1);

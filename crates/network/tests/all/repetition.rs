@@ -216,7 +216,7 @@ fn bursts_closer_than_cells_of_their_link_are_refused() {
             let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
             simulation.run();
             let delivered = simulation.report().expect("cells are conserved").sources[0].delivered;
-            // 1 s / 424 us, less those still on their way.
+            // 1 s / 424 us, minus the packets in transit.
             assert!((2350..=2359).contains(&delivered), "{delivered}");
         }
     }

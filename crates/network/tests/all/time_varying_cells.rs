@@ -101,7 +101,7 @@ fn told(report: &Report) -> [u64; 6] {
             cells.peak_queue,
         ],
         (None, Some(packets)) => {
-            let motion = packets.motion.expect("a link that moves");
+            let motion = packets.motion.expect("a time-varying link");
             [
                 packets.packets_in,
                 packets.packets_out,

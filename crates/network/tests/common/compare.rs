@@ -266,7 +266,7 @@ fn losses(report: &Report) -> [(&'static str, &'static [DropCause], u64); 7] {
         ),
         ("policer", &[DropCause::Policer], sum(|port| port.lost_policer)),
         ("outage", &[DropCause::Outage], sum(outage)),
-        ("bit error", &[DropCause::BitError], sum(|port| port.spoilt)),
+        ("bit error", &[DropCause::BitError], sum(|port| port.corrupted)),
         ("no route", &[DropCause::NoRoute], sum(|port| port.strays)),
     ]
 }

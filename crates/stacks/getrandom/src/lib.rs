@@ -10,7 +10,7 @@ use std::io::Read;
 #[cfg(feature = "sys_rng")]
 pub use rand_core;
 
-/// No random bytes could be had.
+/// No random bytes are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error;
 

@@ -18,7 +18,7 @@ pub use timer::{PhaseConfig, TimerConfig, LONGEST_RTO};
 /// Parameters of one connection's sender and receiver.
 #[derive(Clone, Debug, Serialize)]
 pub struct TcpConfig {
-    /// Loss recovery: what is retransmitted, and when.
+    /// Loss recovery: which segments are retransmitted, and when.
     pub recovery: RecoveryConfig,
     /// Congestion control: how much may be in flight.
     pub congestion: CongestionConfig,
@@ -63,7 +63,7 @@ pub struct TcpConfig {
     pub hz: u32,
     /// Retransmission timer.
     pub timer: TimerConfig,
-    /// When the receiver acknowledges.
+    /// Acknowledgement rule of the receiver.
     pub ack: AckConfig,
     /// ECN mode.
     #[serde(skip_serializing_if = "EcnConfig::is_off")]

@@ -131,7 +131,7 @@ impl Trains {
         if self.found {
             return Start::Grow(1.0);
         }
-        // Rounds start with the first ACK, whatever the window, since a fix of January 2025.
+        // Rounds start with the first ACK, independent of the window, since a fix of January 2025.
         if flight.una > self.end {
             *self = Trains::begin(ack.now, flight.nxt);
         }

@@ -1,6 +1,6 @@
 //! Congestion controllers that are loaded at run time: a kernel module, or a shared object of the user's own.
 //!
-//! This crate knows nothing of files. Whoever reads a scenario puts a [`Plugin`] into the [`Slot`] of each [`ModuleConfig`]
+//! This crate has no access to files. The reader of a scenario puts a [`Plugin`] into the [`Slot`] of each [`ModuleConfig`]
 //! before the simulation begins (crates/control).
 
 use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};

@@ -35,7 +35,8 @@ pub enum ScalableRules {
     #[default]
     #[serde(rename = "kelly-2003")]
     Kelly2003,
-    /// tcp_scalable.c: growth by at most 1 % per ACK, Reno's in windows below 100 segments; the cut is the same in all windows.
+    /// tcp_scalable.c: growth by at most 1 % per ACK, by Reno's growth in windows below 100 segments; one decrease factor
+    /// for all windows.
     Linux,
 }
 

@@ -58,11 +58,11 @@ impl Sender {
     /// returns what to send. Otherwise returns false without effect, and `on_ack` must be called.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
-        let plain = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);
-        if plain {
+        let fast = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);
+        if fast {
             self.on_fast_path_ack(now, acknowledgement, None);
         }
-        plain
+        fast
     }
 
     #[inline(always)]
@@ -178,11 +178,11 @@ impl Sender {
         let counts = self.recovery.on_ack(ack);
         if self.cc_state.is_some() {
             if self.uses_rack() {
-                let plain = !ack.blocks[0].is_some()
+                let in_order = !ack.blocks[0].is_some()
                     && !ack.echoes_mark()
                     && ack.clock == MaybeTime::NONE
                     && ack.acknowledgement > self.flight.una;
-                if plain && self.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
+                if in_order && self.take_in_order(now, ack.acknowledgement, ack.echo.get()) {
                     self.set_timers_in_order(now);
                 } else {
                     records::on_ack(self, now, ack);

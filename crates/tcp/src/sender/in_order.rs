@@ -14,8 +14,8 @@ impl Sender {
     /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing is
     /// lost, reordered or probed. Then call `poll_after_ack` until it returns None, and `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
-        let simple = self.may_take_in_order();
-        let (Recovery::Rack(rack), Some(cc_state), true) = (&mut self.recovery, self.cc_state.as_deref_mut(), simple)
+        let may_take = self.may_take_in_order();
+        let (Recovery::Rack(rack), Some(cc_state), true) = (&mut self.recovery, self.cc_state.as_deref_mut(), may_take)
         else {
             return false;
         };

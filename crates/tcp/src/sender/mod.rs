@@ -284,7 +284,7 @@ impl Sender {
 
     /// Returns the next timeout of a sender whose latest ACK took the fast path.
     #[inline(always)]
-    pub fn next_calm_timeout(&self) -> MaybeTime {
+    pub fn next_fast_path_timeout(&self) -> MaybeTime {
         debug_assert!(self.fast_path && !self.reports_transmissions);
         self.timers.next()
     }

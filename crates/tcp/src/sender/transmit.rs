@@ -22,15 +22,15 @@ impl Sender {
     #[inline(always)]
     pub fn poll_transmit(&mut self, now: Time) -> Option<DataSegment> {
         if self.fast_path {
-            self.poll_calm(now)
+            self.poll_new_data(now)
         } else {
-            self.poll_notable(now)
+            self.poll_slow_path(now)
         }
     }
 
     /// Fast path: returns the next segment that the window allows.
     #[inline(always)]
-    fn poll_calm(&mut self, now: Time) -> Option<DataSegment> {
+    fn poll_new_data(&mut self, now: Time) -> Option<DataSegment> {
         if let Some((sequence, retransmission)) = self.poll_full(now) {
             return Some(DataSegment {
                 sequence,
@@ -82,7 +82,7 @@ impl Sender {
 
     /// Slow path: returns the next segment when a recovery or the time since the latest segment may matter.
     #[inline(never)]
-    fn poll_notable(&mut self, now: Time) -> Option<DataSegment> {
+    fn poll_slow_path(&mut self, now: Time) -> Option<DataSegment> {
         if self.may_use_fast_path {
             return self.poll_in_recovery(now);
         }
@@ -125,11 +125,11 @@ impl Sender {
         self.poll_in_recovery(now)
     }
 
-    /// As `poll_notable`, without the idle-restart check.
+    /// As `poll_slow_path`, without the idle-restart check.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if !self.resend_first & !self.recovery.is_on() {
-            return self.poll_calm(now);
+            return self.poll_new_data(now);
         }
         self.poll_as_recovery_says(now)
     }

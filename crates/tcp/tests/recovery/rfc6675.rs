@@ -4,7 +4,7 @@ use crate::assert_trace;
 use crate::script::{Script, Trace, MSS};
 use longpipe_tcp::config::RecoveryKind::{Rfc6675, Sack};
 
-/// Limits the window to 16 segments, so that it hardly grows.
+/// Limits the window to 16 segments, so that it grows little.
 fn settled(script: Script) -> Script {
     script.with(|tcp| tcp.initial_ssthresh_bytes = Some(16 * MSS))
 }
@@ -48,8 +48,8 @@ fn section_5_pipe_counts_what_is_neither_lost_nor_here_and_what_was_sent_again()
 
 #[test]
 fn nextseg_rule_3_where_nothing_new_is_left_a_hole_leaves_that_is_not_known_to_be_lost() {
-    // One segment arrived beyond 14. Once 3 is filled, the rescue retransmission sends 14 in vain, because its original was
-    // still in flight.
+    // One segment arrived beyond 14. Once 3 is filled, the rescue retransmission sends 14 needlessly, because its original
+    // is still in flight.
     let [rfc, _] = both(|script| script.segments(16).lose(&[3, 14]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 3* 14*", "2.0 14*"]);
 }

@@ -6,13 +6,13 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 /// Processing of a packet at the end of a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It may meet packets of other wires, at a port of a router.
+    /// The packet may meet packets of other wires, at a port of a router.
     Shared,
     /// As `Shared`, and packets of its own wire may overtake it.
     Unordered,
-    /// It passes a router without meeting packets of other wires.
+    /// The packet passes a router without meeting packets of other wires.
     Through,
-    /// It has reached its host.
+    /// The packet has reached its host.
     Host,
     /// Decided on arrival: the packet may be corrupted or rerouted, otherwise as `Verdict::end`.
     DecidedOnArrival,
@@ -149,7 +149,7 @@ impl Line {
         let rest = u64::from(bytes) * (per_byte % rate.0);
         self.duration = (u64::from(bytes) * (per_byte / rate.0) + rest / rate.0, rest % rate.0);
         if self.bounded {
-            // A packet that has not left by then never does; by how much it misses the end of the run does not matter.
+            // A packet that has not left by then never leaves within the run, so its exact departure time does not matter.
             let left = AFTER_ANY_RUN.0.saturating_sub(self.free.max(ready.0));
             self.duration.0 = self.duration.0.min(left);
             return;

@@ -1,5 +1,5 @@
-//! A lower bound on the next delivery of an external packet if none enters. A live run may sleep until then, whatever
-//! simulated flows do.
+//! A lower bound on the time of the next delivery of an external packet if none enters. A live run may sleep until then,
+//! because simulated flows deliver no external packets.
 
 use crate::packets::{Link, Packet};
 use crate::scenario::Scenario;

@@ -197,7 +197,7 @@ impl Reference {
         let nodes = ends.iter().map(|end| end.node).chain(origins.iter().copied()).max();
         let mut reports = Vec::with_capacity(self.ports.len());
         // By router: packets received over its incoming wires, minus packets counted by its ports.
-        let mut astray = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
+        let mut uncounted = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (index, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
             let lost_later = port.lost_later(now);
@@ -212,15 +212,16 @@ impl Reference {
             })?;
             let on_wire = if report.host { 0 } else { on_wire.0 };
             if !ends[index].host {
-                astray[ends[index].node as usize] += i128::from(report.packets_out - on_wire - report.lost_at_end().0);
+                uncounted[ends[index].node as usize] +=
+                    i128::from(report.packets_out - on_wire - report.lost_at_end().0);
             }
             if !report.host {
-                astray[origins[index] as usize] -= i128::from(report.packets_in);
+                uncounted[origins[index] as usize] -= i128::from(report.packets_in);
             }
             reports.push(report);
         }
-        check(astray.iter().all(|&packets| packets == 0), || {
-            format!("{astray:?} packets arrived at routers and were not counted")
+        check(uncounted.iter().all(|&packets| packets == 0), || {
+            format!("{uncounted:?} packets arrived at routers and were not counted")
         })?;
         Ok(reports)
     }
@@ -363,7 +364,7 @@ impl Reference {
     /// Removes and returns the first packet of a wire, or None if bit errors corrupt it.
     fn take_whole(&mut self, now: Time, link: Link) -> Option<(Packet, Options)> {
         let (packet, options) = self.take_first(link)?;
-        if self.ports[link.index()].spoil(now, &packet) {
+        if self.ports[link.index()].corrupt(now, &packet) {
             return None;
         }
         if let Some(horizon) = &mut self.horizon {

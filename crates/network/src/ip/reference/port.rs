@@ -231,13 +231,13 @@ impl ReferencePort {
     }
 
     /// Counts a packet that has reached the end of the wire. Returns whether bit errors corrupt it.
-    pub fn spoil(&mut self, now: Time, packet: &Packet) -> bool {
+    pub fn corrupt(&mut self, now: Time, packet: &Packet) -> bool {
         let bits = 8 * u32::from(packet.bytes());
-        let spoilt = self.errors.as_mut().is_some_and(|errors| errors.spoil(bits));
-        if spoilt {
+        let corrupted = self.errors.as_mut().is_some_and(|errors| errors.corrupt(bits));
+        if corrupted {
             self.drops.note(now, packet, DropCause::BitError);
         }
-        spoilt
+        corrupted
     }
 
     /// Counts a packet lost at the end of the wire, because no route of its flow leads on.

@@ -42,7 +42,7 @@ pub struct FlowState {
 pub struct CapturedPacket {
     /// Packet number on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
     pub frame: u32,
-    /// Its segment.
+    /// The packet's segment.
     pub contents: Contents,
     /// Header fields that its sender adds.
     pub carried: Carried,

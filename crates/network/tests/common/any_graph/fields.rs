@@ -46,7 +46,7 @@ pub fn any_fields() -> impl Strategy<Value = Vec<FieldDraft>> {
     prop_oneof![3 => Just(vec![]), 2 => prop::collection::vec(draft, 1..5)]
 }
 
-/// Sets the fields, and shortens the run if it would move too much.
+/// Sets the fields, and shortens the run if it would process too many packets.
 pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     for draft in drafts {
         let value = serde_json::to_value(&*scenario).expect("a scenario is plain data");

@@ -36,7 +36,7 @@ enum Way {
     TwoOfItsOwn,
     /// A new link.
     Apart,
-    /// Without a switch.
+    /// No switch.
     Direct,
 }
 

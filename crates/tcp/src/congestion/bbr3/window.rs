@@ -13,8 +13,8 @@ const LEAST_QUANTUM: f64 = 2.0;
 const MOST_QUANTUM: f64 = 65_536.0;
 /// Number of quanta in the end hosts for which cwnd has room.
 const QUANTA: f64 = 3.0;
-/// Additional window while probing up [segment].
-const MORE: f64 = 2.0;
+/// Additional window while probing up (ProbeBW_UP) [segment].
+const PROBE_UP_SEGMENTS: f64 = 2.0;
 
 impl Bbr3 {
     /// Implements `InitPacingRate` of the draft.
@@ -59,7 +59,11 @@ impl Bbr3 {
     fn with_budget(&self, volume: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let least = (QUANTA * self.quantum).max(LEAST_SEGMENTS * mss);
-        let more = if self.state == State::Up { MORE * mss } else { 0.0 };
+        let more = if self.state == State::Up {
+            PROBE_UP_SEGMENTS * mss
+        } else {
+            0.0
+        };
         volume.max(least) + more
     }
 

@@ -13,7 +13,7 @@ pub const DEFAULT_HZ: u32 = 250;
 /// Congestion state of a sender (`TCP_CA_Open` etc.).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaState {
-    /// Nothing is lost or out of order.
+    /// No segment is lost or out of order.
     Open,
     /// Data arrived out of order, or a retransmission is in flight.
     Disorder,
@@ -25,7 +25,7 @@ pub enum CaState {
     Loss,
 }
 
-/// What an ACK reports before loss recovery processes it (`struct ack_sample`, and what `in_ack_event` reads).
+/// Inputs of an ACK before loss recovery processes it (`struct ack_sample`, and the values that `in_ack_event` reads).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckedSegments {
     /// Segments that the ACK acknowledged in order (`pkts_acked`).
@@ -63,7 +63,7 @@ pub struct Socket {
     pub srtt_us: u32,
     /// Congestion state before the event in progress.
     pub ca_state: CaState,
-    /// When the last segment before an idle period was sent.
+    /// Send time of the last segment before an idle period.
     pub lsndtime: Time,
     now: Time,
     hz: u32,
@@ -120,7 +120,7 @@ impl Socket {
         self.max_packets_out = segments(ack.usage.most, self.mss);
     }
 
-    /// Returns windows for the sender; those that did not change stay as they are, fractions of a segment included.
+    /// Returns windows for the sender; unchanged ones keep their fractions of a segment.
     pub fn update(&self, before: (u32, u32), flight: &Flight) -> CwndUpdate {
         let bytes = |now: u32, before: u32, bytes: f64| {
             if now == before {
@@ -177,7 +177,7 @@ impl Socket {
         self.is_cwnd_limited || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
     }
 
-    /// Adds `acked` segments to the window, up to the threshold, and returns what is left of them (`tcp_slow_start`).
+    /// Adds `acked` segments to the window, up to the threshold, and returns the remaining ones (`tcp_slow_start`).
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
         let left = acked - (cwnd - self.snd_cwnd);

@@ -275,8 +275,8 @@ impl Rack {
         matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }
 
-    /// Returns the reordering window: by how much later than others a segment may be delivered (RFC 8985 section 6.2, step
-    /// 4).
+    /// Returns the reordering window: the time by which a segment may be delivered later than segments sent after it (RFC
+    /// 8985 section 6.2, step 4).
     fn tolerance(&self, rtx_queue: &RetransmissionQueue, least_rtt: Span) -> Span {
         let certain = self.repairs() || rtx_queue.arrived_beyond(DUPLICATES) >= DUPLICATES;
         if !self.reordered && certain {

@@ -37,7 +37,7 @@ pub struct UndoState {
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
     una: u64,
-    /// When the first retransmission left (`retrans_stamp`).
+    /// Time of the first retransmission (`retrans_stamp`).
     first_again: Option<Time>,
     /// Retransmissions since the reduction that were not reported as duplicates.
     undo_retrans: UndoRetrans,

@@ -76,7 +76,7 @@ impl Stream {
 /// An input of a port, processed run by run.
 #[derive(Clone, Debug)]
 pub struct Input {
-    /// Its cells.
+    /// Cells of the run.
     pub stream: u32,
     /// Number of the link.
     pub link: Link,

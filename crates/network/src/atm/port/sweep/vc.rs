@@ -9,7 +9,7 @@ use crate::packets::Circuit;
 pub enum NextHop {
     /// Another port that sweeps: the stream to it, and the VC's number at that port.
     Port(u32, u32),
-    /// The host, behind ports that cannot queue.
+    /// The host, reached over ports that cannot queue.
     Host,
 }
 

@@ -184,8 +184,8 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Advances to the first cell of a frame alone that is certain to enter, from a batch with bounds. Returns the cell's slot, and
-    /// an upper bound on X.
+    /// Advances to the first cell of the only active frame, which is certain to enter, from a batch with bounds. Returns the
+    /// cell's slot, and an upper bound on X.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::Alone(outlet) = &mut self.outlet else {
@@ -227,7 +227,7 @@ impl TrainPort {
         Some((start, held))
     }
 
-    /// Advances to the first cell of a frame alone that is certain to enter, from any batch.
+    /// Advances to the first cell of the only active frame, which is certain to enter, from any batch.
     #[inline(never)]
     fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
         self.advance(batch, self.arrival(batch));

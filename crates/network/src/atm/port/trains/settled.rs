@@ -11,7 +11,7 @@ use longpipe_events::Time;
 impl TrainPort {
     /// Processes all arrivals by `now`, the end of the run.
     pub fn settle(&mut self, now: Time) {
-        // Also before the first batch, because of VBR.
+        // VBR cells may leave before the first batch.
         let next = self.clock.latest(now).map_or(0, |latest| latest + 1);
         self.take_firsts(next, Rank::default());
         self.advance(next, self.clock.time(next));
