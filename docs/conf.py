@@ -60,7 +60,7 @@ copybutton_line_continuation_character = "\\"
 
 
 def write_reference(app: Sphinx) -> None:
-    """The pages that say what the code says: scenario fields, commands, modules."""
+    """Pages generated from the code: scenario fields, commands, modules."""
     folder = Path(app.srcdir) / "reference" / "generated"
     pages = scenario_pages.pages() | command_pages.pages() | api_pages.pages()
     folder.mkdir(parents=True, exist_ok=True)

@@ -104,7 +104,7 @@ def test_default_hooks_are_those_of_the_base_class() -> None:
 
 
 class Recording(Control):
-    """Checks what its hooks get; the checks fail in the worker, and so the run."""
+    """A controller that checks the arguments of its hooks; a failed check fails the run."""
 
     interval = "10 ms"
     measures_rate = True
@@ -132,7 +132,7 @@ class Recording(Control):
         assert interval.delivery_rate == pytest.approx(8 * interval.delivered / interval.duration)
         self.acked = 0.0
         self.sent += interval.sent
-        # All that was sent was counted, but for what left since the latest ACK.
+        # All data sent were counted, except those sent since the latest ACK.
         assert self.sent >= self.seen
 
 
@@ -152,9 +152,9 @@ def test_intervals_are_times_round_trips_or_acks(text: str, kind: str, number: f
 
 def test_a_class_that_paces_sets_the_rate_and_fills_the_line() -> None:
     result = simulate(with_class(f"{FILE}:Paced"))
-    # It doubles by at most a half in a round trip, of which 20 need 2 s.
+    # It grows by at most a half per round trip, 20 of which take 2 s.
     assert result.efficiency > 0.5
-    # Its window is at most twice what is in flight without a queue, 10 Mbit/s * 0.0915 s.
+    # Its window is at most twice the BDP, 10 Mbit/s * 0.0915 s.
     assert result.traces["cwnd"]["cwnd_bytes"].max() <= 2 * 10.5e6 / 8 * 0.094
     with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
         simulate(with_class(f"{FILE}:Paced", PATH.with_(**{"tcp.recovery": "sack"})))
@@ -170,7 +170,7 @@ class Drawing(Control):
 def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
     scenario = with_class(Drawing, LOSSY)
     assert simulate(scenario, 1).state_hash == simulate(scenario, 1).state_hash
-    # Without the losses of the path, two seeds differ by these numbers alone.
+    # Without losses of the path, two seeds differ by these numbers only.
     still = with_class(Drawing)
     assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
 
@@ -350,7 +350,7 @@ def test_nonsense_is_replaced_and_reported(window: float, told: str) -> None:
 
 
 class NotANumber(Control):
-    """Divides by what is 0."""
+    """A controller that divides by zero."""
 
     paces = True
 

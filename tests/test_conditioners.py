@@ -40,7 +40,7 @@ def trunk(scenario: Scenario) -> pd.Series:
 
 @pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
 def test_a_policer_passes_the_burst_and_the_rate_and_no_more(rate_mbps: int, burst: int) -> None:
-    """A token bucket (Cruz 1991): within a packet of the burst and of what the rate brings until the last arrival."""
+    """A token bucket (Cruz 1991) passes at most the burst plus the rate times the duration, within a packet."""
     port = trunk(policed({"kind": "policer", "rate": f"{rate_mbps} Mbit/s", "burst": f"{burst} B"}))
     allowed = burst + rate_mbps * 1e6 / 8 * 10
     passed = port["bytes_in"] - 1000 * port["packets_lost_policer"]

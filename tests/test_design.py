@@ -276,7 +276,7 @@ def message(build: Callable[[], object]) -> str:
         ),
         (
             lambda: Design.two_level(BASE, FACTORS, generators=["policy = tcp"]),
-            "generators: tcp and policy can't be told apart; needs products of two factors or more",
+            "generators: tcp and policy cannot be distinguished; needs products of two factors or more",
         ),
         (
             lambda: Design.two_level(BASE, FACTORS, generators=["tcp*buffer"]),

@@ -87,7 +87,7 @@ def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> N
     from gymnasium.utils.env_checker import check_env
 
     with warnings.catch_warnings():
-        # It asks for a spec, which only environments of gymnasium.make have.
+        # It requires a spec, which only environments of gymnasium.make have.
         warnings.filterwarnings("ignore", message=".*not within a spec.*|.*env.spec.*|.*render.*")
         check_env(LinkEnv(PATH, action=action, step=step), skip_render_check=True)
         check_env(
@@ -116,7 +116,7 @@ def test_rollouts_are_equal_bit_by_bit_by_seed() -> None:
 
 
 def test_a_window_of_the_path_fills_it_without_a_queue() -> None:
-    """12 Mbit/s * 28.1 ms: what is in flight then is what the link carries, by the definition of the BDP."""
+    """12 Mbit/s * 28.1 ms: the data in flight then are the BDP."""
     env = LinkEnv(PATH, action="window", step="100 ms")
     env.reset(seed=1)
     bdp = 12e6 / 8 * 0.0281
@@ -245,7 +245,7 @@ def test_two_agents_share_the_link_and_one_may_run_beside_cubic() -> None:
     single.reset(seed=1)
     for _ in range(50):
         _, _, _, _, found = single.step(np.zeros(1, dtype=np.float32))
-    # CUBIC takes what the agent leaves.
+    # CUBIC uses the capacity that the agent leaves.
     assert found["throughput_bps"] < 6e6
 
 

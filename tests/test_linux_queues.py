@@ -44,7 +44,8 @@ def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> No
 
 
 def compare_by_start(ours: np.ndarray, linux: np.ndarray) -> None:
-    """Counts within 15 % for either start, and both starts as often as in Linux, within three standard errors."""
+    """Counts are within 15 % for each kind of start, and each kind is about as frequent as in
+    Linux."""
     for of_start in (np.less, np.greater):
         ratio = ours[of_start(ours, BETWEEN)].mean() / linux[of_start(linux, BETWEEN)].mean()
         assert abs(ratio - 1) <= 0.15

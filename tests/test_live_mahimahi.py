@@ -48,7 +48,7 @@ def test_queues_of_mahimahi_are_policies_in_front_of_its_schedules(tmp_path: Pat
     assert (codel["least_backlog_bytes"], pie["update_ps"]) == (1504, 30 * 10**9)
     alone = chain([*words[:-4], "--uplink-queue=fq-codel"]).scenario().resolve()["links"]
     assert (alone[6]["policy"]["kind"], alone[6]["buffer"]) == ("fq-codel", None)
-    # Without its own queue the downlink's is unlimited, whatever the uplink has.
+    # Without its own setting the downlink's queue is unlimited, independent of the uplink's.
     assert (alone[7]["policy"], alone[7]["buffer"]) == ({"kind": "tail-drop"}, None)
 
 

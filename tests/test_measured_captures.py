@@ -62,7 +62,7 @@ def test_tshark_agrees_on_packets_bytes_retransmissions_and_rtts(name: str) -> N
         ours = dict(zip(np.rint(series.time_s * 1e9).astype(int).tolist(), series.numbers.tolist(), strict=True))
         both = theirs.keys() & ours.keys()
         assert all(abs(theirs[at] - ours[at]) < 2e-9 for at in both)
-        # tshark alone: SYN, FIN, and the few ACKs that cover a retransmission, which Karn's rule excludes.
+        # Only tshark reports SYN, FIN, and the few ACKs that cover a retransmission, which Karn's rule excludes.
         assert len(theirs.keys() - ours.keys()) <= 2 + count(one, "retransmitted packets")
 
 

@@ -268,7 +268,7 @@ def test_what_cells_cannot_have_is_refused(tmp_path: Path) -> None:
         ({"file": str(tmp_path / "link.down")}, {}, "network.path: a schedule, whose opportunities carry packets; needs framing 'ip'"),
         ({**delay, "order": "free"}, {}, "network.path.order: free; needs 'fifo' under AAL5, where a circuit's cells keep their order"),
         (delay, {"switch.policy": {"kind": "red", "unit": "cells"}}, "policy: red; beside a path needs tail-drop, partial-packet-discard, epd, selective-drop, fba"),
-        (delay, vbr, "network.vbr: vbr crosses a path; needs links that stand"),
+        (delay, vbr, "network.vbr: vbr crosses a path; needs static links"),
     ):  # fmt: skip
         with pytest.raises(ScenarioError) as caught:
             of_cells(path, **fields)

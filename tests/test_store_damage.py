@@ -33,7 +33,7 @@ def test_after_any_flip_of_a_byte_each_read_is_right_or_one_line_says_that_it_is
     tally = flips.check_flips(tmp_path / "runs.db", FLIPS, seed=36)
     assert set(tally) == {"alike", "refused"}
     assert tally.total() == FLIPS * len(flips.READS)
-    # Pages of a small file are mostly empty.
+    # Most pages of a small file are empty.
     assert tally["refused"] > FLIPS / 10
 
 

@@ -22,7 +22,7 @@ def pages() -> dict[str, str]:
 
 
 def _page(name: str) -> str:
-    """What a module and those below it offer, each member once: where it is exported, else where it is defined."""
+    """Members of a module and its submodules, each once: where it is exported, else where it is defined."""
     known, parts = set(longpipe.__all__), []
     package = importlib.import_module(f"longpipe.{name}")
     for module in (package, *_below(package)):

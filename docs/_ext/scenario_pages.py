@@ -69,7 +69,7 @@ def _sections(model: type[BaseModel], path: str, places: dict[type[BaseModel], s
 
 
 def _described_part(model: type[BaseModel]) -> str:
-    """What a part is, without the list of its fields, which the table has."""
+    """Returns the description of a part without its fields, which the table lists."""
     return inspect.cleandoc(model.__doc__ or "").partition("\n\nFields:")[0]
 
 

@@ -44,7 +44,7 @@ _OLD: Final[Mapping[str, str]] = {
 # Triggers of packet_lost and of packet_sent, by the cause that the trace `events` has.
 _LOST_BY: Final[Mapping[str, str]] = {"timeout": "pto_expired", "rack": "time_threshold"}
 _SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-loss-probe": "pto_probe"}
-# Order of events of one instant: an ACK, what the sender concludes, what it sends, its state afterwards.
+# Order of simultaneous events: an ACK, the sender's conclusions, transmissions, the state afterwards.
 _ACK, _CONCLUSION, _SENT, _STATE = range(4)
 
 
@@ -159,7 +159,7 @@ def _states(rows: Mapping[str, list[Row]]) -> Iterator[Event]:
 
 
 class _Packets:
-    """Segments in flight, and what was sent, acknowledged and declared lost, by number of transmission."""
+    """Segments in flight, and segments sent, acknowledged and declared lost, by number of transmission."""
 
     def __init__(self, rows: Mapping[str, list[Row]]) -> None:
         self._rows = rows

@@ -205,7 +205,7 @@ def anova(
     it, from which `check` tells whether runs share random numbers. `saturated` allows a model without an error term,
     whose F tests and intervals are nan.
 
-    Raises ScenarioError for columns that can't serve, terms that the design can't tell apart, and a model that leaves
+    Raises ScenarioError for columns that can't serve, terms that the design cannot separate, and a model that leaves
     no degrees of freedom.
     """
     factors = tuple(factors)

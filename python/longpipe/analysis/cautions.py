@@ -132,7 +132,7 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
 
 
 def _never_wait(resolved: Resolved) -> Iterator[str]:
-    """Yields a line if `ack.sack_delay`, unless as in `linux-6`, has no effect for want of SACK or timestamps."""
+    """Yields a line if `ack.sack_delay`, unless that of `linux-6`, has no effect without SACK and timestamps."""
     delays = [(flow["tcp"]["ack"].get("sack_delay_ps", 0), flow["tcp"]) for flow in resolved["flows"]]
     asked = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
     if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):

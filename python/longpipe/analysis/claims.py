@@ -91,7 +91,7 @@ class Claim:
 class Finding:
     """Evidence for one condition: mean, 95 % interval and limits; nan or infinite where there is none.
 
-    `compared` is what was published for it, or whatever `source` names.
+    `compared` is the published value, or that of `source`.
     """
 
     quantity: str

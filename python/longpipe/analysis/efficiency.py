@@ -130,8 +130,8 @@ class _Wire:
 def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
     """Payload that was sent in segments shorter than the MSS, for runs stored before it was counted [bytes].
 
-    Full segments have no payload missing. Of a file only the last segment is short, as often as it was sent. Otherwise
-    all that was sent may have been in short segments; `store.engines` has runs of such traffic repeated.
+    Full segments miss no payload. In a file only the last segment is short, each time that it was sent. With other
+    traffic all data may have been in short segments; `store.engines` repeats such runs.
     """
     missing = mss * segments - sent_bytes
     last = traffic["size_bytes"] % mss if traffic["kind"] == "transfer" else 0

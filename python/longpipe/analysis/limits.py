@@ -103,7 +103,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     served, lost, reductions = _served(columns), _lost(columns), _reductions(columns)
     known = list(paths(resolved))
     users = Counter(path.bottleneck for path in known)
-    # Real stacks tell how often their windows fell, and not why.
+    # Real stacks report the number of window reductions, but not their causes.
     real = set(columns.get("stacks", {}).get("flow", ()))
     carry_data = {link for flow in (*resolved["flows"], *resolved["vbr"]) for link in flow["route"]}
     found = []
@@ -252,7 +252,7 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> 
 
 
 def _limit_of_datagrams(busy: float, lost: float, losses: tuple[int, int]) -> Limit:
-    """A source that sends at its own rate is limited by its path only where that loses much of what it sends."""
+    """Returns the limit of a source with its own rate: the path only if much of its data is lost."""
     if lost < MUCH:
         return "application"
     if busy >= BUSY:
@@ -292,7 +292,7 @@ class _Ports:
         return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
-        """Returns the losses of these ports in buffers and on their links [packets or cells; spoilt frames]."""
+        """Returns the losses of these ports in buffers and on their links [packets or cells; corrupted frames]."""
         in_buffers = on_links = 0
         for port in ports:
             i = self._names[port]

@@ -102,7 +102,7 @@ def repeatable(store: Store) -> Iterator[None]:
         with terminable():
             yield
     except KeyboardInterrupt as end:
-        echo(f"{store.count()} finished runs are in {store.name}; the same command goes on from there", err=True)
+        echo(f"{store.count()} finished runs are in {store.name}; the same command continues from there", err=True)
         _end(end)
 
 

@@ -47,8 +47,7 @@ _known: dict[str, Known] = {}
 def find(target: str | type, digest: str | None = None) -> Known:
     """Returns the class of a name, "package.module:Class" or "file.py:Class", or a class itself.
 
-    A digest that this process knows stands for its class, wherever that comes from. Raises ScenarioError for what is no
-    controller.
+    A digest that this process knows stands for its class. Raises ScenarioError for an object that is no controller.
     """
     if isinstance(target, str) and digest in _known:
         return _known[digest or ""]

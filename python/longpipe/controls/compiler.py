@@ -56,7 +56,7 @@ class Built:
 
 @dataclass
 class Problems:
-    """What a compiler says about a source."""
+    """Output of a compiler for a source."""
 
     # Names that the header does not define, each with its kind.
     missing: dict[str, str] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Problems:
 
 
 def build(paths: Sequence[Path], linux: str | None = None) -> Built:
-    """Compiles a module; other modules beside it that it needs are added. Raises ScenarioError with what it lacks."""
+    """Compiles a module, and adds modules in its folder that it needs. Raises ScenarioError with what is missing."""
     sources = [read_source(path) for path in paths]
     first: Problems | None = None
     for kernel in KERNELS if linux is None else [linux]:
@@ -80,7 +80,7 @@ def build(paths: Sequence[Path], linux: str | None = None) -> Built:
 
 
 def problems_of(source: Source, linux: str) -> Problems:
-    """Compiles a source without linking and returns what the compiler says about it."""
+    """Compiles a source without linking and returns the compiler's messages."""
     return _object([source], linux)[1]
 
 
@@ -149,7 +149,7 @@ def _uses(sources: Sequence[Source]) -> list[str]:
 
 
 def _write_headers(folder: Path, names: set[str]) -> None:
-    """Writes a header under each name that includes longpipe's own, whatever part of the kernel the name stands for."""
+    """Writes a header under each kernel header's name; each includes longpipe's own header."""
     for name in names:
         path = (folder / name).resolve()
         # Headers of the C library are not replaced.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-# As LONGPIPE_FACT of longpipe_control.h writes them.
+# Format of LONGPIPE_FACT in longpipe_control.h.
 _FACT: Final = re.compile(rb"\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\x00")
 # Version of longpipe_control.h that this longpipe loads.
 INTERFACE: Final = "1"
@@ -13,7 +13,7 @@ INTERFACE: Final = "1"
 
 @dataclass(frozen=True)
 class Facts:
-    """What an object states about itself."""
+    """Facts that an object states about itself."""
 
     # Version of the interface; "" if it states none, and is therefore no controller.
     interface: str

@@ -128,7 +128,7 @@ def serve() -> None:
     # Ctrl-C is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = sys.stdin.buffer
-    # What a module prints must not mix with results.
+    # Output of a module must not mix with results.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     watch = _Watch(os.getppid())

@@ -1,4 +1,4 @@
-"""What a module of Linux uses of the kernel, by name, and what longpipe's header lacks."""
+"""Kernel functions and fields that a module of Linux uses, and those that longpipe's header lacks."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True)
 class Usage:
-    """What a file uses."""
+    """Kernel interface that a file uses."""
 
     name: str
     # Kernel whose interface the module expects; "" of an object for another interface.
@@ -43,12 +43,12 @@ class Usage:
     helpers: tuple[str, ...]
     # Types by name.
     parameters: Mapping[str, str]
-    # Names that the header lacks, each with what it is.
+    # Names that the header lacks, each with its kind.
     missing: Mapping[str, str]
 
 
 def usage(file: str) -> Usage:
-    """Returns what a C source or a shared object uses. Raises ScenarioError for a file that is neither."""
+    """Returns the kernel interface that a C source or a shared object uses. Raises ScenarioError for another file."""
     path = Path(file)
     return _of_source(path) if path.suffix == ".c" else _of_object(file)
 

@@ -44,8 +44,8 @@ class Design:
     With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
     their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
     count up from `first_seed`, and more replications never change the seeds of those before. `blocks` numbers the block
-    of each point, `fraction` tells what a two-level design can't tell apart. `measures` are asked for by name, besides
-    those that every run has: "bulk=flow:bulk.throughput", "web.p95" (`analysis.asked`).
+    of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested by name,
+    in addition to those of every run: "bulk=flow:bulk.throughput", "web.p95" (`analysis.asked`).
 
     Raises ScenarioError for an empty design, one too large, factors of the same name, and seeds or replications out
     of range; `scenarios` and all that needs them raise it for levels that a scenario refuses.

@@ -35,8 +35,8 @@ class Factor:
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":
         """Returns a factor over values of one field, or a mapping from labels to values; the field is the default name.
 
-        A value without a label is its own; a table, as in {"kind": "epd", "threshold": 0.9}, is known by its kind, and
-        tables of one kind by what they differ in, too: "red min=5 max=15".
+        A value without a label is its own label. The label of a table, as in {"kind": "epd", "threshold": 0.9}, is its
+        kind; tables of equal kind also show the fields in which they differ: "red min=5 max=15".
         """
         if isinstance(levels, Mapping):
             labelled = dict(levels)
@@ -54,7 +54,7 @@ RESERVED = ("point", "block", "replication", "seed")
 
 
 def _labels(field: str, values: Sequence[object]) -> list[Level]:
-    """Returns a label for each value; tables of one kind are told apart by the fields in which they differ."""
+    """Returns a label for each value; tables of equal kind are distinguished by the fields in which they differ."""
     kinds, tables = [_label(field, value) for value in values], [_table(value) for value in values]
     found: list[Level] = []
     for kind, table in zip(kinds, tables, strict=True):

@@ -41,7 +41,7 @@ class Fraction:
         if self.generators and self.resolution < 3:
             first = min(self.relation, key=lambda word: word[0].bit_count())
             alike = " and ".join(self._names(first[0])) or "nothing"
-            raise ScenarioError(f"generators: {alike} can't be told apart; needs products of two factors or more")
+            raise ScenarioError(f"generators: {alike} cannot be distinguished; needs products of two factors or more")
 
     @cached_property
     def _generated(self) -> dict[str, Word]:

@@ -19,7 +19,7 @@ _cpu_s = lru_cache(maxsize=4096)(cost.cpu_s)
 class Batches:
     """Splits jobs, in their order, into batches that take about `target_s` according to `design.cost`.
 
-    What batches took corrects the estimates. A job that is expected to take longer goes alone.
+    The duration of finished batches corrects the estimates. A job that is expected to take longer is sent alone.
     """
 
     def __init__(self, jobs: Iterable[Job], target_s: float) -> None:

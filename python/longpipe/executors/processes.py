@@ -28,7 +28,7 @@ _LEAVE_S: Final = 5.0
 class Processes:
     """`workers` processes (all cores) with one run at a time each, and a common limit `memory` ("4 GB").
 
-    By default that is four fifths of what the machine has left when the first run begins.
+    The default is four fifths of the memory that is available when the first run begins.
     """
 
     def __init__(self, workers: int | None = None, memory: str | None = None) -> None:

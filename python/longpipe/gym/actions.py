@@ -16,13 +16,13 @@ _DELTA: Final = 0.025
 
 @dataclass(frozen=True)
 class Action:
-    """A function from actions to factors, and what they change: the pacing rate, or else the window."""
+    """A function from actions to factors, and the value that they multiply: the pacing rate or the window."""
 
     function: Callable[[Array], Array]
     by_rate: bool
 
     def factors(self, actions: Array) -> Array:
-        """Returns the factors of actions, which are clipped to -1 and 1; what is no number changes nothing."""
+        """Returns the factors of actions, which are clipped to -1 and 1; nan changes nothing."""
         return np.asarray(self.function(np.clip(np.nan_to_num(actions, nan=0.0), -1.0, 1.0)), dtype=np.float64)
 
 

@@ -24,7 +24,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Settings:
-    """What environments are made of; see `longpipe.gym.LinkEnv`."""
+    """Common parts of the environments; see `longpipe.gym.LinkEnv`."""
 
     scenarios: Scenarios
     observation: str | Observation | Callable[[Features], Array]
@@ -38,7 +38,7 @@ class Episodes:
     """Episodes by number, each with equally many agents; rows of arrays are agents, episode by episode."""
 
     def __init__(self, settings: Settings, count: int, agents: Sequence[str] | int, threads: int | None = None) -> None:
-        """Takes names of the flows that are agents, or how many of a scenario's first flows are."""
+        """Accepts names of the flows that are agents, or the number of a scenario's first flows that are."""
         self._agents = agents
         self.per_episode = agents if isinstance(agents, int) else len(agents)
         self._draw = drawing(settings.scenarios)

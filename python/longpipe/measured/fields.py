@@ -63,7 +63,7 @@ def decimal(written: str) -> float | None:
 
 
 def unix_ns(written: str) -> int | None:
-    """Returns a Unix time in seconds, ms, us or ns, told apart by its size, in ns; None if the text is none."""
+    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by their size; None if the text is none."""
     if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", written):
         return None
     whole = len(written.partition(".")[0])

@@ -22,7 +22,7 @@ _TIMESTAMP: Final = re.compile(r"\d{1,15}")
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text begins as a log of mm-link, or has whole numbers alone."""
+    """Returns whether the text begins as a log of mm-link, or has whole numbers only."""
     first = content.begins.lstrip()
     return first.startswith("# mahimahi") or _is_trace(content)
 

@@ -50,7 +50,7 @@ def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[f
 
 
 def _time(line: str) -> int | None:
-    """Returns the Unix time [ns] of a line that has a time alone: Unix time, or ISO 8601."""
+    """Returns the Unix time [ns] of a line with a time only: Unix time, or ISO 8601."""
     text = line.strip()
     if not text or not text[0].isdigit() or len(text) > 40:
         return None

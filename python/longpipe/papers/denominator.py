@@ -13,7 +13,7 @@ from longpipe.units import RATE
 def full_segments_bps(result: Result) -> float:
     """Payload of a dumbbell's trunk in full segments, back to back, less VBR's mean rate [bit/s]; nan for a graph.
 
-    ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2: VBR counts at the rate that it is given, not at what it got.
+    ATM Forum/96-1761 section 3.2 and 97-0424 section 4.2 count VBR at its mean rate, not by the cells that it sent.
     """
     network = result.scenario.network
     if not isinstance(network, Dumbbell):

@@ -23,7 +23,7 @@ class Experiment:
     """One row of a published table, or a run that only a claim needs (`table` is None)."""
 
     factors: Factors
-    # Random only in what the paper leaves open.
+    # Only choices that the paper leaves open are random.
     replicated: Scenario
     # As in the paper, without randomization; run once.
     deterministic: Scenario | None = None

@@ -15,7 +15,7 @@ COINCIDENCE_S = 0.1
 
 
 def needless(result: Result) -> dict[str, float]:
-    """Counts retransmissions and timeouts of segments of which a copy had arrived or was on its way.
+    """Counts retransmissions and timeouts of segments of which a copy had arrived or was in flight.
 
     A retransmission is needless if the network had lost fewer copies of the segment than the sender had sent.
     `needless_retransmissions` is their share among all, `false_fast_retransmits` their share among the segments that

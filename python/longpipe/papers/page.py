@@ -78,7 +78,7 @@ def table(paper: Replication, caption: Caption, rows: pd.DataFrame) -> Grid:
 
 
 def distance(rows: pd.DataFrame) -> dict[str, float]:
-    """How far the replicated means lie from the published values.
+    """Deviations of the replicated means from the published values.
 
     `values` compared; `error`, mean absolute; `relative`, sum of errors over sum of values; `difference`, mean;
     `largest`, absolute; `inside`, the share of published values within the 95 % interval of single runs; `single`, the

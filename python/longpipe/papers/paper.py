@@ -71,7 +71,7 @@ class Paper(ABC):
     seeds: int | None = 20
     # Heading of the tables on a page.
     tables_title: str = "Published against simulated"
-    # How claims are judged, for their heading.
+    # Rule by which claims are judged, for the heading.
     judged: str
 
     def __reduce__(self) -> tuple[Callable[[str], Paper], tuple[str]]:

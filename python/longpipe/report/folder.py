@@ -36,8 +36,8 @@ class Part(StrEnum):
 class Folder:
     """Writes one part of a folder atomically: into temporary files, which `close` moves into place with their record.
 
-    Whoever writes the same part meanwhile does so beside it, too: what a folder holds is of one of them. A process that
-    is killed in `close` leaves a folder without the part's record, which is not current.
+    Several processes may write the same part at once: the folder then has the files of one of them. If a process is
+    killed in `close`, the part has no record and counts as outdated.
     """
 
     def __init__(self, path: Path, part: Part, document: str, seeds: int, default_seeds: int) -> None:

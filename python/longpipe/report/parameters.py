@@ -44,7 +44,7 @@ def _start(scenario: Scenario) -> str:
     return f"within {start.over}" if isinstance(start, RandomStart) else "all together"
 
 
-# What a table of parameters shows of each network.
+# Parameters of each network in the table.
 ROWS: Final[dict[str, Callable[[Scenario], str]]] = {
     "frames": lambda s: s.framing,
     "access links": lambda s: _dumbbell(s).access_rate,
@@ -62,7 +62,7 @@ ROWS: Final[dict[str, Callable[[Scenario], str]]] = {
     "duration": lambda s: s.duration,
 }
 
-# What differs between documents although they could share it, and why.
+# Parameters that differ between documents although they could be equal, with reasons.
 WHY: Final[dict[str, tuple[Callable[[Scenario], str], str]]] = {
     "threshold R of EPD and Selective Drop": (
         lambda s: f"{s.switch.policy.threshold:g}" if hasattr(s.switch.policy, "threshold") else NOTHING,

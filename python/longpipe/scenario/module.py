@@ -70,7 +70,7 @@ def _text(value: object) -> str:
 
 def modules_of(resolved: Mapping[str, Any]) -> list[str]:
     """Returns the digests of the modules and classes that a resolved scenario uses."""
-    # Connections share what is alike.
+    # Connections share equal parts.
     tcps = {id(flow["tcp"]): flow["tcp"] for flow in resolved["flows"]}.values()
     controls = [tcp["congestion"] for tcp in tcps if isinstance(tcp["congestion"], dict)]
     return sorted({control["digest"] for control in controls if control["kind"] == "module"})

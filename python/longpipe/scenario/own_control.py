@@ -1,4 +1,4 @@
-"""What congestion controllers of the user's own have in common, whether they are files or classes."""
+"""Common parts of user-defined congestion controllers, files or classes."""
 
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
@@ -24,7 +24,7 @@ class Known(Protocol):
 class OwnControl(Variant):
     """A controller that is found by the user's name for it, and identified by its digest."""
 
-    # What the user's name denotes, in messages.
+    # Kind of object that a user's name denotes, for messages.
     noun: ClassVar[str]
     # Key of the controller's content in a pickle.
     pickled_as: ClassVar[str]

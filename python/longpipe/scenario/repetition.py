@@ -1,4 +1,4 @@
-"""Bounds on what a run repeats whether or not anything is sent, so that every run ends."""
+"""Bounds on repeated events that occur even if no packet is sent, so that every run ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_BACKOFF: Final = 6
 
 
 class Repeating(Protocol):
-    """What a scenario repeats depends on."""
+    """Part of a scenario on which repeated events depend."""
 
     duration: str
     network: Network
@@ -63,7 +63,7 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
 
 
 def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """What is repeated: the field, its value, and the shortest interval [ps]."""
+    """A repeated event: the field, its value, and the shortest interval [ps]."""
     for field, policy in policies(scenario.network, scenario.switch, topology):
         if isinstance(policy, Pie | DualPi2):
             yield f"{field}.update", policy.update, TIME.parse(policy.update)
@@ -82,7 +82,7 @@ def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> 
 
 
 def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """What flows repeat: batches of requests, frames of video, and timeouts of those over TCP."""
+    """Yields the repeated events of flows: batches of requests, frames of video, and their timeouts over TCP."""
     for field, traffic in _traffics(scenario, topology):
         if isinstance(traffic, Web):
             yield f"{field}.cycle", traffic.cycle, TIME.parse(traffic.cycle)

@@ -111,7 +111,7 @@ def _check_vbr(topology: Topology, moving: Collection[int]) -> None:
     """Raises ScenarioError if a VBR source, whose peak rate must always be available, crosses a time-varying link."""
     for source, route in zip(topology.graph.vbr, topology.vbr_routes, strict=True):
         if any(link in moving for link in route):
-            raise ScenarioError(f"network.vbr: {source.name} crosses a path; needs links that stand")
+            raise ScenarioError(f"network.vbr: {source.name} crosses a path; needs static links")
 
 
 def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _MOST_PROCESSES: Final = 2**31
 class Leases:
     """The leases of a campaign, released at the end of its context; those of finished runs do no harm until then.
 
-    `write` begins a transaction that writes; `alone` says that no other process can see the store.
+    `write` begins a transaction that writes; `alone` means that no other process can see the store.
     """
 
     def __init__(self, write: Transaction, engine_version: str, *, alone: bool) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Packed:
     """A run without its files: `summary` (zlib over JSON), `measures` (JSON), and a Parquet file for each trace.
 
-    `seconds` is how long the simulation took, `machine` where: runs that differ only in these are equal.
+    `seconds` is the duration of the simulation, `machine` its location: runs that differ only in these are equal.
     """
 
     summary: bytes

@@ -174,7 +174,7 @@ def rerun(
 def hash_of(resolved: str, seed: int, memory: str | None = None) -> str:
     """Runs a resolved scenario and returns the hash of its results, or the reason why it can't be run."""
     try:
-        # The core reports what is wrong with a malformed scenario.
+        # The core reports the problem of a malformed scenario.
         with suppress(KeyError, TypeError, orjson.JSONDecodeError):
             load(orjson.loads(resolved))
         return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])

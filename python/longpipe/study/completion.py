@@ -35,9 +35,9 @@ def complete_study(
     """Runs every (scenario, seed) that the store lacks, or with `fresh` all of them, on `executor`.
 
     `executor`, `workers` and `memory` are as `executors.executor_for` takes them: by default a process for each core.
-    Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call goes on from there.
-    What another process on the same store is running is left to it and waited for, or taken over if it dies.
-    `progress` is told at the beginning and after every run. Raises StudyError for runs that failed, after all others
+    Each run is stored as it finishes: after a kill, a Ctrl-C, a full disk or a crash, the same call continues. Runs of
+    other processes on the same store are waited for, or taken over if the process dies.
+    `progress` is called at the beginning and after every run. Raises StudyError for runs that failed, after all others
     have been run; StoreError as soon as nothing more can be stored; ExecutorError if the workers are gone.
     """
     runner = executor_for(executor, workers, memory)

@@ -215,7 +215,7 @@ SUITE: Final = Suite(
         ),
     ),
     left_out=(
-        "8.2.6: the available capacity varies, but a path that moves takes no policy that acts.",
+        "8.2.6: variation of the available capacity is not part of this suite.",
         "10: several policies one behind the other are a graph with a policy for each link, no part of their own.",
     ),
 )

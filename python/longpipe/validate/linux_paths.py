@@ -81,7 +81,7 @@ def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
 
 
 def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:
-    """Runs what a file lacks in Linux, and appends a row for each run as soon as it has finished."""
+    """Runs the missing cases of a file in Linux, and appends a row for each run as soon as it has finished."""
     for start in missing(read(file), controls, paths):
         # After an interruption other cases precede each case in the guest, so the start has another seed.
         seed = SEEDS_APART * start[0][1] + int((read(file)["path"] == start[0][1]).sum())

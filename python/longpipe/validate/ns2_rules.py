@@ -30,8 +30,8 @@ class Rule(Enum):
     PIPE_BEYOND_WINDOW = "PIPE starts from a window larger than the receiver's", "--pipe outstanding"
     PIPE_WAITS = "PIPE lets nothing out before the ACK after a fast retransmit", ""
     SACK_DEAF = "SACK ignores duplicate ACKs from a timeout to the next new ACK", "--guard"
-    TAHOE_COUNTS_ON = "Tahoe goes on counting duplicates after a timeout", "--guard"
-    BACKOFF = "the RTO goes on doubling past 64 times", ""
+    TAHOE_COUNTS_ON = "Tahoe continues to count duplicates after a timeout", "--guard"
+    BACKOFF = "the RTO continues to double past 64 times", ""
     FORGETS_SRTT = "the fourth timeout in a row makes srtt forgotten", ""
     RACE = "the timer expires before an ACK of the same instant", ""
 

@@ -17,8 +17,8 @@ REASONS: Final = (
         "efficiency",
     ),
     Reason(
-        "Reno of the document times out where it recovers here, nearly as often as Vanilla; the fitted interval of 200 "
-        "ms between fast retransmits explains a part (docs/gr-97.md).",
+        "The document's Reno times out where it recovers here, almost as frequently as Vanilla; the fitted interval of "
+        "200 ms between fast retransmits explains a part (docs/gr-97.md).",
         {"network": ("lan",), "tcp": ("reno",)},
     ),
     Reason(

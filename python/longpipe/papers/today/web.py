@@ -147,7 +147,7 @@ QUESTIONS: Final = (
     Question(
         "W2",
         DESIGN,
-        "LEO: CUBIC and BBRv3 are more efficient than Reno, and cannot be told apart",
+        "LEO: CUBIC and BBRv3 are more efficient than Reno, and do not differ",
         together(
             apart(NEAR, "cubic", "linux-reno", names=SENDERS),
             apart(NEAR, "bbr3", "linux-reno", names=SENDERS),
@@ -255,7 +255,7 @@ QUESTIONS: Final = (
     Question(
         "W16",
         DESIGN,
-        "GEO: BBRv3 is more efficient than the others, which cannot be told apart",
+        "GEO: BBRv3 is more efficient than the others, which do not differ",
         together(
             apart("geo", "bbr3", "cubic", names=SENDERS),
             apart("geo", "bbr3", "linux-reno", names=SENDERS),

@@ -173,7 +173,7 @@ CLAIMS: Final = (
         "WAN: NewReno and SACK beat Reno, Reno beats Vanilla",
         together(apart("wan", "newreno", "reno"), apart("wan", "sack", "reno", "vanilla")),
     ),
-    Claim("www-3", "WAN: NewReno and SACK can't be told apart", overlap("wan", "newreno", "sack")),
+    Claim("www-3", "WAN: NewReno and SACK do not differ", overlap("wan", "newreno", "sack")),
     Claim("www-4", "WAN: the buffer is the second factor, and efficiency rises with it", _buffer_second),
     Claim("www-5", "WAN: only Vanilla and Reno gain much from 1 to 2 RTT of buffer", _old_flavors_gain),
     Claim("www-6", "WAN: under extreme congestion NewReno beats SACK", _newreno_under_congestion),
@@ -184,10 +184,10 @@ CLAIMS: Final = (
     ),
     Claim("www-8", "WAN: NewReno is the fairest flavor, SACK the least fair", _fairest),
     Claim("www-9", "MEO: SACK beats NewReno, NewReno Reno, Reno Vanilla", apart("meo", *reversed(FLAVORS))),
-    Claim("www-10", "MEO and GEO: the drop policy hardly matters", policy_matters_little),
+    Claim("www-10", "MEO and GEO: the drop policy has little effect", policy_matters_little),
     Claim(
         "www-11",
-        "GEO: SACK is above all others, which can't be told apart",
+        "GEO: SACK is above all others, which do not differ",
         together(*(apart("geo", "sack", other) for other in FLAVORS[:3]), overlap("geo", *FLAVORS[:3])),
     ),
     Claim(
@@ -211,7 +211,7 @@ CLAIMS: Final = (
     ),
     Claim(
         "www-17",
-        "WAN: fairness rises from half a round trip of buffer to one, and cannot be told apart beyond",
+        "WAN: fairness rises from half a round trip of buffer to one, and does not differ beyond",
         _fairness_levels_off,
     ),
     Claim(
@@ -235,7 +235,7 @@ CLAIMS: Final = (
     Claim("www-22", "GEO: at most one of nine main effects on fairness differs from 0", _effects_enclose_none("geo")),
     Claim(
         "www-23",
-        "GEO: .5 and 1 RTT of buffer can't be told apart; 2 RTT is better, for Vanilla and Reno substantially",
+        "GEO: .5 and 1 RTT of buffer do not differ; 2 RTT is better, for Vanilla and Reno substantially",
         _two_round_trips_over_geo,
         note="The limit of .02 for substantial is longpipe's own (printed: .054 and .069).",
     ),

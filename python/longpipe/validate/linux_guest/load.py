@@ -1,4 +1,4 @@
-"""The load inside the guest: flows over one path, their TCP_INFO every 100 ms, and what the sender's device sees.
+"""The load inside the guest: flows over one path, their TCP_INFO every 100 ms, and a capture at the sender's device.
 
     python -S -m longpipe.validate.linux_guest.load MODULES SHARE
 

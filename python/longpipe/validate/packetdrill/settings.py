@@ -85,7 +85,7 @@ class Settings:
 
     @property
     def scale(self) -> int:
-        """Returns by how many bits the peer's windows are shifted; more than 14 count as 14 (RFC 7323 section 2.3)."""
+        """Returns the peer's window shift [bit]; more than 14 count as 14 (RFC 7323 section 2.3)."""
         return min(int(str(self.peer.get("wscale", 0))), MOST_WINDOW_SCALE)
 
     def tcp_json(self, rtt_ps: int, window: int) -> str:
