@@ -7,8 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-import psutil
-
 from longpipe.errors import ScenarioError
 from longpipe.units import SIZE
 
@@ -48,7 +46,19 @@ def available_bytes() -> int:
 
 @lru_cache(maxsize=1)
 def _available(_when: int) -> int:
-    return max(0, min(psutil.virtual_memory().available, *_cgroups(), *_own()))
+    return max(0, min(_machine(), *_cgroups(), *_own()))
+
+
+def _machine() -> int:
+    """Returns the memory of the machine that is available without swapping [bytes]."""
+    try:
+        with Path("/proc/meminfo").open(encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        # Import only here, because Linux needs none of it.
+        import psutil
+
+        return psutil.virtual_memory().available
 
 
 def share(memory: str | None, among: int) -> str:
@@ -109,4 +119,8 @@ def _own() -> list[int]:
     import resource
 
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return [] if limit == resource.RLIM_INFINITY else [limit - psutil.Process().memory_info().vms]
+    if limit == resource.RLIM_INFINITY:
+        return []
+    import psutil
+
+    return [limit - psutil.Process().memory_info().vms]

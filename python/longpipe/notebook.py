@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -18,6 +17,14 @@ if TYPE_CHECKING:
 # Time after which a bar is shown, and between two updates [s].
 PATIENCE_S: Final = 1.0
 _APART_S: Final = 0.2
+
+
+def escape(text: str) -> str:
+    """Returns a text for HTML."""
+    # Import only here, because the table of entities takes 2 ms.
+    from html import escape as escaped
+
+    return escaped(text)
 
 
 def paragraph(lines: Iterable[str]) -> str:

@@ -7,25 +7,24 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 from longpipe import drops
-from longpipe.analysis import delays, metrics, shares, web
+from longpipe.analysis import delays, demands, metrics, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
 from longpipe.analysis.limits import FlowLimit, limits, notes, told
+from longpipe.analysis.sums import total
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
 from longpipe.units import TIME
 
-# pandas takes 80 MB and a third of a second, so the first frame loads it.
+# pandas takes 80 MB and a third of a second, so the first frame loads it; NumPy takes as long as a short run.
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pandas as pd
 
 # Parts of a result that a store keeps besides its traces, by name.
@@ -56,7 +55,7 @@ EVENT_CAUSES: Final = (
     "idle", "eifel", "d-sack", "f-rto", "open", "cwr", "recovery", "loss",
 )  # fmt: skip
 
-# Columns of a table by name, each a list or an array.
+# Columns of a table by name: lists; of a trace arrays.
 Columns = Mapping[str, Any]
 
 
@@ -92,12 +91,14 @@ class Result:
         limited = "; ".join(told(self.flow_limits))
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
-            f"{len(self.throughputs_bps)} flows, {self.throughputs_bps.sum() / 1e6:.3f} Mbit/s in all, {shown}\n"
+            f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in all, {shown}\n"
             f"limited by {limited}" + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
 
     def _repr_html_(self) -> str:
         """Returns the summary with a table of the flows, for notebooks."""
+        from longpipe.notebook import escape
+
         return f"<p>{escape(repr(self)).replace(chr(10), '<br>')}</p>{self.flows.to_html(max_rows=10, index=False)}"
 
     @cached_property
@@ -236,10 +237,10 @@ class Result:
         return {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
 
     def part(self, name: str) -> Columns:
-        """Returns the columns of a table such as "flows" without pandas; each is a list or an array."""
+        """Returns the columns of a table such as "flows" without pandas; each is a list."""
         if name == "flows":
             first, *others = self.columns[name].items()
-            return dict([first, ("throughput_bps", self.throughputs_bps), *others])
+            return dict([first, ("throughput_bps", self._throughputs_bps), *others])
         if name in ("datagrams", "relays", "reductions", "modules", "stacks"):
             # Runs stored by early versions have none.
             return self.columns.get(name, {})
@@ -271,7 +272,18 @@ class Result:
     @cached_property
     def throughputs_bps(self) -> npt.NDArray[np.float64]:
         """Throughput of each flow [bit/s], shape (flows,)."""
+        import numpy as np
+
+        return np.array(self._throughputs_bps)
+
+    @cached_property
+    def _throughputs_bps(self) -> list[float]:
         return metrics.throughputs_bps(self.columns["flows"]["delivered_bytes"], duration_s(self.scenario))
+
+    @property
+    def total_bps(self) -> float:
+        """Total throughput of all flows [bit/s]."""
+        return total(self._throughputs_bps)
 
     @cached_property
     def attainable_bps(self) -> float:
@@ -300,9 +312,10 @@ class Result:
         Flows in the direction `back` do not count. It is nan for a graph, which has no single trunk, and if VBR used
         the whole trunk. `analysis.efficiency` defines the maximum.
         """
-        network = self.scenario.network
-        forth = ~np.asarray(network.sent_back) if isinstance(network, Dumbbell) else slice(None)
-        return metrics.efficiency(self.throughputs_bps[forth], self.attainable_bps)
+        network, x = self.scenario.network, self._throughputs_bps
+        if isinstance(network, Dumbbell):
+            x = [one for one, is_back in zip(x, network.sent_back, strict=True) if not is_back]
+        return metrics.efficiency(x, self.attainable_bps)
 
     @cached_property
     def demands_bps(self) -> npt.NDArray[np.float64]:
@@ -310,12 +323,18 @@ class Result:
 
         It is nan for datagrams, which do not respond to congestion.
         """
-        return shares.demands_bps(self.scenario, self.columns)
+        import numpy as np
+
+        return np.array(self._demands_bps)
+
+    @cached_property
+    def _demands_bps(self) -> list[float]:
+        return demands.demands_bps(self.scenario, self.columns)
 
     @property
     def demands_differ(self) -> bool:
         """Whether the demands of TCP flows differ, so that equal throughputs would not be fair."""
-        return len(set(self.demands_bps[~np.isnan(self.demands_bps)].tolist())) > 1
+        return len({demand for demand in self._demands_bps if not math.isnan(demand)}) > 1
 
     @cached_property
     def fairness(self) -> float:
@@ -325,7 +344,11 @@ class Result:
         its fair share, however small (ATM Forum/98-0876 section 7).
         """
         if not self.demands_differ:
-            return metrics.fairness(self.throughputs_bps[~np.isnan(self.demands_bps)])
+            flows = zip(self._throughputs_bps, self._demands_bps, strict=True)
+            return metrics.fairness(x for x, demand in flows if not math.isnan(demand))
+        # Import only here, because most flows send all they can.
+        from longpipe.analysis import shares
+
         left_bps = None if math.isnan(self._trunk_bps) else self._trunk_bps
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
@@ -382,8 +405,7 @@ def duration_s(scenario: Scenario) -> float:
 
 def records(columns: Columns) -> list[dict[str, Any]]:
     """Returns the rows of a table, ready for JSON: nan becomes None."""
-    values = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
-    return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*values, strict=True)]
+    return [dict(zip(columns, map(_number, row), strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _frame(columns: Columns) -> pd.DataFrame:
@@ -393,6 +415,7 @@ def _frame(columns: Columns) -> pd.DataFrame:
 
 
 def _named(columns: Columns, names: Mapping[str, Any]) -> pd.DataFrame:
+    import numpy as np
     import pandas as pd
 
     categories = {

@@ -1,10 +1,9 @@
 //! Columns of datagram flows.
 
-use crate::array;
+use crate::floats;
 use longpipe_network::report::flows::DatagramReport;
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,14 +14,14 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     let names = rows.iter().map(|row| scenario.flows[row.flow].name.as_str());
     columns.set_item("flow", names.collect::<Vec<&str>>())?;
     let integers = |name, column: fn(&DatagramReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>())
     };
     integers("sent", |row| row.sent)?;
     integers("received", |row| row.received)?;
     integers("lost", |row| row.lost)?;
     integers("sent_bytes", |row| row.sent_bytes)?;
     integers("received_bytes", |row| row.received_bytes)?;
-    let seconds = |name, column: fn(&DatagramReport) -> f64| columns.set_item(name, array(py, rows.iter().map(column)));
+    let seconds = |name, column: fn(&DatagramReport) -> f64| columns.set_item(name, floats(rows.iter().map(column)));
     seconds("mean_delay_s", |row| row.delays.mean())?;
     seconds("min_delay_s", |row| row.delays.extremes().0)?;
     seconds("median_delay_s", |row| row.delays.quantile(0.5))?;

@@ -1,11 +1,10 @@
 //! Columns of flows, and of the parts of split flows.
 
-use crate::array;
+use crate::floats;
 use longpipe_events::Time;
 use longpipe_network::report::flows::ProxyReport;
 use longpipe_network::report::{FlowReport, Report};
 use longpipe_network::Scenario;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -19,28 +18,28 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
         .unzip();
     columns.set_item("flow", names)?;
     let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_seconds);
-    counters(py, &columns, &flows)?;
+    counters(&columns, &flows)?;
     let integers = |name, column: fn(&FlowReport) -> u64| {
         let values = flows.iter().map(|flow| column(flow));
-        columns.set_item(name, values.collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, values.collect::<Vec<u64>>())
     };
     // The column is absent without ECN, as in results stored by earlier versions.
     if scenario.flows.iter().any(|flow| !flow.tcp.ecn.is_off()) {
         integers("mark_reductions", |flow| flow.sender.mark_reductions)?;
     }
     integers("duplicate_acks", |flow| flow.sender.duplicate_acks)?;
-    columns.set_item("start_s", array(py, flows.iter().map(|flow| flow.start.as_seconds())))?;
+    columns.set_item("start_s", floats(flows.iter().map(|flow| flow.start.as_seconds())))?;
     columns.set_item(
         "completion_s",
-        array(py, flows.iter().map(|flow| seconds(flow.completion))),
+        floats(flows.iter().map(|flow| seconds(flow.completion))),
     )?;
     Ok(columns)
 }
 
-fn counters(py: Python<'_>, columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) -> PyResult<()> {
+fn counters(columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) -> PyResult<()> {
     let integers = |name, column: fn(&FlowReport) -> u64| {
         let values = flows.iter().map(|flow| column(flow));
-        columns.set_item(name, values.collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, values.collect::<Vec<u64>>())
     };
     integers("delivered_bytes", |flow| flow.delivered_bytes)?;
     integers("highest_sequence_bytes", |flow| flow.highest_sequence_bytes)?;
@@ -69,11 +68,10 @@ pub fn proxies<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     columns.set_item("flow", names(&|row| last(row.flow)))?;
     columns.set_item("onward", names(&|row| row.forwarded_over))?;
     let flows: Vec<&FlowReport> = rows.iter().map(|row| &report.flows[row.flow]).collect();
-    counters(py, &columns, &flows)?;
-    let integers = |name, column: fn(&ProxyReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
-    };
-    columns.set_item("mean_buffer_bytes", array(py, rows.iter().map(|row| row.mean_bytes)))?;
+    counters(&columns, &flows)?;
+    let integers =
+        |name, column: fn(&ProxyReport) -> u64| columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>());
+    columns.set_item("mean_buffer_bytes", floats(rows.iter().map(|row| row.mean_bytes)))?;
     integers("peak_buffer_bytes", |row| row.peak_bytes)?;
     integers("held_buffer_bytes", |row| row.held_bytes)?;
     integers("window_updates", |row| row.window_updates)?;

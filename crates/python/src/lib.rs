@@ -26,7 +26,6 @@ use longpipe_network::scenario::{self, LinkConfig, Scenario};
 use longpipe_network::{Recorder, Simulation};
 use longpipe_tcp::config;
 use modules::Controls;
-use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -176,7 +175,7 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
     columns.set_item("kind", kinds.collect::<Vec<&str>>())?;
     let integers = |name, column: fn(&longpipe_network::report::PortReport) -> u64| {
-        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>())
     };
     integers("cells_in", |port| port.cells_in)?;
     integers("cells_out", |port| port.cells_out)?;
@@ -198,9 +197,9 @@ fn ports<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult
     integers("peak_queue_cells", |port| port.peak_queue)?;
     columns.set_item(
         "mean_queue_cells",
-        array(py, ports.iter().map(|port| port.mean_queue.unwrap_or(f64::NAN))),
+        floats(ports.iter().map(|port| port.mean_queue.unwrap_or(f64::NAN))),
     )?;
-    columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
+    columns.set_item("utilization", floats(ports.iter().map(|port| port.utilization)))?;
     Ok(columns)
 }
 
@@ -211,7 +210,7 @@ fn classes<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     columns.set_item("port", ports)?;
     columns.set_item("class", rows.iter().map(|row| row.class.name()).collect::<Vec<&str>>())?;
     let integers = |name, column: fn(&longpipe_network::report::ClassReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>())
     };
     integers("cells_in", |row| row.counters.cells_in)?;
     integers("cells_out", |row| row.counters.cells_out)?;
@@ -220,7 +219,7 @@ fn classes<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     integers("peak_queue_cells", |row| row.counters.peak_queue)?;
     columns.set_item(
         "mean_queue_cells",
-        array(py, rows.iter().map(|row| row.mean_queue.unwrap_or(f64::NAN))),
+        floats(rows.iter().map(|row| row.mean_queue.unwrap_or(f64::NAN))),
     )?;
     Ok(columns)
 }
@@ -231,19 +230,19 @@ fn sources<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResu
     columns.set_item("source", names)?;
     let rows = &report.sources;
     let integers = |name, column: fn(&longpipe_network::report::SourceReport) -> u64| {
-        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
+        columns.set_item(name, rows.iter().map(column).collect::<Vec<u64>>())
     };
     integers("cells_sent", |row| row.sent)?;
     integers("cells_delivered", |row| row.delivered)?;
     integers("cells_lost", |row| row.lost)?;
-    columns.set_item("mean_delay_s", array(py, rows.iter().map(|row| row.mean_delay)))?;
+    columns.set_item("mean_delay_s", floats(rows.iter().map(|row| row.mean_delay)))?;
     let extremes = rows.iter().map(|row| match row.delays {
         Some((least, most)) => (least.as_seconds(), most.as_seconds()),
         None => (f64::NAN, f64::NAN),
     });
     let (least, most): (Vec<f64>, Vec<f64>) = extremes.unzip();
-    columns.set_item("min_delay_s", array(py, least.into_iter()))?;
-    columns.set_item("max_delay_s", array(py, most.into_iter()))?;
+    columns.set_item("min_delay_s", floats(least.into_iter()))?;
+    columns.set_item("max_delay_s", floats(most.into_iter()))?;
     Ok(columns)
 }
 
@@ -264,8 +263,9 @@ pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))
 }
 
-pub(crate) fn array<'py>(py: Python<'py>, values: impl Iterator<Item = f64>) -> Bound<'py, PyArray1<f64>> {
-    values.collect::<Vec<f64>>().into_pyarray(py)
+/// Collects a column of a table. Tables become lists, because loading NumPy takes longer than a short run.
+pub(crate) fn floats(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    values.collect()
 }
 
 /// Returns the names of all variants by kind, as used in resolved scenarios.

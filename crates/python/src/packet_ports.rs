@@ -1,11 +1,10 @@
 //! Columns of the ports of a run of IP packets.
 
-use crate::{array, has_bit_errors, port_name};
+use crate::{floats, has_bit_errors, port_name};
 use longpipe_network::ip::report::{PacketReport, TimeVaryingReport};
 use longpipe_network::report::Report;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::Scenario;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -16,9 +15,8 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     let ports = &report.packet_ports;
     let kinds = ports.iter().map(|port| if port.host { "host" } else { "switch" });
     columns.set_item("kind", kinds.collect::<Vec<&str>>())?;
-    let integers = |name, column: fn(&PacketReport) -> u64| {
-        columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>().into_pyarray(py))
-    };
+    let integers =
+        |name, column: fn(&PacketReport) -> u64| columns.set_item(name, ports.iter().map(column).collect::<Vec<u64>>());
     integers("packets_in", |port| port.packets_in)?;
     integers("packets_out", |port| port.packets_out)?;
     integers("packets_lost_overflow", |port| port.lost_overflow)?;
@@ -53,19 +51,19 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     integers("peak_queue_bytes", |port| port.peak_bytes)?;
     columns.set_item(
         "mean_queue_packets",
-        array(py, ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
+        floats(ports.iter().map(|port| port.mean_packets.unwrap_or(f64::NAN))),
     )?;
     // Columns of time-varying links, if there are any.
     if ports.iter().any(|port| port.motion.is_some()) {
         let moving = |name, column: fn(&TimeVaryingReport) -> u64| {
             let of = |port: &PacketReport| port.motion.as_ref().map_or(0, column);
-            columns.set_item(name, ports.iter().map(of).collect::<Vec<u64>>().into_pyarray(py))
+            columns.set_item(name, ports.iter().map(of).collect::<Vec<u64>>())
         };
         moving("packets_lost_outage", |motion| motion.lost_outage)?;
         moving("packets_lost_on_wire", |motion| motion.lost_on_wire)?;
         moving("overtakings", |motion| motion.overtakings.packets)?;
         moving("furthest_overtaking", |motion| motion.overtakings.furthest)?;
     }
-    columns.set_item("utilization", array(py, ports.iter().map(|port| port.utilization)))?;
+    columns.set_item("utilization", floats(ports.iter().map(|port| port.utilization)))?;
     Ok(columns)
 }

@@ -1,9 +1,8 @@
 //! Columns of the causes of window reductions.
 
-use crate::array;
+use crate::floats;
 use longpipe_network::{DropCause, Scenario};
 use longpipe_tcp::reductions::{LossCause, Reductions};
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;
@@ -24,13 +23,13 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Reductions]) 
     columns.set_item("connection", rows.iter().map(|row| row.0).collect::<Vec<&str>>())?;
     columns.set_item("cause", rows.iter().map(|row| row.1).collect::<Vec<&str>>())?;
     let counts: Vec<u64> = rows.iter().map(|row| row.2.count).collect();
-    columns.set_item("reductions", counts.into_pyarray(py))?;
-    columns.set_item("reduced_s", array(py, rows.iter().map(|row| row.2.lasted.as_seconds())))?;
-    columns.set_item("reduced_bytes", array(py, rows.iter().map(|row| row.2.bytes)))?;
+    columns.set_item("reductions", counts)?;
+    columns.set_item("reduced_s", floats(rows.iter().map(|row| row.2.lasted.as_seconds())))?;
+    columns.set_item("reduced_bytes", floats(rows.iter().map(|row| row.2.bytes)))?;
     let mean = rows.iter().map(|row| row.2.window / row.2.lasted.as_seconds());
     columns.set_item(
         "mean_window_bytes",
-        array(py, mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
+        floats(mean.map(|mean| if mean.is_finite() { mean } else { 0.0 })),
     )?;
     Ok(columns)
 }

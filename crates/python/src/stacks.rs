@@ -1,7 +1,7 @@
 //! Real protocol stacks at the ends of flows.
 
 use crate::modules::Controls;
-use crate::{array, DefectError, ScenarioError, StackDefectError};
+use crate::{floats, DefectError, ScenarioError, StackDefectError};
 use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
 use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Probe, Report, Scenario, Simulation};
@@ -86,13 +86,13 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
             .min()
     };
     let handshakes = ends.iter().map(|ends| seconds(client(ends)));
-    columns.set_item("handshake_s", array(py, handshakes))?;
+    columns.set_item("handshake_s", floats(handshakes))?;
     let closed = |ends: &FlowEnds| {
         let both = [&ends.sender.closed, &ends.receiver.closed];
         both.into_iter().flatten().min().cloned()
     };
     let times = ends.iter().map(|ends| seconds(closed(ends).map(|(at, _)| at)));
-    columns.set_item("closed_s", array(py, times))?;
+    columns.set_item("closed_s", floats(times))?;
     columns.set_item(
         "closed",
         texts(&|ends| closed(ends).map_or_else(String::new, |(_, why)| why)),
@@ -113,7 +113,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, scenario: &Scenario, ends: &Ends) ->
             let found = all(ends).into_iter().find(|(known, _)| *known == name);
             found.map_or(f64::NAN, |(_, value)| value)
         };
-        columns.set_item(&name, array(py, ends.iter().map(value)))?;
+        columns.set_item(&name, floats(ends.iter().map(value)))?;
     }
     Ok(columns)
 }

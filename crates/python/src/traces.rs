@@ -1,6 +1,5 @@
-//! Columns of traces.
+//! Columns of traces, as NumPy arrays, because they can have millions of rows.
 
-use crate::array;
 use longpipe_events::{Time, PS_PER_SECOND};
 use longpipe_network::scenario::Framing;
 use longpipe_network::{Recorder, Scenario};
@@ -20,7 +19,10 @@ pub(crate) fn columns<'py>(
         Framing::Aal5 => "queue_cells",
         Framing::Ip => "queue_packets",
     };
-    let seconds = |times: Vec<u64>| array(py, times.into_iter().map(|time| Time(time).as_seconds()));
+    let seconds = |times: Vec<u64>| {
+        let values = times.into_iter().map(|time| Time(time).as_seconds());
+        values.collect::<Vec<f64>>().into_pyarray(py)
+    };
     if wanted.cwnd {
         let columns = PyDict::new(py);
         columns.set_item("time_s", seconds(recorder.windows.time))?;

@@ -1,11 +1,10 @@
 //! Columns of web traffic, per flow and per file.
 
-use crate::array;
+use crate::floats;
 use longpipe_events::Time;
 use longpipe_network::hosts::files::File;
 use longpipe_network::report::{Report, WebReport};
 use longpipe_network::Scenario;
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,10 +14,7 @@ pub fn flows<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyRe
     let names = report.web.iter().map(|web| scenario.flows[web.flow].name.as_str());
     columns.set_item("flow", names.collect::<Vec<&str>>())?;
     let integers = |name, column: fn(&WebReport) -> u64| {
-        columns.set_item(
-            name,
-            report.web.iter().map(column).collect::<Vec<u64>>().into_pyarray(py),
-        )
+        columns.set_item(name, report.web.iter().map(column).collect::<Vec<u64>>())
     };
     integers("requests", |web| web.files.len() as u64)?;
     integers("answered_requests", |web| count(&web.files, |file| file.answered))?;
@@ -41,36 +37,15 @@ pub fn files<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDic
             .flat_map(|web| web.files.iter().map(|file| (web.flow, file)))
     };
     let seconds = |time: Option<Time>| time.map_or(f64::NAN, Time::as_seconds);
-    columns.set_item(
-        "flow",
-        rows()
-            .map(|(flow, _)| flow as u32)
-            .collect::<Vec<u32>>()
-            .into_pyarray(py),
-    )?;
-    columns.set_item(
-        "class",
-        rows()
-            .map(|(_, file)| file.class)
-            .collect::<Vec<u32>>()
-            .into_pyarray(py),
-    )?;
-    columns.set_item(
-        "size_bytes",
-        rows()
-            .map(|(_, file)| file.bytes)
-            .collect::<Vec<u64>>()
-            .into_pyarray(py),
-    )?;
+    columns.set_item("flow", rows().map(|(flow, _)| flow as u32).collect::<Vec<u32>>())?;
+    columns.set_item("class", rows().map(|(_, file)| file.class).collect::<Vec<u32>>())?;
+    columns.set_item("size_bytes", rows().map(|(_, file)| file.bytes).collect::<Vec<u64>>())?;
     columns.set_item(
         "requested_s",
-        array(py, rows().map(|(_, file)| file.requested.as_seconds())),
+        floats(rows().map(|(_, file)| file.requested.as_seconds())),
     )?;
-    columns.set_item("answered_s", array(py, rows().map(|(_, file)| seconds(file.answered))))?;
-    columns.set_item(
-        "completed_s",
-        array(py, rows().map(|(_, file)| seconds(file.completed))),
-    )?;
+    columns.set_item("answered_s", floats(rows().map(|(_, file)| seconds(file.answered))))?;
+    columns.set_item("completed_s", floats(rows().map(|(_, file)| seconds(file.completed))))?;
     Ok(columns)
 }
 

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
-
 # Additional columns of `Result.ports` if delays were recorded.
 MEAN: Final = "queueing_delay_mean_s"
 QUANTILES: Final = {
@@ -15,12 +12,15 @@ QUANTILES: Final = {
 }
 
 
-def by_port(trace: Mapping[str, Any], ports: int) -> dict[str, npt.NDArray[np.float64]]:
-    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], a column each, shape (ports,).
+def by_port(trace: Mapping[str, Any], ports: int) -> dict[str, list[float]]:
+    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], a column each.
 
     Of all packets that left during the run, exactly: a quantile is the least delay that at least this share of them did
     not exceed. nan where none left.
     """
+    # Import only here, because few runs record delays.
+    import numpy as np
+
     port, delay = np.asarray(trace["port"]), np.asarray(trace["delay_s"], dtype=np.float64)
     found = {name: np.full(ports, np.nan) for name in (MEAN, *QUANTILES)}
     order = np.lexsort((delay, port))
@@ -31,4 +31,4 @@ def by_port(trace: Mapping[str, Any], ports: int) -> dict[str, npt.NDArray[np.fl
         found[MEAN][number] = own.mean()
         for name, share in QUANTILES.items():
             found[name][number] = own[max(int(np.ceil(share * len(own))), 1) - 1]
-    return found
+    return {name: column.tolist() for name, column in found.items()}

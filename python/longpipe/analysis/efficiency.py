@@ -19,8 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
 from longpipe.ip import packet_bytes
@@ -145,9 +143,7 @@ def _sent(columns: Columns) -> dict[str, tuple[float, float, float | None]]:
     found: dict[str, tuple[float, float, float | None]] = {}
     for part, name in (("flows", "flow"), ("relays", "connection")):
         rows = columns.get(part, {})
-        segments, sent = (
-            np.asarray(rows.get(one, ()), dtype=float).tolist() for one in ("sent_segments", "sent_bytes")
-        )
-        short = np.asarray(rows["short_bytes"], dtype=float).tolist() if "short_bytes" in rows else [None] * len(sent)
+        segments, sent = ([*map(float, rows.get(one, ()))] for one in ("sent_segments", "sent_bytes"))
+        short = [*map(float, rows["short_bytes"])] if "short_bytes" in rows else [None] * len(sent)
         found |= zip(rows.get(name, ()), zip(segments, sent, short, strict=True), strict=True)
     return found

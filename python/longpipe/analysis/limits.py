@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import numpy as np
-
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.paths import paths, port_name
 from longpipe.units import TIME
@@ -99,7 +97,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     """Returns what limited each flow of a run, in order of flows; `columns` are those of its `Result`."""
     resolved = scenario.resolved
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
-    flows = {name: np.asarray(column).tolist() for name, column in columns["flows"].items()}
+    flows = columns["flows"]
     served, lost, reductions = _served(columns), _lost(columns), _reductions(columns)
     known = list(paths(resolved))
     users = Counter(path.bottleneck for path in known)
@@ -265,11 +263,10 @@ class _Ports:
     """Counters of a run's ports, by name."""
 
     def __init__(self, columns: Mapping[str, Any], framing: Framing) -> None:
-        ports = {name: np.asarray(column).tolist() for name, column in columns.items()}
         self._unit = "packets" if framing == "ip" else "cells"
-        self._names = {name: i for i, name in enumerate(ports["port"])}
-        self._columns = ports
-        self.utilization: dict[str, float] = dict(zip(ports["port"], ports["utilization"], strict=True))
+        self._names = {name: i for i, name in enumerate(columns["port"])}
+        self._columns = columns
+        self.utilization: dict[str, float] = dict(zip(columns["port"], columns["utilization"], strict=True))
 
     def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
         """Returns the mean queueing delay at a port, without the packet's own transmission [s]."""
@@ -308,15 +305,15 @@ class _Ports:
 def _served(columns: Columns) -> dict[str, float]:
     """Returns by web flow the share of requested data that the client received."""
     web, flows = columns["web"], columns["flows"]
-    delivered = dict(zip(flows["flow"], np.asarray(flows["delivered_bytes"]).tolist(), strict=True))
-    asked = zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True)
+    delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
+    asked = zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True)
     return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in asked}
 
 
 def _lost(columns: Columns) -> dict[str, float]:
     """Of each flow of datagrams, the share that was lost of all up to the last that arrived; 1 if none arrived."""
     datagrams = columns.get("datagrams", {})
-    rows = zip(*(np.asarray(datagrams.get(name, ())).tolist() for name in ("flow", "received", "lost")), strict=True)
+    rows = zip(*(datagrams.get(name, ()) for name in ("flow", "received", "lost")), strict=True)
     return {flow: lost / (received + lost) if received else 1.0 for flow, received, lost in rows}
 
 
@@ -324,7 +321,7 @@ def _reductions(columns: Columns) -> dict[str, list[dict[str, Any]]] | None:
     """Reductions of the window by connection; None of a run that was stored before senders kept them."""
     if "reductions" not in columns:
         return None
-    part = {name: np.asarray(column).tolist() for name, column in columns["reductions"].items()}
+    part = columns["reductions"]
     found: dict[str, list[dict[str, Any]]] = {}
     for values in zip(*part.values(), strict=True):
         row = dict(zip(part, values, strict=True))

@@ -1,7 +1,5 @@
 """Default measures of the runs of a design."""
 
-import numpy as np
-
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Scenario
 
@@ -21,15 +19,18 @@ def measure(result: Result) -> dict[str, float]:
     """
     unit = "packets" if result.scenario.framing == "ip" else "cells"
     ports, flows = result.columns["ports"], result.columns["flows"]
-    at_switch = np.asarray(ports["kind"]) == "switch"
-    lost = (np.asarray(ports[name])[at_switch].sum() for name in ports if name.startswith(f"{unit}_lost_"))
+
+    def at_switches(name: str) -> list[int]:
+        return [value for value, kind in zip(ports[name], ports["kind"], strict=True) if kind == "switch"]
+
+    lost = (sum(at_switches(name)) for name in ports if name.startswith(f"{unit}_lost_"))
     return {
         "efficiency": result.efficiency,
         "fairness": result.fairness,
-        "throughput_bps": float(result.throughputs_bps.sum()),
-        f"{unit}_lost": int(sum(lost)),
-        f"peak_queue_{unit}": int(np.asarray(ports[f"peak_queue_{unit}"])[at_switch].max()),
-        "retransmitted_bytes": int(np.sum(flows["retransmitted_bytes"])),
-        "timeouts": int(np.sum(flows["timeouts"])),
-        "fast_retransmits": int(np.sum(flows["fast_retransmits"])),
+        "throughput_bps": result.total_bps,
+        f"{unit}_lost": sum(lost),
+        f"peak_queue_{unit}": max(at_switches(f"peak_queue_{unit}")),
+        "retransmitted_bytes": sum(flows["retransmitted_bytes"]),
+        "timeouts": sum(flows["timeouts"]),
+        "fast_retransmits": sum(flows["fast_retransmits"]),
     }

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from longpipe.analysis.paths import OVER_TCP, paths, trunk, whole
-from longpipe.units import TIME
+from longpipe.analysis.paths import paths, trunk
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -58,21 +57,6 @@ def relative_throughputs(
     shares = max_min_shares(demands_bps, capacities_bps, routes)
     x = np.asarray(throughputs_bps, dtype=float)
     return x[shares > 0] / shares[shares > 0]
-
-
-def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
-    """What the application of each flow had to send, over the whole run [bit/s], shape (flows,); inf if it is greedy.
-
-    `columns` are those of the run's `Result`: what the servers of web traffic wrote was drawn. Datagrams come whether
-    they are welcome or not: what they demand is nan.
-    """
-    seconds, web = TIME.parse(scenario.duration) / 1e12, columns["web"]
-    served = dict(zip(web.get("flow", ()), np.asarray(web.get("scheduled_bytes", ())).tolist(), strict=True))
-    found = []
-    for flow in whole(scenario.resolved):
-        size = served.get(flow["name"], flow["traffic"].get("size_bytes", math.inf))
-        found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
-    return np.array(found)
 
 
 def of_paths(

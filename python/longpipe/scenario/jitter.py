@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache
-from statistics import NormalDist
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
@@ -124,6 +123,9 @@ def _normal() -> tuple[int, ...]:
 @cache
 def _unbounded_normal() -> tuple[int, ...]:
     """Steps of 5e-5 standard deviations, each in the cell of the distribution function that it falls into."""
+    # Import only here, because few scenarios need it.
+    from statistics import NormalDist
+
     cumulative, cells = NormalDist().cdf, [0.0] * (FINE + 1)
     x = -10.0
     while x < 10.05:

@@ -1,0 +1,34 @@
+"""Sums of floating-point numbers without NumPy, which takes longer to load than a short run."""
+
+from collections.abc import Sequence
+from typing import Final
+
+# Numbers of accumulators of NumPy's summation, and of values that it adds without recursion.
+_LANES: Final = 8
+_BLOCK: Final = 128
+
+
+def total(values: Sequence[float]) -> float:
+    """Returns the sum of float64 values with the bits of `numpy.sum`, which adds pairwise.
+
+    Up to `_BLOCK` values are added in `_LANES` interleaved partial sums, more values by halves (NumPy, `pairwise_sum`
+    in loops_utils.h.src).
+    """
+    count = len(values)
+    if count > _BLOCK:
+        half = count // 2 // _LANES * _LANES
+        return total(values[:half]) + total(values[half:])
+    whole = count // _LANES * _LANES
+    found = 0.0
+    if whole:
+        a, b, c, d, e, f, g, h = (_in_order(values[lane:whole:_LANES]) for lane in range(_LANES))
+        found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    return _in_order([found, *values[whole:]])
+
+
+def _in_order(values: Sequence[float]) -> float:
+    # Not `sum`, which compensates rounding from Python 3.12 on.
+    found = 0.0
+    for value in values:
+        found += value
+    return float(found)
