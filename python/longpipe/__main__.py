@@ -2,12 +2,13 @@
 
 import gc
 import sys
+from types import ModuleType
 from typing import NoReturn
 
 from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
 
-# Imports create many permanent objects; Python's default threshold of 700 would run the collector all the time.
-COLLECT_AFTER = 50_000
+# A start creates more than 100 000 permanent objects; the default threshold of 700 would collect garbage all the time.
+COLLECT_AFTER = 200_000
 
 
 def main() -> NoReturn:
@@ -15,6 +16,7 @@ def main() -> NoReturn:
     # Nothing needs to be cleaned up yet.
     leave_at_once()
     gc.set_threshold(COLLECT_AFTER)
+    _without_plugins()
     try:
         from longpipe.cli import main as run
 
@@ -24,6 +26,13 @@ def main() -> NoReturn:
         leave_at_once()
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _without_plugins() -> None:
+    """Keeps pydantic from searching for its plugins, which no command uses: the search imports the parser of mails."""
+    loader = ModuleType("pydantic.plugin._loader")
+    vars(loader)["get_plugins"] = tuple
+    sys.modules.setdefault(loader.__name__, loader)
 
 
 if __name__ == "__main__":

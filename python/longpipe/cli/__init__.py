@@ -1,4 +1,4 @@
-"""The longpipe command: each module or package of this package adds one command to `app`."""
+"""The longpipe command: each of its commands is a module or package of this package."""
 
 import os
 import sys
@@ -8,26 +8,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from longpipe.captures import CaptureError
-from longpipe.cli import (
-    analyse,
-    bash,
-    cc,
-    design,
-    doctor,
-    fields,
-    init,
-    lab,
-    live,
-    plot,
-    read,
-    report,
-    reproduce,
-    run,
-    satellites,
-    study,
-    suite,
-    validate,
-)
+from longpipe.cli import bash
+from longpipe.cli.groups import Commands
 from longpipe.cli.safe import Console
 from longpipe.cli.usage import told
 from longpipe.errors import RunError, ScenarioError, plain, shortened
@@ -47,7 +29,32 @@ FAILED, BAD_INPUT = 1, 2
 # The base class of all Typer errors about a command line.
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+
+class _Commands(Commands):
+    names = (
+        "run",
+        "plot",
+        "read",
+        "lab",
+        "init",
+        "fields",
+        "satellites",
+        "reproduce",
+        "report",
+        "suite",
+        "design",
+        "analyse",
+        "doctor",
+        "version",
+        "help",
+        "study",
+        "cc",
+        "live",
+        "validate",
+    )
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
 
 
 def _show_version(wanted: bool) -> None:
@@ -72,31 +79,6 @@ def longpipe(
     ] = False,
 ) -> None:
     """Global options, before the command."""
-
-
-app.command("run")(run.run)
-app.command("plot")(plot.plot)
-app.command("read")(read.read)
-app.command("lab")(lab.lab)
-app.command("init")(init.init)
-app.command("fields")(fields.fields)
-app.command("satellites", cls=satellites.PlacesCommand)(satellites.satellites)
-app.command("reproduce")(reproduce.reproduce)
-app.command("report")(report.report)
-app.command("suite")(suite.suite)
-app.command("design")(design.design)
-app.command("analyse")(analyse.analyse)
-app.command("doctor")(doctor.doctor)
-app.add_typer(study.app, name="study")
-app.add_typer(cc.app, name="cc", help="Build and check your own congestion control: modules of Linux.")
-app.add_typer(
-    live.app,
-    name="live",
-    help="Run real programs over a simulated path in real time (Linux): longpipe live FILE.toml [--at HOST COMMAND].",
-)
-app.add_typer(
-    validate.app, name="validate", help="Compare longpipe with ns-2, with Linux's TCP, or with packetdrill scripts."
-)
 
 
 @app.command("version")

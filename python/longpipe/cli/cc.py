@@ -10,7 +10,11 @@ from longpipe.errors import ScenarioError
 
 FAILED = 1
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Build and check your own congestion control: modules of Linux.",
+)
 
 
 @app.command()

@@ -1,10 +1,70 @@
-"""Command groups whose module is imported when one of their commands is used."""
+"""Groups whose commands are imported and built when they are used."""
 
+from collections.abc import Iterator, MutableMapping
 from importlib import import_module
 from typing import Any, ClassVar, cast
 
+import typer
 from typer.core import TyperGroup
 from typer.main import get_command
+
+
+class OnDemand(MutableMapping[str, Any]):
+    """Commands by name; each is imported and built on first use, because building all takes as long as a short run.
+
+    The command `name` is the function of this name in the module `longpipe.cli.name`, or the module's `app`. A module
+    names a command class of its own `COMMAND`.
+    """
+
+    def __init__(self, names: tuple[str, ...], built: dict[str, Any]) -> None:
+        self._built = dict.fromkeys(names) | built
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - Click's Command, which Typer does not export
+        if (command := self._built[name]) is None:
+            command = self._built[name] = _command(name)
+        return command
+
+    def __setitem__(self, name: str, command: object) -> None:
+        self._built[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._built[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._built)
+
+    def __len__(self) -> int:
+        return len(self._built)
+
+
+def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
+    module = import_module(f"longpipe.cli.{name}")
+    parent = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
+    # With a callback it becomes a group, even of one command.
+    parent.callback()(_nothing)
+    if (group := getattr(module, "app", None)) is not None:
+        parent.add_typer(group, name=name)
+    else:
+        parent.command(name, cls=getattr(module, "COMMAND", None))(getattr(module, name))
+    return cast(TyperGroup, get_command(parent)).commands[name]
+
+
+def _nothing() -> None:
+    """Makes an application of one command a group."""
+
+
+class Commands(TyperGroup):
+    """The commands of `longpipe`, in the order of help."""
+
+    names: ClassVar[tuple[str, ...]]
+
+    def __init__(self, *, commands: Any = None, **attributes: Any) -> None:  # noqa: ANN401 - as Typer has them
+        super().__init__(**attributes)
+        self.commands = OnDemand(self.names, dict(commands or {}))
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export
+        """Names of the commands, without importing them."""
+        return list(self.commands)
 
 
 class LazyGroup(TyperGroup):
@@ -12,7 +72,7 @@ class LazyGroup(TyperGroup):
 
     home: ClassVar[str]
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context, which Typer does not export
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Click's Context
         """Names of the commands."""
         self._load()
         return super().list_commands(ctx)

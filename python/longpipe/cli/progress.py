@@ -2,17 +2,18 @@
 
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
-
-from rich.progress import BarColumn, ProgressColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Display
+from typing import TYPE_CHECKING, Any, Self
 
 from longpipe.cli.safe import Console
 from longpipe.errors import plain
 
-# Import for type checking only, because studies take a second to load.
+# Import for type checking only: studies take a second to load, and most operations end before their bar is shown.
 if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+    from rich.progress import ProgressColumn
+
     from longpipe.study import Progress
 
 PATIENCE_S = 1.0
@@ -20,19 +21,28 @@ REPORT_S = 60.0
 
 
 class _Shown:
-    """Context of a long operation; `show` displays the bar after a delay."""
+    """Context of a long operation; `_show` displays the bar on a terminal after a delay."""
 
-    def __init__(self, *columns: ProgressColumn) -> None:
+    def __init__(self, name: str, **fields: Any) -> None:  # noqa: ANN401 - further fields of the columns
+        self._name = name
+        self._fields = fields
         self._began_s = time.monotonic()
         self._console = Console(stderr=True)
-        self._display = Display(*columns, console=self._console, transient=True)
-        self._shown = False
+        self._display: Display | None = None
 
-    def _show(self) -> None:
+    def _columns(self) -> Sequence["ProgressColumn"]:
+        raise NotImplementedError
+
+    def _show(self, completed: float, total: float, **fields: Any) -> None:  # noqa: ANN401 - as in `add_task`
         late = time.monotonic() - self._began_s > PATIENCE_S
-        if not self._shown and late and self._console.is_terminal:
+        if self._display is None and late and self._console.is_terminal:
+            from rich.progress import Progress as Display
+
+            self._display = Display(*self._columns(), console=self._console, transient=True)
+            self._task = self._display.add_task(self._name, total=None, **self._fields)
             self._display.start()
-            self._shown = True
+        if self._display is not None:
+            self._display.update(self._task, completed=completed, total=total, **fields)
 
     def __enter__(self) -> Self:
         return self
@@ -40,7 +50,7 @@ class _Shown:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._shown:
+        if self._display is not None:
             self._display.stop()
 
 
@@ -68,41 +78,38 @@ class Waiting:
 class RunBar(_Shown):
     """Context of one run; `update` is its progress callback."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
-        )
-        self._task = self._display.add_task(name, total=1.0)
+    def _columns(self) -> Sequence["ProgressColumn"]:
+        from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        name = TextColumn("{task.description}", markup=False)
+        return name, BarColumn(), TaskProgressColumn(), TimeRemainingColumn()
 
     def update(self, fraction: float) -> None:
         """Shows the completed fraction of the work [0, 1]."""
-        self._show()
-        self._display.update(self._task, completed=fraction)
+        self._show(fraction, 1.0)
 
 
 class Bar(_Shown):
     """Context of a campaign; `update` is its progress callback and shows runs, rate, remaining time and failures."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[runs]}"),
-            TextColumn("[red]{task.fields[failed]}"),
-        )
-        self._name = name
-        self._task = self._display.add_task(name, total=None, runs="", failed="")
+        super().__init__(name, runs="", failed="")
         self._began: Progress | None = None
         self._told_s = self._began_s
+
+    def _columns(self) -> Sequence["ProgressColumn"]:
+        from rich.progress import BarColumn, TextColumn
+
+        name = TextColumn("{task.description}", markup=False)
+        return name, BarColumn(), TextColumn("{task.fields[runs]}"), TextColumn("[red]{task.fields[failed]}")
 
     def update(self, now: "Progress") -> None:
         """Shows the progress of the campaign."""
         # A campaign that grows starts again with its stored runs.
         if self._began is None or now.stored != self._began.stored:
             self._began, self._since_s = now, time.monotonic()
-        self._show()
         runs, failed = self._runs(now), f"{now.failed} failed" if now.failed else ""
-        self._display.update(self._task, completed=now.ended, total=now.wanted, runs=runs, failed=failed)
+        self._show(now.ended, now.wanted, runs=runs, failed=failed)
         if not self._console.is_terminal and time.monotonic() > self._told_s + REPORT_S:
             self._told_s = time.monotonic()
             told = [f"{self._name}: {runs}", failed] if failed else [f"{self._name}: {runs}"]

@@ -36,6 +36,9 @@ class PlacesCommand(TyperCommand):
         return super().parse_args(ctx, [f" {word}" if _SOUTH.fullmatch(word) else word for word in args])
 
 
+COMMAND: Final = PlacesCommand
+
+
 def satellites(
     source: Annotated[
         str,

@@ -24,4 +24,9 @@ class Live(LazyGroup):
         return TyperGroup.parse_args(self, ctx, args if named else [RUN, *args])
 
 
-app = typer.Typer(cls=Live, no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=Live,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Run real programs over a simulated path in real time (Linux): longpipe live FILE.toml [--at HOST COMMAND].",
+)

@@ -141,20 +141,28 @@ def _check_outputs(json: str | None, csv: Path | None, qlog: Path | None, perfet
 
 def _traces(qlog: Path | None, perfetto: Path | None) -> list[str]:
     """Returns the traces that qlog and Perfetto need."""
-    from longpipe import perfetto as written_as_perfetto
-    from longpipe import qlog as written_as_qlog
+    # Import only here, because few runs are written in these formats.
+    wanted: list[str] = []
+    if qlog is not None:
+        from longpipe import qlog as written_as_qlog
 
-    return [*(written_as_qlog.TRACES if qlog else ()), *(written_as_perfetto.TRACES if perfetto else ())]
+        wanted += written_as_qlog.TRACES
+    if perfetto is not None:
+        from longpipe import perfetto as written_as_perfetto
+
+        wanted += written_as_perfetto.TRACES
+    return wanted
 
 
 def _write_traces(result: Result, qlog: Path | None, dialect: Dialect, perfetto: Path | None) -> None:
     """Writes qlog and a Perfetto trace, where asked for."""
-    from longpipe import perfetto as written_as_perfetto
-    from longpipe import qlog as written_as_qlog
-
     if qlog is not None:
+        from longpipe import qlog as written_as_qlog
+
         written_as_qlog.write(result, qlog, dialect.value)
     if perfetto is not None:
+        from longpipe import perfetto as written_as_perfetto
+
         written_as_perfetto.write(result, perfetto)
 
 

@@ -11,4 +11,9 @@ class Validate(LazyGroup):
     home = "longpipe.cli.validate.commands"
 
 
-app = typer.Typer(cls=Validate, no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(
+    cls=Validate,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Compare longpipe with ns-2, with Linux's TCP, or with packetdrill scripts.",
+)
