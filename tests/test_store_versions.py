@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from longpipe import Scenario, ScenarioError, _core, simulate
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
+from longpipe.store.rows import VERSION
 
 DATA = Path(__file__).parent / "data"
 # Contents of tests/data/store-1.sql: the digest is today's as long as scenarios resolve equally.
@@ -49,7 +50,7 @@ def test_a_store_of_version_1_opens_with_its_runs(tmp_path: Path, *, readonly: b
             assert set(studies.all_runs(store)["engine"]) == {BUILD}
     with closing(sqlite3.connect(path)) as database:
         tables = {name for (name,) in database.execute("select name from sqlite_master where type = 'table'")}
-        assert database.execute("select version from longpipe").fetchall() == [(schema.VERSION,)]
+        assert database.execute("select version from longpipe").fetchall() == [(VERSION,)]
     assert tables == set(schema.METADATA.tables)
 
 

@@ -1,19 +1,21 @@
 """Addresses of stores, a path or a URL of SQLite or PostgreSQL, and how to open them."""
 
+from __future__ import annotations
+
 import os
+import re
 import sqlite3
 import time
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
-
-import psutil
-import sqlalchemy as sa
-from platformdirs import user_data_path
-from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import StaticPool
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import will_read
+from longpipe.store.rows import is_current
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 # Time limit for another process's write, and for the answer of a server [s].
 _LOCK_S: Final = 60
@@ -23,6 +25,8 @@ _NETWORKS: Final = ("nfs", "cifs", "smb", "lustre", "gpfs", "beegfs", "ceph", "f
 _KINDS: Final = ("sqlite", "postgresql")
 # Execution option of transactions that write.
 WRITES: Final = "longpipe_writes"
+# The URL of an SQLite file without options, which is read without SQLAlchemy.
+_FILE: Final = re.compile(r"sqlite:///([^?]+)")
 
 
 class Address:
@@ -34,13 +38,16 @@ class Address:
     """
 
     def __init__(self, where: str | Path | None) -> None:
-        url = _url(where)
-        traces = url.query.get("traces")
-        self.url = url.difference_update_query(["traces"])
-        self.is_sqlite = url.get_backend_name() == "sqlite"
-        self.is_memory = self.is_sqlite and url.database in (None, "", ":memory:")
-        # The URL without the password.
-        self.shown_url = url.render_as_string(hide_password=True)
+        self._where = where
+        plain = _FILE.fullmatch(where) if isinstance(where, str) else None
+        if plain is not None or isinstance(where, Path) or (where is not None and "://" not in where):
+            self._database: str | None = plain[1] if plain else str(where)
+            self.is_sqlite, traces = True, None
+        else:
+            url = _url(where)
+            traces = url.query.get("traces")
+            self._database, self.is_sqlite = url.database, url.get_backend_name() == "sqlite"
+        self.is_memory = self.is_sqlite and self._database in (None, "", ":memory:")
         self.name = "in memory" if self.is_memory else str(self.path) if self.is_sqlite else self.shown_url
         if isinstance(traces, str):
             self.traces: Path | None = Path(traces)
@@ -49,10 +56,20 @@ class Address:
         else:
             self.traces = None
 
+    @cached_property
+    def url(self) -> sa.URL:
+        """Returns the URL without the directory of traces."""
+        return _url(self._where).difference_update_query(["traces"])
+
+    @property
+    def shown_url(self) -> str:
+        """Returns the URL without the password."""
+        return self.url.render_as_string(hide_password=True)
+
     @property
     def path(self) -> Path:
         """Returns the SQLite file."""
-        return Path(self.url.database or "")
+        return Path(self._database or "")
 
     def is_protected(self) -> bool:
         """Returns whether it is a file that this process may read but not write."""
@@ -71,6 +88,9 @@ class Address:
 
     def engine(self, *, readonly: bool) -> sa.Engine:
         """Opens the database, and creates its directory if necessary."""
+        import sqlalchemy as sa
+        from sqlalchemy.pool import StaticPool
+
         if not self.is_sqlite:
             return self._postgresql(readonly=readonly)
         will_read(self.path)
@@ -81,22 +101,54 @@ class Address:
                 raise ScenarioError(f"store: {self.name}: no such file; needs the store of an earlier run")
             if not readonly:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-            engine = sa.create_engine(self._sqlite_url(readonly=readonly), connect_args={"timeout": _LOCK_S})
+            target, options = self._target(readonly=readonly)
+            url = sa.URL.create("sqlite", database=target, query=options) if options else self.url
+            engine = sa.create_engine(url, connect_args={"timeout": _LOCK_S})
         _manage_transactions(engine)
         if not (readonly or self.is_memory or _is_on_network(self.path)):
             _write_ahead(engine)
         return engine
 
-    def _sqlite_url(self, *, readonly: bool) -> sa.URL:
+    def driver(self, *, readonly: bool) -> sqlite3.Connection | None:
+        """Opens an SQLite file by Python's own driver if it is a sound store of this version, otherwise returns None.
+
+        None also if a write-ahead log is missing or left over, which takes further checks.
+        """
+        if not self.is_sqlite or self.is_memory or not self.path.is_file() or self.has_log():
+            return None
+        target, options = self._target(readonly=readonly)
+        query = "&".join(f"{name}={value}" for name, value in options.items() if name != "uri")
+        connection = None
+        try:
+            connection = sqlite3.connect(
+                f"{target}?{query}" if options else target, _LOCK_S, uri=bool(options), check_same_thread=False
+            )
+            _set_up(connection)
+            (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+            if (readonly or mode == "wal") and is_current(connection):
+                will_read(self.path)
+                found, connection = connection, None
+                return found
+        except sqlite3.Error:
+            # SQLAlchemy meets the same error, which is explained there.
+            pass
+        finally:
+            if connection is not None:
+                connection.close()
+        return None
+
+    def _target(self, *, readonly: bool) -> tuple[str, dict[str, str]]:
+        """Returns what the driver opens: a path, or a URI without its options, and these."""
         if not readonly:
-            return self.url
+            return str(self.path), {}
         # A read-only file without a log needs no locks, for which no file could be created.
         log = self.path.with_name(f"{self.path.name}-wal")
         immutable = not os.access(self.path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
-        query = {"mode": "ro", "uri": "true", **({"immutable": "1"} if immutable else {})}
-        return sa.URL.create("sqlite", database=f"file:{self.path.resolve()}", query=query)
+        return f"file:{self.path.resolve()}", {"mode": "ro", "uri": "true", **({"immutable": "1"} if immutable else {})}
 
     def _postgresql(self, *, readonly: bool) -> sa.Engine:
+        import sqlalchemy as sa
+
         options = {"options": "-c default_transaction_read_only=on"} if readonly else {}
         try:
             return sa.create_engine(
@@ -112,10 +164,15 @@ class Address:
 
 def default_url() -> str:
     """Returns the URL of the default store of commands: a file in the user's data directory."""
+    from platformdirs import user_data_path
+
     return f"sqlite:///{user_data_path('longpipe', appauthor=False) / 'runs.db'}"
 
 
 def _url(where: str | Path | None) -> sa.URL:
+    import sqlalchemy as sa
+    from sqlalchemy.exc import ArgumentError
+
     if where is None:
         return sa.make_url("sqlite://")
     if isinstance(where, Path) or "://" not in where:
@@ -133,19 +190,24 @@ def _url(where: str | Path | None) -> sa.URL:
 
 def _manage_transactions(engine: sa.Engine) -> None:
     """Makes transactions that write take the write lock at their start, so that they never conflict later."""
+    import sqlalchemy as sa
 
     @sa.event.listens_for(engine, "connect")
     def connected(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's connection
-        # Otherwise the driver starts transactions itself.
-        connection.isolation_level = None
-        # With a write-ahead log this is safe against kill -9; a power loss may cost the last runs only.
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA foreign_keys=ON")
+        _set_up(connection)
 
     @sa.event.listens_for(engine, "begin")
     def began(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get(WRITES)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _set_up(connection: sqlite3.Connection) -> None:
+    # Otherwise the driver starts transactions itself.
+    connection.isolation_level = None
+    # With a write-ahead log this is safe against kill -9; a power loss may cost the last runs only.
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
 
 
 def _write_ahead(engine: sa.Engine) -> None:
@@ -167,6 +229,9 @@ def _write_ahead(engine: sa.Engine) -> None:
 
 
 def _is_on_network(path: Path) -> bool:
+    # Import only here, because few stores are new.
+    import psutil
+
     there = path.resolve()
     mounts = [disk for disk in psutil.disk_partitions(all=True) if there.is_relative_to(disk.mountpoint)]
     if not mounts:

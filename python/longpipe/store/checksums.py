@@ -1,14 +1,17 @@
 """Checksums of stored rows, which detect damaged bytes when rows are read."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
 
 from longpipe.store.errors import DamagedError
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 # The columns that the checksum of a row of `runs` covers.
 RUN: Final = ("digest", "seed", "engine", "name", "finished_at", "seconds", "machine", "measures", "parts")
@@ -72,6 +75,8 @@ def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) 
 
 def rows_of(connection: sa.Connection, query: sa.Executable) -> list[Any]:
     """Returns the rows of a query. Raises DamagedError if a value is invalid for its column."""
+    from sqlalchemy.exc import SQLAlchemyError
+
     try:
         return list(connection.execute(query).all())
     except SQLAlchemyError:

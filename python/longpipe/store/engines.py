@@ -1,14 +1,16 @@
 """The engine of a stored run: a number, and its names in older builds."""
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe import _core
-from longpipe.store.schema import FAILURES, RUNS, SCENARIOS, STUDIES
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 # Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
 # Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
@@ -90,6 +92,10 @@ def holds(name: str, fields: Mapping[str, Any]) -> bool:
 
 def adopt(connection: sa.Connection) -> None:
     """Assigns this engine's number to runs stored under earlier names, as far as they are valid."""
+    import sqlalchemy as sa
+
+    from longpipe.store.schema import FAILURES, RUNS, STUDIES
+
     for name in earlier_names(_NOW):
         holding = [{"of": digest} for digest in _holding(connection, name)]
         for table in (RUNS, FAILURES):
@@ -105,6 +111,10 @@ def adopt(connection: sa.Connection) -> None:
 
 def _holding(connection: sa.Connection, name: str) -> Iterable[str]:
     """Returns the digests of the scenarios whose runs by an engine of an earlier name are valid."""
+    import sqlalchemy as sa
+
+    from longpipe.store.schema import FAILURES, RUNS, SCENARIOS
+
     of_name = sa.exists().where(RUNS.c.digest == SCENARIOS.c.digest, RUNS.c.engine == name)
     failed = sa.exists().where(FAILURES.c.digest == SCENARIOS.c.digest, FAILURES.c.engine == name)
     query = sa.select(SCENARIOS.c.digest, SCENARIOS.c.fields).where(of_name | failed)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from longpipe import _core
 from longpipe.store import checksums, engines, schema, unchecked
 from longpipe.store.errors import DamagedError
+from longpipe.store.rows import VERSION
 
 # Version of a database that is not a store.
 FOREIGN: Final = -1
@@ -56,7 +57,7 @@ def create(connection: sa.Connection) -> None:
 
 def migrate(connection: sa.Connection, found: int, of_traces: unchecked.TraceChecksums) -> None:
     """Migrates a store to the current version. Raises DamagedError if its contents are inconsistent."""
-    if found >= schema.VERSION:
+    if found >= VERSION:
         # Another process has already migrated it.
         return
     checksums.check_integrity(connection)
@@ -126,7 +127,7 @@ def _add_columns(connection: sa.Connection) -> None:
 
 
 def _set_version(connection: sa.Connection) -> None:
-    row: dict[str, object] = {"version": schema.VERSION, "written_by": _core.__version__}
+    row: dict[str, object] = {"version": VERSION, "written_by": _core.__version__}
     row["checksum"] = checksums.of_row(row, checksums.VERSION)
     connection.execute(sa.delete(schema.LONGPIPE))
     connection.execute(sa.insert(schema.LONGPIPE).values(row))

@@ -1,10 +1,8 @@
-"""Tables of a store of the newest version; `migrations` updates older stores."""
+"""Tables of a store of version `rows.VERSION`; `migrations` updates older stores."""
 
 from typing import Final
 
 import sqlalchemy as sa
-
-VERSION: Final = 9
 
 METADATA: Final = sa.MetaData()
 

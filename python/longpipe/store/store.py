@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,25 +17,23 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
-
 from longpipe import _core
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import deferred
-from longpipe.store import checksums, migrations, schema
+from longpipe.store import checksums, rows
 from longpipe.store.address import WRITES, Address
 from longpipe.store.engines import engine_version
 from longpipe.store.errors import READ_ONLY, DamagedError, StoreError, damage, reason
-from longpipe.store.leases import Key, Leases, finished, inserting, living
-from longpipe.store.saving import Saving
-from longpipe.store.schema import FAILURES, LEASES, RECEIPTS, RUNS, SCENARIOS, SUMMARIES
+from longpipe.store.rows import VERSION
 from longpipe.store.traces import Traces
 
-# Commands that only list studies do not need NumPy and Pydantic.
+# Commands that only list studies do not need Pydantic, and single runs no SQLAlchemy.
 if TYPE_CHECKING:
+    import sqlalchemy as sa
+
     from longpipe.result import Result
     from longpipe.scenario import Scenario
+    from longpipe.store.leases import Key, Leases
     from longpipe.store.packing import Packed
 
 # Lock number for processes that turn the same PostgreSQL database into a store: any number that others do not use.
@@ -85,9 +85,11 @@ class Store:
         self._known: set[str] = set()
         self._is_consistent = False
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._saving = Saving("sqlite" if self._address.is_sqlite else "postgresql")
+        # Access by SQLAlchemy, and by Python's own driver, which suffices for single runs in an SQLite file.
+        self._engine: sa.Engine | None = None
+        self._driver: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
         self.name = self._address.name
-        self.url = self._address.shown_url
         self._traces = Traces(self._address.traces, self.name, in_memory=self._address.is_memory)
         try:
             if not (readonly or create):
@@ -99,10 +101,17 @@ class Store:
             raise
         except DamagedError as error:
             raise ScenarioError(f"store: {self.name}: {error}") from None
-        except (SQLAlchemyError, sqlite3.Error, OSError, ValueError) as error:
+        except Exception as error:
+            if not isinstance(error, (*_database_errors(), OSError, ValueError)):
+                raise
             why = READ_ONLY if not readonly and self._address.is_protected() else str(damage(error) or reason(error))
             needs = "" if "; " in why else "; needs a database, or a new file"
             raise ScenarioError(f"store: {self.name}: {why}{needs}") from None
+
+    @property
+    def url(self) -> str:
+        """Returns the URL without a password."""
+        return self._address.shown_url
 
     def load(self, scenario: Scenario, seed: int, *, engine: str | None = None) -> Result | None:
         """Returns the stored run; None if the engine, by default this one, has not finished it."""
@@ -114,9 +123,9 @@ class Store:
 
         engine, left = engine or engine_version(), iter(jobs)
         while some := list(islice(left, RUNS_AT_ONCE)):
-            with self.reading() as connection:
-                rows = self._run_rows(connection, some, engine)
-            for (scenario, seed), row in zip(some, rows, strict=True):
+            with self._transaction_of_rows() as transaction:
+                found = self._run_rows(transaction, some, engine)
+            for (scenario, seed), row in zip(some, found, strict=True):
                 result = None if row is None else unpack(scenario, seed, row["summary"])
                 if row is not None and result is not None and (kinds := _traces_of(scenario)):
                     folder = self._traces.found(row["digest"], seed, engine)
@@ -126,24 +135,11 @@ class Store:
                 yield result
 
     def _run_rows(
-        self, connection: sa.Connection, jobs: list[tuple[Scenario, int]], engine: str
+        self, transaction: rows.Transaction, jobs: list[tuple[Scenario, int]], engine: str
     ) -> list[Mapping[str, Any] | None]:
         """Returns the verified row of each run with its summary; None if the engine has not finished it."""
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
-        query = (
-            sa.select(
-                RECEIPTS.c.digest.label("key_digest"),
-                RECEIPTS.c.seed.label("key_seed"),
-                *(RUNS.c[name] for name in checksums.RUN),
-                RUNS.c.checksum,
-                SUMMARIES.c.summary,
-            )
-            .select_from(RECEIPTS)
-            .outerjoin(RUNS, sa.and_(*(RUNS.c[name] == RECEIPTS.c[name] for name in ("digest", "seed", "engine"))))
-            .outerjoin(SUMMARIES, SUMMARIES.c.run == RUNS.c.id)
-            .where(sa.tuple_(RECEIPTS.c.digest, RECEIPTS.c.seed).in_(keys), RECEIPTS.c.engine == engine)
-        )
-        found = {(row.key_digest, row.key_seed): row._mapping for row in checksums.rows_of(connection, query)}
+        found = rows.find(transaction, keys, engine)
         for (scenario, seed), key in zip(jobs, keys, strict=True):
             if (row := found.get(key)) is not None:
                 run = f"the run of scenario {scenario.name!r}, seed {seed}"
@@ -169,6 +165,8 @@ class Store:
 
     def finished(self, jobs: Iterable[tuple[Scenario, int]]) -> set[Key]:
         """Returns digest and seed, as text, of the runs among these that this engine has finished."""
+        from longpipe.store.leases import finished
+
         keys = [(digest_of(scenario), str(seed)) for scenario, seed in jobs]
         with self.reading() as connection:
             return finished(connection, keys, engine_version())
@@ -190,13 +188,9 @@ class Store:
             "parts": json.dumps(checksums.of_parts(packed.summary, packed.traces)),
         }
         run["checksum"] = checksums.of_row(run, checksums.RUN)
-        with self.writing() as connection:
-            self.save_scenarios(connection, [scenario])
-            number = connection.execute(self._saving.run, run).scalar_one()
-            connection.execute(self._saving.summary, {"run": number, "summary": packed.summary})
-            connection.execute(
-                self._saving.receipt, {name: run[name] for name in ("digest", "seed", "engine", "checksum")}
-            )
+        with self._transaction_of_rows(write=True) as transaction:
+            self._save_scenarios(transaction, [scenario])
+            rows.save(transaction, run, packed.summary)
 
     def keep(self, result: Result, seconds: float = math.nan) -> None:
         """Stores a run of this process, with its duration."""
@@ -206,6 +200,11 @@ class Store:
 
     def fail(self, scenario: Scenario, seed: int, message: str) -> None:
         """Records the failure of a run, until it succeeds, and releases its lease."""
+        import sqlalchemy as sa
+
+        from longpipe.store.leases import inserting
+        from longpipe.store.schema import FAILURES, LEASES
+
         key = (digest_of(scenario), str(seed))
         row = {"digest": key[0], "seed": key[1], "engine": engine_version(), "name": scenario.name}
         told: dict[str, object] = {"message": message, "failed_at": _now()}
@@ -221,23 +220,27 @@ class Store:
 
     def leases(self) -> Leases:
         """Returns a context in which this process takes leases of runs."""
+        from longpipe.store.leases import Leases
+
         return Leases(self.writing, engine_version(), alone=self._address.is_memory)
 
     def save_scenarios(self, connection: sa.Connection, scenarios: Iterable[Scenario]) -> None:
         """Stores the scenarios that are not stored yet."""
+        self._save_scenarios(rows.OfSqlAlchemy(connection), scenarios)
+
+    def _save_scenarios(self, transaction: rows.Transaction, scenarios: Iterable[Scenario]) -> None:
         from longpipe.store.packing import compressed
 
         new = {digest_of(scenario): scenario for scenario in scenarios}
-        rows: list[dict[str, object]] = [
+        unknown: list[dict[str, object]] = [
             {"digest": digest, "resolved": compressed(scenario.resolved_json().encode()), "fields": scenario.to_json()}
             for digest, scenario in new.items()
             if digest not in self._known
         ]
-        for row in rows:
+        for row in unknown:
             row["checksum"] = checksums.of_row(row, checksums.SCENARIO)
-        if rows:
-            connection.execute(inserting(connection)(SCENARIOS).on_conflict_do_nothing(), rows)
-            self._known.update(new)
+        rows.save_scenarios(transaction, unknown)
+        self._known.update(new)
 
     def check_traces(self, scenario: Scenario) -> None:
         """Raises StoreError if the scenario requests traces and the store has no directory for them."""
@@ -245,6 +248,10 @@ class Store:
 
     def count(self) -> int:
         """Returns the number of stored runs, including those of other engines."""
+        import sqlalchemy as sa
+
+        from longpipe.store.schema import RECEIPTS, RUNS
+
         with self.reading() as connection:
             runs, receipts = (
                 sa.select(sa.func.count()).select_from(table).scalar_subquery() for table in (RUNS, RECEIPTS)
@@ -259,49 +266,98 @@ class Store:
 
         A query that only counts reads indices, which have no checksums.
         """
+        from longpipe.store import schema
+
         if not self._is_consistent:
             checksums.check_integrity(connection, schema.COUNTED)
             self._is_consistent = True
 
     def close(self) -> None:
         """Closes the file or the connections."""
-        self._database.dispose()
+        if self._engine is not None:
+            self._engine.dispose()
+            self._engine = None
+        if self._driver is not None:
+            self._driver.close()
+            self._driver = None
         if self._copy is not None:
             self._copy.cleanup()
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Starts a read transaction. Raises StoreError if the database fails."""
-        with self._transaction(self._reader) as connection:
+        with self._explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Starts a write transaction. Raises StoreError if the database fails."""
         # Interrupts are deferred, because an open transaction would keep all others waiting for its lock.
-        with deferred(), self._transaction(self._writer) as connection:
+        with deferred(), self._explained(), self._writer.begin() as connection:
             yield connection
 
     @contextmanager
-    def _transaction(self, database: sa.Engine) -> Iterator[sa.Connection]:
+    def _transaction_of_rows(self, *, write: bool = False) -> Iterator[rows.Transaction]:
+        """Starts a transaction for `rows`, without SQLAlchemy where the store has not needed it yet."""
+        if self._driver is None or self._engine is not None:
+            with self.writing() if write else self.reading() as connection:
+                yield rows.OfSqlAlchemy(connection)
+            return
+        with deferred() if write else nullcontext(), self._explained(), self._lock:
+            driver = self._driver
+            driver.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield rows.OfDriver(driver)
+                driver.execute("COMMIT")
+            finally:
+                if driver.in_transaction:
+                    driver.execute("ROLLBACK")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turns errors of the database into StoreError."""
         try:
-            with database.begin() as connection:
-                yield connection
+            yield
         except DamagedError as error:
             raise StoreError(f"store {self.name}: {error}") from None
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except Exception as error:
+            if not isinstance(error, _database_errors()):
+                raise
             # Scenarios stored by this transaction are not there.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             raise StoreError(f"store {self.name}: {told}") from None
 
+    @property
+    def _database(self) -> sa.Engine:
+        if self._engine is None:
+            self._engine = self._address.engine(readonly=self._readonly)
+        return self._engine
+
+    @property
+    def _reader(self) -> sa.Engine:
+        # Every statement of a read transaction sees the same rows; in SQLite this is always so.
+        is_sqlite = self._database.dialect.name == "sqlite"
+        return self._database if is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
+
+    @property
+    def _writer(self) -> sa.Engine:
+        return self._database.execution_options(**{WRITES: True})
+
     def _open(self, *, readonly: bool) -> None:
+        self._readonly = readonly
+        if (driver := self._address.driver(readonly=readonly)) is not None:
+            self._driver = driver
+            return
+        from longpipe.store import migrations
+        from longpipe.store.leases import living
+
         interrupted = self._address.has_log()
         self._connect(self._address, readonly=readonly)
         try:
             with self._database.begin() as connection:
                 found = self._version(connection)
-                if found == schema.VERSION:
+                if found == VERSION:
                     # The log also exists while another process has runs in progress.
                     if interrupted and not living(connection):
                         checksums.check_integrity(connection)
@@ -318,8 +374,9 @@ class Store:
         self.close()
         try:
             self._open(readonly=False)
-        except (ScenarioError, SQLAlchemyError, sqlite3.Error) as error:
-            if found not in migrations.COPIED or damage(error) is not None:
+        except Exception as error:
+            is_expected = isinstance(error, (ScenarioError, *_database_errors()))
+            if not is_expected or found not in migrations.COPIED or damage(error) is not None:
                 raise
             self._open_copy(found)
             return
@@ -328,6 +385,8 @@ class Store:
 
     def _open_copy(self, found: int) -> None:
         """Opens a copy of a store of an earlier version, migrated in a temporary directory."""
+        from longpipe.store import migrations
+
         self._copy = tempfile.TemporaryDirectory(prefix="longpipe-store-")
         copy = Address(Path(self._copy.name) / "runs.db")
         try:
@@ -345,14 +404,13 @@ class Store:
             raise
 
     def _connect(self, address: Address, *, readonly: bool) -> None:
-        self._database = address.engine(readonly=readonly)
-        self._writer = self._database.execution_options(**{WRITES: True})
-        # Every statement of a read transaction sees the same rows; in SQLite this is always so.
-        self._reader = (
-            self._database if address.is_sqlite else self._database.execution_options(isolation_level="REPEATABLE READ")
-        )
+        self._engine = address.engine(readonly=readonly)
 
     def _make(self) -> None:
+        import sqlalchemy as sa
+
+        from longpipe.store import migrations
+
         with self._writer.begin() as connection:
             if connection.dialect.name == "postgresql":
                 # The driver writes to standard error about a failed batch of rows.
@@ -367,15 +425,23 @@ class Store:
                 migrations.migrate(connection, found, self._traces.checksums)
 
     def _version(self, connection: sa.Connection) -> int | None:
+        from longpipe.store import migrations
+
         found = migrations.version(connection)
         if found == migrations.FOREIGN:
             raise ScenarioError(f"store: {self.name}: holds other tables; needs a store of longpipe, or a new file")
-        if found is not None and found > schema.VERSION:
+        if found is not None and found > VERSION:
             raise ScenarioError(
                 f"store: {self.name}: version {found}, of longpipe {migrations.written_by(connection)}; "
-                f"this is longpipe {_core.__version__}, which reads versions 1 to {schema.VERSION}"
+                f"this is longpipe {_core.__version__}, which reads versions 1 to {VERSION}"
             )
         return found
+
+
+def _database_errors() -> tuple[type[Exception], ...]:
+    """Returns the errors of the drivers, and those of SQLAlchemy once it is loaded."""
+    loaded = sys.modules.get("sqlalchemy.exc")
+    return (sqlite3.Error,) if loaded is None else (sqlite3.Error, loaded.SQLAlchemyError)
 
 
 def _is(table: sa.Table, key: Key, engine: str) -> tuple[sa.ColumnElement[bool], ...]:

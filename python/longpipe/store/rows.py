@@ -1,0 +1,156 @@
+"""Rows of single runs, by SQL text that SQLite and PostgreSQL share.
+
+A single run needs no more of a store than this; SQLAlchemy, which campaigns, studies and migrations use, takes longer
+to load than a short run.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from longpipe.store import checksums
+from longpipe.store.errors import DamagedError
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
+
+# Version of the tables that `schema` defines.
+VERSION: Final = 9
+
+Values = Mapping[str, Any]
+
+_KEY: Final = ("digest", "seed", "engine")
+_OF_RUN: Final = (*checksums.RUN, "checksum")
+_FOUND: Final = ("key_digest", "key_seed", *_OF_RUN, "summary")
+
+_FIND: Final = (
+    "SELECT receipts.digest, receipts.seed, {columns}, summaries.summary FROM receipts"
+    " LEFT OUTER JOIN runs ON runs.digest = receipts.digest AND runs.seed = receipts.seed"
+    " AND runs.engine = receipts.engine"
+    " LEFT OUTER JOIN summaries ON summaries.run = runs.id"
+    " WHERE receipts.engine = :engine AND (receipts.digest, receipts.seed) IN (VALUES {keys})"
+)
+_SAVE_SCENARIO: Final = (
+    "INSERT INTO scenarios (digest, resolved, fields, checksum) VALUES (:digest, :resolved, :fields, :checksum)"
+    " ON CONFLICT DO NOTHING"
+)
+_SAVE_SUMMARY: Final = (
+    "INSERT INTO summaries (run, summary) VALUES (:run, :summary)"
+    " ON CONFLICT (run) DO UPDATE SET summary = excluded.summary"
+)
+_SAVE_RECEIPT: Final = (
+    "INSERT INTO receipts (digest, seed, engine, checksum) VALUES (:digest, :seed, :engine, :checksum)"
+    " ON CONFLICT (digest, seed, engine) DO UPDATE SET checksum = excluded.checksum"
+)
+
+
+def _save_run() -> str:
+    names, values = ", ".join(_OF_RUN), ", ".join(f":{name}" for name in _OF_RUN)
+    changed = ", ".join(f"{name} = excluded.{name}" for name in _OF_RUN if name not in _KEY)
+    return (
+        f"INSERT INTO runs ({names}) VALUES ({values})"  # noqa: S608 - constants
+        f" ON CONFLICT (digest, seed, engine) DO UPDATE SET {changed} RETURNING id"
+    )
+
+
+_SAVE_RUN: Final = _save_run()
+
+
+class Transaction(Protocol):
+    """An open transaction that executes SQL text with named values."""
+
+    # "sqlite" or "postgresql".
+    kind: str
+
+    def rows(self, text: str, values: Values) -> list[Any]:
+        """Executes a statement and returns its rows."""
+
+
+class OfDriver:
+    """A transaction of Python's own driver of SQLite."""
+
+    kind = "sqlite"
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, text: str, values: Values) -> list[Any]:
+        """Executes a statement and returns its rows."""
+        return self._connection.execute(text, values).fetchall()
+
+
+class OfSqlAlchemy:
+    """A transaction of SQLAlchemy."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+        self.kind = connection.dialect.name
+
+    def rows(self, text: str, values: Values) -> list[Any]:
+        """Executes a statement and returns its rows."""
+        import sqlalchemy as sa
+
+        found = self._connection.execute(sa.text(text), values)
+        return list(found.all()) if found.returns_rows else []
+
+
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Returns whether an SQLite file is an undamaged store of this version. May raise sqlite3.Error."""
+    cursor = connection.execute("SELECT * FROM longpipe")
+    names = [column[0] for column in cursor.description]
+    found = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    if len(found) != 1 or found[0].get("version") != VERSION:
+        return False
+    try:
+        checksums.check(found[0], checksums.VERSION, "its version")
+    except DamagedError:
+        return False
+    return True
+
+
+def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str) -> dict[tuple[str, str], Values]:
+    """Returns the rows of finished runs with their summaries, by digest and seed as text.
+
+    A row whose values are None is that of a finished run that is missing. Raises DamagedError for a time that is none.
+    """
+    values = {"engine": engine}
+    for number, (digest, seed) in enumerate(keys):
+        values |= {f"digest_{number}": digest, f"seed_{number}": seed}
+    text = _FIND.format(
+        columns=", ".join(f"runs.{name}" for name in _OF_RUN),
+        keys=", ".join(f"(:digest_{number}, :seed_{number})" for number in range(len(keys))),
+    )
+    found: dict[tuple[str, str], Values] = {}
+    for row in transaction.rows(text, values):
+        named = dict(zip(_FOUND, row, strict=True))
+        if transaction.kind == "sqlite" and named["finished_at"] is not None:
+            named["finished_at"] = _time(named["finished_at"])
+        found[named["key_digest"], named["key_seed"]] = named
+    return found
+
+
+def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> None:
+    """Stores the scenarios that are not stored yet."""
+    for scenario in scenarios:
+        transaction.rows(_SAVE_SCENARIO, scenario)
+
+
+def save(transaction: Transaction, run: Values, summary: bytes) -> None:
+    """Stores a finished run; replaces an earlier one."""
+    written = dict(run)
+    if transaction.kind == "sqlite":
+        # SQLite has no type for times.
+        written["finished_at"] = run["finished_at"].isoformat(" ", "microseconds")
+    ((number,),) = transaction.rows(_SAVE_RUN, written)
+    transaction.rows(_SAVE_SUMMARY, {"run": number, "summary": summary})
+    transaction.rows(_SAVE_RECEIPT, {name: run[name] for name in (*_KEY, "checksum")})
+
+
+def _time(text: Any) -> datetime:  # noqa: ANN401 - whatever a damaged file holds
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        raise DamagedError("a value is none of its column") from None
