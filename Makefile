@@ -9,7 +9,7 @@ RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 # All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
 TESTED := --workspace $(addprefix --exclude longpipe-,python wasm)
 
-.PHONY: setup reproduce test stacks wheel sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth soak fuzz checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -34,8 +34,12 @@ $(VENV)/.packages: $(VENV)/.tools pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --requirement $@.txt
 	@touch $@
 
+# Cargo's profile of the core: `ci` compiles much faster than `release`, shares its crates with the tests, and is a little
+# slower to run.
+PROFILE ?= release
+
 DEVELOP := VIRTUAL_ENV=$(VENV) PIP_CONSTRAINT=constraints.txt PIP_DISABLE_PIP_VERSION_CHECK=1 \
-	$(BIN)/maturin develop --release
+	$(BIN)/maturin develop --profile $(PROFILE)
 
 # The core, whose compilation waits for no package.
 $(VENV)/.compiled: $(VENV)/.tools $(RUST)
@@ -76,7 +80,17 @@ test:
 wheel: $(VENV)/.tools
 	rm -rf dist
 	@$(LAB_MISSING)
-	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --release --out dist
+	VIRTUAL_ENV=$(VENV) $(BIN)/maturin build --profile $(PROFILE) --out dist
+
+# Wheels for manylinux2014 on x86-64 and AArch64, in dist/: zig links the core with the C library of that platform, glibc 2.17.
+wheels: $(VENV)/.tools
+	@$(LAB_MISSING)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check ziglang
+	rustup target add x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+	for machine in x86_64 aarch64; do \
+		VIRTUAL_ENV=$(VENV) PATH="$(abspath $(BIN)):$$PATH" $(BIN)/maturin build --profile $(PROFILE) --zig --compatibility manylinux2014 \
+			--target $$machine-unknown-linux-gnu --out dist || exit 1; \
+	done
 
 # The sources as one archive in dist/, from which pip builds where there is no wheel; with the lab, if it was built.
 sdist: $(VENV)/.tools
@@ -161,6 +175,11 @@ bench-scaling: setup
 bench-growth: setup
 	@$(BIN)/python benches/growth.py $(FLOWS)
 
+# Processor time of starts of the command, beside that of `import numpy`: make bench-startup [ROUNDS=15]
+ROUNDS ?= 15
+bench-startup: setup
+	@$(BIN)/python benches/startup.py $(ROUNDS)
+
 # Random scenarios through both engines: make soak CASES=100000 [FROM=N] [LINKS=move] [CHECKED=1]. Those over any graph are
 # numbered from FROM on; what fails is counted by kind, and a few of each kind go into results/soak. LINKS=move has links that
 # move, LINKS=reroute routes that change, too. CHECKED=1 finds overflows. Then 1000 kills of a campaign.
@@ -173,6 +192,12 @@ soak: $(VENV)/.built
 		--cases $(CASES) --from $(FROM) $(if $(LINKS),--links $(LINKS)) --out results/soak
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 	LONGPIPE_KILLS=1000 $(BIN)/python -m pytest tests/test_kills.py
+
+# The complete sweeps of which `make test` takes samples (tests/thorough.py): random scenarios, and cases beside ns-2, Linux
+# and tshark.
+THOROUGH := $(shell grep -l '^from thorough import' tests/test_*.py)
+validate: $(VENV)/.built
+	LONGPIPE_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto $(THOROUGH)
 
 # Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/. Then single damaged
 # bytes of a store, each read of which is right or says so.

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study
 from longpipe.study import bundle
-from test_cli import run
 
 BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 DESIGN = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")], replications=2)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Flow, Graph, Link, Scenario, simulate
 from longpipe.examples import EXAMPLES
 from longpipe.scenario import Policy
@@ -19,13 +20,6 @@ LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 POLICIES = ", ".join(kinds(Policy))
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [*LONGPIPE, *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, timeout=120, check=False)
-    assert "Traceback" not in result.stderr
-    return result
 
 
 @pytest.fixture

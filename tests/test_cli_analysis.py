@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import ScenarioError
 from longpipe.cli import app
 from longpipe.cli.design.plan import parse_factor
-from test_cli import run
 
 WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
 WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import Scenario, ScenarioError
 from longpipe.cli import app
 from longpipe.cli.design.plan import plan
 from longpipe.design import Design, Factor
 from longpipe.store import engine_version
 from longpipe.study import Study
-from test_cli import run
 
 BASE = Scenario(name="lan", duration="20 ms").with_(start={"kind": "random", "over": "1 ms"})
 DESIGN = Design.full_factorial(

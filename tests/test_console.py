@@ -1,8 +1,6 @@
 """Tables on terminals and in pipes are complete at any width."""
 
-import os
 import re
-import subprocess
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -11,9 +9,9 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from commands import run
 from longpipe import Design, Factor, Scenario, Study
 from longpipe.cli.console import show_table
-from test_cli import LONGPIPE
 
 FACTORS = [
     Factor.over("switch.buffer", ["500 cells", "1000 cells"], "buffer"),
@@ -39,10 +37,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(store: Path, *arguments: str, columns: int | None) -> list[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    environment |= {"NO_COLOR": "1", "TERM": "dumb", **({"COLUMNS": str(columns)} if columns else {})}
-    command = [*LONGPIPE, *arguments, "--store", str(store)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    # An empty COLUMNS is as none.
+    environment = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": str(columns or "")}
+    done = run(*arguments, "--store", store, environment=environment)
+    assert done.returncode == 0, done.stderr
     return [line.rstrip() for line in done.stdout.splitlines()]
 
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from longpipe import Result, Scenario, simulate
 from longpipe.analysis.efficiency import Offer, attainable_bytes
 from strategies import mixes
+from thorough import examples
 
 # A full segment of 512 bytes takes 12 cells.
 SEGMENT = 512 / (12 * 53)
@@ -107,7 +108,7 @@ def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> 
     assert result.efficiency <= 1
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mixes())
 def test_efficiency_is_never_above_one(scenario: Scenario) -> None:
     result = simulate(scenario)

@@ -23,6 +23,7 @@ from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
 from strategies import fields, ip_fields
 from test_constraints import CASES
+from thorough import examples
 
 ROOT = Path(__file__).parent.parent
 RESOLVER = ROOT / "lab" / "build" / "resolve.mjs"
@@ -245,7 +246,7 @@ def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
 def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None:
     tables: list[dict[str, Any]] = []
 
-    @settings(max_examples=150, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(40, 500), database=None, deadline=None, suppress_health_check=list(HealthCheck))
     @given(fields, ip_fields())
     def draw(cells: dict[str, Any], packets: dict[str, Any]) -> None:
         tables.extend(without_none([cells, packets]))

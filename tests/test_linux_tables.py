@@ -13,6 +13,7 @@ from longpipe.result import Result
 from longpipe.validate.linux import MSS, LinuxCase, LinuxControl, LinuxFlow, seconds
 from longpipe.validate.linux_compare import scenario
 from longpipe.validate.linux_tables import draw
+from thorough import one_in
 
 TABLES = Path(__file__).parent / "data" / "linux"
 CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
@@ -133,7 +134,10 @@ def test_lost_packets_are_sent_again_in_linux_s_order(control: LinuxControl) -> 
 @pytest.mark.parametrize("control", ["cubic", "bbr", "reno"])
 def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(control: LinuxControl) -> None:
     """Compares the means of Linux's draws (one, except for BBR) and of as many draws of longpipe."""
-    paths = pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path")
+    paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
+    assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)
+    # BBR has several draws of each path; of the others the mean over all paths is bounded, too.
+    paths = one_in(4, paths) if control == "bbr" else paths
     beyond: dict[int, set[str]] = {}
     lossless: list[float] = []
     for name, draws in paths:
@@ -151,6 +155,6 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
         found = {what for what, by in (("goodput", more / 0.03), ("round trip", longer / 0.05)) if abs(by) > 1}
         if found:
             beyond[number] = found
-    assert beyond == PATHS_BEYOND[control]
+    chosen = {int(str(name)) for name, _ in paths}
+    assert beyond == {number: what for number, what in PATHS_BEYOND[control].items() if number in chosen}
     assert not lossless or abs(np.mean(lossless)) <= LOSSLESS_MEAN
-    assert len(beyond) <= 0.1 * len(paths)

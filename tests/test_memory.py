@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Scenario, ScenarioError, memory, simulate
 from longpipe.design import Design, Factor
 from longpipe.errors import RunError
 from longpipe.executors import Failure, Processes, executor_for
 from longpipe.study import Study, StudyError
-from test_cli import run
 
 SMALL = Scenario(name="small", duration="20 ms")
 # A window of 64 MiB in cells, each in an unlimited queue.

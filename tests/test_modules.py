@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from cluster import Cluster, cluster
+from commands import run
 from jobs import expected, outcomes
 from longpipe import RunError, Scenario, ScenarioError, simulate
 from longpipe.controls import isolation, objects
@@ -24,7 +25,6 @@ from longpipe.executors import Failure, Processes
 from longpipe.result import Result
 from longpipe.store import Store
 
-LONGPIPE = [str(Path(sys.executable).with_name("longpipe"))]
 MODULES = Path(__file__).parent / "data" / "modules"
 AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
 
@@ -355,12 +355,7 @@ def test_an_object_that_breaks_its_contract_is_refused_or_reported(
 
 
 def longpipe(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*LONGPIPE, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=120,
-        env={**os.environ, **environment},
-    )  # fmt: skip
-    assert "Traceback" not in done.stderr
-    return done
+    return run(*arguments, environment=environment)
 
 
 def test_build_writes_an_object_and_says_what_it_is(tmp_path: Path) -> None:

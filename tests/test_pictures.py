@@ -1,6 +1,3 @@
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -11,6 +8,7 @@ import pytest
 from cycler import cycler
 from matplotlib.figure import Figure
 
+from commands import run as command
 from longpipe import Result, Scenario, ScenarioError, pictures, simulate
 from longpipe.cli.plot import NEEDS, Kind, until
 from longpipe.pictures import Recorded
@@ -440,14 +438,6 @@ def test_all_that_is_drawn_adds_up_to_all_that_was_acknowledged() -> None:
 def test_more_panels_than_can_be_drawn_are_refused() -> None:
     with pytest.raises(ScenarioError, match="101 panels; needs at most 100: name some flows"):
         pictures.window(many(), flows=["large"] * 101)
-
-
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    longpipe = str(Path(sys.executable).with_name("longpipe"))
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-    return subprocess.run(
-        [longpipe, *map(str, arguments)], capture_output=True, text=True, env=environment, check=False
-    )
 
 
 def test_the_command_runs_and_draws_or_draws_what_was_recorded(tmp_path: Path) -> None:

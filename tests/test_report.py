@@ -1,10 +1,8 @@
 import base64
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +12,7 @@ import html5lib
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import Scenario
 from longpipe.cli.reproduce import parts
 from longpipe.design import Design, Factor
@@ -32,7 +31,6 @@ from longpipe.store import Store
 from longpipe.study import Runner, Study, complete_study
 from reproduced import PAPER
 
-LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
 CHROMIUM = shutil.which("chromium")
 
 
@@ -255,12 +253,6 @@ def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_pa
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
     (folder / "tables.csv").unlink()
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", 2)
-
-
-def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
-    command = [LONGPIPE, *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_what_is_current_is_shown_again_and_reported(results: Path) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.units import SIZE
 from strategies import fields, ip_fields, scenarios
+from thorough import examples
 
-SLOW = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=examples(50, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LONGEST_RUN_S = 20.0
 
 GARBAGE: list[Any] = [
@@ -100,7 +101,7 @@ def with_leaf(table: dict[str, Any], position: int, value: object) -> dict[str, 
     return table
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(10, 200), deadline=None)
 @given(scenarios(), st.integers(0, 2**64 - 1))
 def test_same_scenario_and_seed_give_the_same_bits(scenario: Scenario, seed: int) -> None:
     first, second = simulate(scenario, seed), simulate(Scenario.from_toml(scenario.to_toml()), seed)

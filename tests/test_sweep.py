@@ -1,7 +1,6 @@
 """Pictures of studies over their factors."""
 
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study, pictures
 from longpipe.analysis.intervals import estimate
 from longpipe.pictures.sweep import sweep_means
@@ -148,9 +148,7 @@ def test_the_command_draws_a_stored_study(tmp_path: Path) -> None:
     kept.close()
 
     def plot(*options: str) -> subprocess.CompletedProcess[str]:
-        longpipe = str(Path(sys.executable).with_name("longpipe"))
-        command = [longpipe, "plot", "lan", *options, "-o", "sweep.svg", "--store", str(store)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run("plot", "lan", *options, "-o", "sweep.svg", "--store", store, cwd=tmp_path)
 
     assert plot("--x", "buffer", "--y", "one").returncode == 0
     assert (tmp_path / "sweep.svg").stat().st_size > 5_000

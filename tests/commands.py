@@ -1,0 +1,47 @@
+"""Runs `longpipe` in the process of the tests, because a process of its own takes a third of a second to start.
+
+Tests of a start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
+"""
+
+import io
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping
+from contextlib import ExitStack, chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest.mock import patch
+
+from longpipe.cli import main
+
+# No colours, and lines of 80 columns.
+PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
+
+
+def run(
+    *arguments: object, cwd: Path | None = None, environment: Mapping[str, str] = PLAIN
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command line with an additional environment; returns its exit status and its output."""
+    words, stdout, stderr = [*map(str, arguments)], io.StringIO(), io.StringIO()
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(sys, "argv", ["longpipe", *words]))
+        stack.enter_context(patch.dict(os.environ, environment))
+        stack.enter_context(redirect_stdout(stdout))
+        stack.enter_context(redirect_stderr(stderr))
+        # As in a process of its own, where warnings are no errors.
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("default")
+        if cwd is not None:
+            stack.enter_context(chdir(cwd))
+        status = _status()
+    assert "Traceback" not in stderr.getvalue()
+    return subprocess.CompletedProcess(["longpipe", *words], status, stdout.getvalue(), stderr.getvalue())
+
+
+def _status() -> int:
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    return 0
