@@ -1,0 +1,57 @@
+"""Processor time of starts: `longpipe --help`, `longpipe run` of a small scenario, and `import numpy` for comparison.
+
+Usage: python benches/startup.py [ROUNDS]. The commands of a round follow each other, and each number is the median over
+all rounds [s of user and system time], so that other work on the machine affects all commands alike.
+"""
+
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+LONGPIPE = [sys.executable, "-m", "longpipe"]
+# Commands by name; the store exists before the first round.
+COMMANDS = {
+    "import numpy": [sys.executable, "-c", "import numpy"],
+    "--help": [*LONGPIPE, "--help"],
+    "run --no-store": [*LONGPIPE, "run", "geo.toml", "--no-store"],
+    "run, stored": [*LONGPIPE, "run", "geo.toml", "--store", "runs.db"],
+    "run, to be stored": [*LONGPIPE, "run", "geo.toml", "--store", "runs.db", "--seed"],
+}
+
+
+def cpu_seconds(command: list[str], folder: Path) -> float:
+    """Returns the processor time of a process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    _run(command, folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _run(command: list[str], folder: Path) -> None:
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)  # noqa: S603 - commands of this file
+
+
+def main(rounds: int) -> None:
+    """Prints the median of each command, and its ratio to that of `import numpy`."""
+    found: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _run([*LONGPIPE, "init", "geo.toml", "--example", "geo"], folder)
+        scenario = folder / "geo.toml"
+        scenario.write_text(scenario.read_text().replace('duration = "120 s"', 'duration = "1 s"'))
+        _run(COMMANDS["run, stored"], folder)
+        for number in range(rounds):
+            for what, command in COMMANDS.items():
+                seed = [str(number + 2)] if command[-1] == "--seed" else []
+                found[what].append(cpu_seconds([*command, *seed], folder))
+    unit = statistics.median(found["import numpy"])
+    for what, seconds in found.items():
+        median = statistics.median(seconds)
+        sys.stdout.write(f"{what:<18} {median:6.3f} s {median / unit:5.2f}\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
