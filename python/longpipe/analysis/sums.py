@@ -11,8 +11,8 @@ _BLOCK: Final = 128
 def total(values: Sequence[float]) -> float:
     """Returns the sum of float64 values with the bits of `numpy.sum`, which adds pairwise.
 
-    Up to `_BLOCK` values are added in `_LANES` interleaved partial sums, more values by halves (NumPy, `pairwise_sum`
-    in loops_utils.h.src).
+    Up to `_BLOCK` values are added in `_LANES` interleaved partial sums; more values are halved first, recursively
+    (NumPy, `pairwise_sum` in loops_utils.h.src).
     """
     count = len(values)
     if count > _BLOCK:
