@@ -150,6 +150,12 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
             "network.conditioners[0].jitter: 2001 ms; needs at most 2 s",
         )
     ],
+    ("Aggregation", "overhead"): [
+        (
+            {"network.conditioners": [{"kind": "aggregation", "interval": "1 ms", "overhead": "1 ms"}]},
+            "network.conditioners[0].overhead: 1 ms; needs less than interval, 1 ms",
+        )
+    ],
 }
 # What the core simulates nonetheless: its arithmetic needs none of these constraints.
 PYTHON_ONLY = {

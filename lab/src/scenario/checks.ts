@@ -38,8 +38,8 @@ const NOT_HERE = {
     return_path: "moves",
     host_policy: "queues at hosts",
     host_buffer: "queues at hosts",
-    conditioners: "polices, shapes, delays or repeats",
-    return_conditioners: "polices, shapes, delays or repeats",
+    conditioners: "polices, shapes, delays, repeats or batches",
+    return_conditioners: "polices, shapes, delays, repeats or batches",
 };
 
 /** ScenarioError where a link moves, a proxy splits connections or a host queues: asked of what was written, of which the page knows no more. */

@@ -267,6 +267,7 @@ Tick = Annotated[str, _quantity(TIME, "1 us", "100 s")]
 Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
 BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
+PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]

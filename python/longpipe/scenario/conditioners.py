@@ -1,10 +1,11 @@
-"""Conditioners of an IP port (RFC 2475 section 2.3.3): policers, a shaper, jitter, reordering and duplication."""
+"""Conditioners of an IP port (RFC 2475 section 2.3.3): policers, a shaper, jitter, reordering, duplication, batches."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
+from longpipe.scenario.aggregation import Aggregation
 from longpipe.scenario.base import LATER, BucketSize, Model, PolicedRate, SegmentSize
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.core import core_fields
@@ -60,17 +61,19 @@ class Tbf(Model):
     constraints: ClassVar = _PEAK
 
 
-Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication, Field(discriminator="kind")]
+Conditioner = Annotated[Policer | Tbf | Jitter | Reordering | Duplication | Aggregation, Field(discriminator="kind")]
 
 
 def problems(own: Sequence[Conditioner]) -> Iterator[tuple[str, str]]:
     """Problems of a port's conditioners together, as (index in brackets, message)."""
-    for kind in ("tbf", "jitter", "reordering", "duplication"):
+    for kind in ("tbf", "jitter", "reordering", "duplication", "aggregation"):
         places = [place for place, one in enumerate(own) if one.kind == kind]
         if len(places) > 1:
             yield f"[{places[1]}]", f"{kind}; needs at most one {kind}"
         if kind == "reordering" and places and not any(one.kind == "jitter" for one in own):
             yield f"[{places[0]}]", "reordering; needs a jitter beside it, whose delay packets skip"
+        if kind == "aggregation" and places and any(one.kind == "tbf" for one in own):
+            yield f"[{places[0]}]", "aggregation; needs no tbf beside it"
 
 
 def core_conditioner(conditioner: Conditioner) -> dict[str, Any]:

@@ -104,12 +104,12 @@ class Dumbbell(Model):
     )
     conditioners: Parts[tuple[Conditioner, ...]] = part(
         default=(),
-        description="Policers, a shaper, jitter, reordering and duplication of the trunk, switch1 to switch2, as in "
+        description="Policers, shaper, jitter, reordering, duplication, batches of the trunk, switch1 to switch2: "
         "[{kind = 'policer', rate = '10 Mbit/s', burst = '125 KB'}]",
     )
     return_conditioners: Parts[tuple[Conditioner, ...]] = part(
         default=(),
-        description="Policers, a shaper, jitter, reordering and duplication of the trunk, switch2 to switch1",
+        description="Policers, shaper, jitter, reordering, duplication, batches of the trunk, switch2 to switch1",
     )
     path: Part[Path | None] = part(
         default=None,
@@ -203,10 +203,12 @@ class Link(Model):
         default=NoLoss.unchecked(), description="Injected losses, from the second node to the first"
     )
     conditioners: Parts[tuple[Conditioner, ...]] = part(
-        default=(), description="Policers, a shaper, jitter, reordering and duplication of the first node's port"
+        default=(),
+        description="Policers, shaper, jitter, reordering, duplication, batches of the first node's port",
     )
     return_conditioners: Parts[tuple[Conditioner, ...]] = part(
-        default=(), description="Policers, a shaper, jitter, reordering and duplication of the second node's port"
+        default=(),
+        description="Policers, shaper, jitter, reordering, duplication, batches of the second node's port",
     )
     path: Part[Path | None] = part(
         default=None, description="Variation over time, from the first node to the second; static if absent"

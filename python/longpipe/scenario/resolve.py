@@ -120,6 +120,9 @@ def _moving(series: Series, link: dict[str, Any], framing: Framing) -> dict[str,
         raise ScenarioError(f"policy: {link['policy']['kind']}; beside a path needs {', '.join(CELLS_OVER_TIME)}")
     if framing == "ip" and link["loss"]["kind"] == "bit-errors":
         raise ScenarioError("loss: bit-errors; beside a path needs losses of another kind")
+    scheduled = series.motion.get("service", {}).get("kind") == "opportunities"
+    if scheduled and any(one["kind"] == "aggregation" for one in link.get("conditioners", ())):
+        raise ScenarioError("conditioners: aggregation; beside a schedule, whose opportunities are batches, needs none")
     if series.loss is None:
         return {"motion": series.motion}
     if link["loss"]["kind"] != "none":

@@ -1,6 +1,7 @@
-//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline, and a shaper
-//! between that and the transmitter; jitter and reordering on the wire.
+//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline, a shaper
+//! and aggregation between that and the transmitter; jitter and reordering on the wire.
 
+pub(crate) mod aggregation;
 mod correlated;
 pub(crate) mod duplication;
 pub(crate) mod jitter;

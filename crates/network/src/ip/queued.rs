@@ -28,6 +28,9 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let begun = wire.port.arrive(&mut wire.line, now, packet, options);
         report(hosts, link, &mut wire.port);
+        if wire.port.is_releasing() {
+            self.act_until(hosts, link, now);
+        }
         self.set_port_event(hosts, link);
         let Begun {
             queued,

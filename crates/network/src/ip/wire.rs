@@ -260,6 +260,11 @@ impl Port {
         }
     }
 
+    /// Returns whether packets of a batch that begins now have yet to be forwarded.
+    pub fn is_releasing(&self) -> bool {
+        matches!(self, Port::VariableRate(port) if port.is_releasing())
+    }
+
     /// Returns the time of the next event of an egress queue.
     pub fn next_event(&self, line: &Line) -> Option<Time> {
         match self {
@@ -296,7 +301,7 @@ impl Port {
 fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize, u64)) -> (Port, Repeats) {
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
-    let varies = link.motion.is_some() || link.jitter().is_some();
+    let varies = link.varies();
     let host = scenario.nodes[link.from].kind == NodeKind::Host;
     if varies || scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
         let occupancy = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();

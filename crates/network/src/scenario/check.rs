@@ -8,6 +8,7 @@ use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
 use crate::scenario::forwarding;
 use crate::scenario::refusal::{refuse, ScenarioError};
+use crate::scenario::time_varying::ServiceConfig;
 use crate::scenario::topology::Topology;
 use crate::scenario::{
     BufferUnit, Engine, FlowConfig, Framing, LinkConfig, LossConfig, NodeKind, Scenario, SchedulerConfig, StartConfig,
@@ -78,6 +79,14 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         if let Some((value, accepted)) = conditioners::problem_of_all(&link.conditioners) {
             return refuse(field("conditioners"), value, accepted);
+        }
+        let service = link.motion.as_ref().and_then(|motion| motion.service.as_ref());
+        if link.aggregates() && matches!(service, Some(ServiceConfig::Opportunities { .. })) {
+            return refuse(
+                field("conditioners"),
+                "aggregation",
+                "needs a rate: a schedule's opportunities are batches already",
+            );
         }
         if link.duplicates() && scenario.flows.iter().any(|flow| flow.foreign) {
             return refuse(

@@ -1,5 +1,7 @@
-//! Conditioners of a port: policers before its queue discipline, a shaper behind it, jitter and reordering on its wire.
+//! Conditioners of a port: policers before its queue discipline, a shaper or aggregation behind it, jitter and reordering on
+//! its wire.
 
+use super::bounds::LONGEST_WAIT;
 use super::refusal::refuse_unless;
 use super::time_varying::OrderConfig;
 use super::LinkConfig;
@@ -26,6 +28,29 @@ pub enum ConditionerConfig {
     Reordering(ReorderingConfig),
     /// Packets that arrive twice.
     Duplication(DuplicationConfig),
+    /// A transmitter that sends packets in batches.
+    Aggregation(AggregationConfig),
+}
+
+/// Link aggregation.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AggregationConfig {
+    /// Batches begin at its multiples [ps]; whenever the transmitter is free if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ps: Option<u64>,
+    /// Time before each batch in which nothing is sent [ps].
+    pub overhead_ps: u64,
+    /// Additional length of each packet of a batch [byte].
+    pub packet_overhead_bytes: u32,
+    /// Maximum number of packets of a batch.
+    pub max_packets: u32,
+    /// Maximum length of a batch [byte].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size_bytes: Option<u64>,
+    /// Maximum duration of a batch without its overhead [ps], at the rate when it begins; the rest of the interval if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_duration_ps: Option<u64>,
 }
 
 /// Duplication (Linux: `netem duplicate`).
@@ -128,6 +153,7 @@ impl ConditionerConfig {
             ConditionerConfig::Reordering(reordering) => reordering.problem(),
             ConditionerConfig::Duplication(duplication) => probability_problem("probability", duplication.probability)
                 .or_else(|| probability_problem("correlation", duplication.correlation)),
+            ConditionerConfig::Aggregation(aggregation) => aggregation.problem(),
         }
     }
 }
@@ -161,6 +187,13 @@ pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static 
     let jitters = count(|config| matches!(config, ConditionerConfig::Jitter(_)));
     let reorderings = count(|config| matches!(config, ConditionerConfig::Reordering(_)));
     let duplications = count(|config| matches!(config, ConditionerConfig::Duplication(_)));
+    let aggregations = count(|config| matches!(config, ConditionerConfig::Aggregation(_)));
+    if aggregations > 1 {
+        return Some(("two aggregations", "needs at most one aggregation"));
+    }
+    if aggregations > 0 && shapers > 0 {
+        return Some(("aggregation beside tbf", "needs one of the two"));
+    }
     if duplications > 1 {
         return Some(("two duplications", "needs at most one duplication"));
     }
@@ -204,6 +237,41 @@ impl JitterConfig {
     }
 }
 
+impl AggregationConfig {
+    fn problem(&self) -> Option<Problem> {
+        let time = |name, ps: Option<u64>, least: u64| {
+            let ps = ps?;
+            let fits = (least..=LONGEST_WAIT).contains(&ps);
+            refuse_unless(
+                fits,
+                name,
+                ps,
+                "needs at most 1000 s, in ps, and an interval or duration more than 0",
+            )
+        };
+        time("interval", self.interval_ps, 1)
+            .or_else(|| time("overhead", Some(self.overhead_ps), 0))
+            .or_else(|| time("max_duration", self.max_duration_ps, 1))
+            .or_else(|| {
+                let fits = self.packet_overhead_bytes <= 65_000;
+                refuse_unless(
+                    fits,
+                    "packet_overhead",
+                    self.packet_overhead_bytes,
+                    "needs at most 65000 bytes",
+                )
+            })
+            .or_else(|| {
+                let fits = (1..=1_000_000).contains(&self.max_packets);
+                refuse_unless(fits, "max_packets", self.max_packets, "needs 1 to 1000000 packets")
+            })
+            .or_else(|| {
+                let fits = self.interval_ps.is_none_or(|interval| self.overhead_ps < interval);
+                refuse_unless(fits, "overhead", self.overhead_ps, "needs less than the interval")
+            })
+    }
+}
+
 impl ReorderingConfig {
     fn problem(&self) -> Option<Problem> {
         probability_problem("probability", self.probability)
@@ -219,6 +287,17 @@ impl LinkConfig {
             ConditionerConfig::Jitter(jitter) => Some(jitter),
             _ => None,
         })
+    }
+
+    /// Whether the transmitter sends packets in batches.
+    pub(crate) fn aggregates(&self) -> bool {
+        let aggregation = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Aggregation(_));
+        self.conditioners.iter().any(aggregation)
+    }
+
+    /// Whether its transmitter or its wire varies over time, by packet or by batch.
+    pub(crate) fn varies(&self) -> bool {
+        self.motion.is_some() || self.jitter().is_some() || self.aggregates()
     }
 
     /// Whether packets may arrive twice.

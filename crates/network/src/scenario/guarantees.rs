@@ -82,8 +82,8 @@ impl LinkConfig {
                 loses_none_on_wire: stands,
                 least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
                 least_spread: match self.jitter() {
-                    Some(_) => 0,
-                    None => motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+                    None if !self.aggregates() => motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
+                    _ => 0,
                 },
             };
         }
@@ -93,7 +93,7 @@ impl LinkConfig {
             keeps_order: !self.may_reorder(),
             loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
             least_delay: self.delay_ps,
-            least_spread: if self.jitter().is_some() { 0 } else { 1 << 32 },
+            least_spread: if self.varies() { 0 } else { 1 << 32 },
         }
     }
 }

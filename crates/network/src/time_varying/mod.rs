@@ -10,6 +10,7 @@ mod outages;
 mod slots;
 mod steps;
 
+use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::jitter::LinkJitter;
 use crate::ip::port::line::share_used;
 use crate::scenario::bounds::AFTER_ANY_RUN;
@@ -69,6 +70,7 @@ pub(crate) struct TimeVaryingLink {
     outages: Option<Outages>,
     delay: Delay,
     jitter: Option<Box<LinkJitter>>,
+    aggregation: Option<Box<Aggregation>>,
     order: Order,
     /// Rate of the transmitter if it is constant.
     rate: Option<Rate>,
@@ -77,7 +79,7 @@ pub(crate) struct TimeVaryingLink {
 impl TimeVaryingLink {
     /// Returns the transmitter and wire of a link of packets, if they vary over time or by packet.
     pub fn new(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> Option<TimeVaryingLink> {
-        (link.motion.is_some() || jitter.is_some()).then(|| TimeVaryingLink::of_packets(link, jitter))
+        link.varies().then(|| TimeVaryingLink::of_packets(link, jitter))
     }
 
     /// Returns the transmitter and wire of a link of packets, whether they vary or not.
@@ -96,6 +98,7 @@ impl TimeVaryingLink {
         };
         TimeVaryingLink {
             jitter,
+            aggregation: Aggregation::among(&link.conditioners).map(Box::new),
             ..TimeVaryingLink::of_line(link, line)
         }
     }
@@ -116,6 +119,7 @@ impl TimeVaryingLink {
             outages: outages.map(Outages::new),
             delay: delay.map_or_else(|| Delay::fixed(link.delay_ps), Delay::new),
             jitter: None,
+            aggregation: None,
             order: Order::new(link.order()),
             rate: constant.then_some(Rate(link.rate_bps)),
         }
@@ -191,7 +195,7 @@ impl TimeVaryingLink {
     /// Transmits the packet that arrived at `came`, after all earlier packets, unless an outage drops it.
     pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
         self.ready(came);
-        self.transmit(bytes)
+        self.transmit(u64::from(bytes))
     }
 
     /// Returns when the transmitter can start a packet that arrived at `came`, after all earlier packets: when it is free
@@ -208,19 +212,29 @@ impl TimeVaryingLink {
                 if let Some(end) = self.outages.as_mut().and_then(|outages| outages.end(free.whole)) {
                     *free = Exact { whole: end, part: 0 };
                 }
+                if let Some(interval) = self
+                    .aggregation
+                    .as_ref()
+                    .and_then(|aggregation| aggregation.interval_ps())
+                {
+                    align(free, interval, self.outages.as_mut());
+                }
                 Time(free.whole)
             }
         }
     }
 
-    /// Transmits a packet from the time that `ready` has just returned.
-    pub fn transmit(&mut self, bytes: u16) -> Service {
+    /// Transmits a packet, or a batch after its overhead, from the time that `ready` has just returned.
+    pub fn transmit(&mut self, bytes: u64) -> Service {
         let (begins, ends) = match &mut self.line {
-            Transmitter::Opportunities(opportunities) => opportunities.transmit(u64::from(bytes)),
+            Transmitter::Opportunities(opportunities) => opportunities.transmit(bytes),
             Transmitter::Slots(slots) => slots.transmit(self.outages.as_mut()),
             Transmitter::Steps { steps, free } => {
                 let begins = free.whole;
-                *free = finish(steps, self.outages.as_mut(), *free, work(u64::from(bytes)));
+                if let Some(aggregation) = &self.aggregation {
+                    wait(free, aggregation.overhead_ps(), self.outages.as_mut());
+                }
+                *free = finish(steps, self.outages.as_mut(), *free, work(bytes));
                 (begins, free.whole)
             }
         };
@@ -250,6 +264,16 @@ impl TimeVaryingLink {
         match lost {
             Some(begin) => Passage::Lost(Time(begin)),
             None => Passage::Arrives(Time(self.order.arrive(now.0, ends.0, arrival))),
+        }
+    }
+
+    /// Returns the rate of the transmitter at `now` [bit/s]; 0 without a rate.
+    pub fn rate_bps(&mut self, now: Time) -> u64 {
+        match &mut self.line {
+            Transmitter::Steps { steps, .. } | Transmitter::Slots(TimeVaryingSlots { steps, .. }) => {
+                steps.rate(now.0).0
+            }
+            Transmitter::Opportunities(_) => 0,
         }
     }
 
@@ -317,6 +341,32 @@ fn steps(link: &LinkConfig) -> RateSteps {
     match service {
         Some(ServiceConfig::Steps { steps, cycle_ps }) => RateSteps::new(steps.clone(), *cycle_ps),
         Some(ServiceConfig::Opportunities { .. }) | None => RateSteps::new(vec![[0, link.rate_bps]], None),
+    }
+}
+
+/// Delays a free transmitter to the next multiple of an interval outside outages.
+fn align(free: &mut Exact, interval: u64, mut outages: Option<&mut Outages>) {
+    while free.whole < AFTER_ANY_RUN.0 {
+        let rounded_up = free.whole + u64::from(free.part > 0);
+        let begin = (rounded_up.div_ceil(interval) * interval).min(AFTER_ANY_RUN.0);
+        *free = Exact { whole: begin, part: 0 };
+        match outages.as_mut().and_then(|outages| outages.end(begin)) {
+            Some(end) => free.whole = end,
+            None => return,
+        }
+    }
+}
+
+/// Lets the overhead of a batch pass. If an outage is in progress then, the transmission starts at its end.
+fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
+    if overhead_ps > 0 {
+        let rounded_up = free.whole + u64::from(free.part > 0);
+        let whole = (rounded_up + overhead_ps).min(AFTER_ANY_RUN.0.max(rounded_up));
+        *free = Exact { whole, part: 0 };
+    }
+    let holds = outages.filter(|outages| outages.config.in_service == InService::Hold);
+    if let Some(end) = holds.and_then(|outages| outages.end(free.whole)) {
+        *free = Exact { whole: end, part: 0 };
     }
 }
 

@@ -2,6 +2,7 @@
 //! transmitter and requests the next packet when it is free.
 
 use super::disc_of::disc_of;
+use crate::conditioners::aggregation::Aggregation;
 use crate::conditioners::duplication::Duplication;
 use crate::conditioners::tbf::Tbf;
 use crate::conditioners::Policers;
@@ -14,6 +15,7 @@ use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::{AnyDisc, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
 use longpipe_events::{Rate, Time};
+use std::collections::VecDeque;
 
 /// A packet at the port.
 #[derive(Clone, Debug)]
@@ -89,7 +91,24 @@ enum OfFlows {
     Scalable(Vec<bool>),
 }
 
-/// The queue of a port, with its counters.
+/// Packets that are transmitted together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    pub packets: VecDeque<QueuedPacket>,
+    /// Length of their transmission [byte].
+    pub line_bytes: u64,
+}
+
+/// Formation of batches.
+#[derive(Clone, Debug)]
+struct Batches {
+    limits: Aggregation,
+    /// The packet that was dequeued and did not fit in the last batch, the first of the next one, as in Linux's
+    /// `qdisc_peek_dequeued`. It counts as waiting.
+    carried: Option<QueuedPacket>,
+}
+
+/// The queue of a port with its counters.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressQueue {
     rate: Rate,
@@ -101,13 +120,14 @@ pub(crate) struct EgressQueue {
     duplication: Option<Box<Duplication>>,
     policers: Policers,
     shaper: Option<Box<Tbf>>,
+    batches: Option<Box<Batches>>,
     limit_packets: u64,
     limit_bytes: u64,
     /// Whether a packet occupies the buffer until its transmission ends, instead of until it starts.
     counts_in_service: bool,
-    /// Bytes of the packet in transmission.
-    in_service: Option<u64>,
-    /// Time at which a packet last left or was dropped in an outage.
+    /// Packets and bytes in transmission.
+    in_service: (u64, u64),
+    /// When a packet last left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
@@ -145,10 +165,11 @@ impl EgressQueue {
             duplication: Duplication::among(&link.conditioners, seed, index),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
+            batches: Aggregation::among(&link.conditioners).map(|limits| Box::new(Batches { limits, carried: None })),
             limit_packets: limit(BufferUnit::Packets),
             limit_bytes: limit(BufferUnit::Bytes),
             counts_in_service: !link.frees_at_begin() || link.has_shaper(),
-            in_service: None,
+            in_service: (0, 0),
             emptied: Time::ZERO,
             report: PacketReport {
                 host,
@@ -189,16 +210,21 @@ impl EgressQueue {
 
     /// Returns the packets and bytes that wait.
     pub fn backlog(&self) -> (u64, u64) {
-        self.disc.backlog()
+        let (packets, bytes) = self.disc.backlog();
+        let carried = self.carried();
+        (packets + carried.0, bytes + carried.1)
     }
 
-    /// Returns the packets and bytes held, including the packet in transmission.
+    /// Packets and bytes that were dequeued and wait for the next batch.
+    fn carried(&self) -> (u64, u64) {
+        let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
+        carried.map_or((0, 0), |carried| (1, carried.bytes()))
+    }
+
+    /// Packets and bytes held, those in transmission included.
     pub fn held(&self) -> (u64, u64) {
         let (packets, bytes) = self.backlog();
-        match self.in_service {
-            Some(in_service) => (packets + 1, bytes + in_service),
-            None => (packets, bytes),
-        }
+        (packets + self.in_service.0, bytes + self.in_service.1)
     }
 
     /// Returns whether a transmitter of constant rate may send packets that find the port empty without calling this queue.
@@ -208,7 +234,7 @@ impl EgressQueue {
 
     /// Whether a packet is in transmission.
     pub fn is_busy(&self) -> bool {
-        self.in_service.is_some()
+        self.in_service.0 > 0
     }
 
     /// Drops an arriving packet because of an outage.
@@ -223,15 +249,15 @@ impl EgressQueue {
         let queued = self.take(now, packet, options)?;
         let bytes = queued.bytes();
         let room = self.limit_packets > 0 && bytes <= self.limit_bytes;
-        let empty = self.in_service.is_none() && self.backlog().0 == 0;
+        let empty = !self.is_busy() && self.backlog().0 == 0;
         if room && empty && self.disc.pass_through(&queued) {
             self.report.peak_packets = self.report.peak_packets.max(1);
             self.report.peak_bytes = self.report.peak_bytes.max(bytes);
-            self.in_service = Some(bytes);
+            self.in_service = (1, bytes);
             return Some(queued);
         }
         self.enqueue(now, queued);
-        if self.in_service.is_some() {
+        if self.is_busy() {
             return None;
         }
         self.begin_next(now)
@@ -306,14 +332,17 @@ impl EgressQueue {
     }
 
     fn enqueue(&mut self, now: Time, packet: QueuedPacket) {
-        let in_service = self.in_service.map_or((0, 0), |bytes| (1, bytes));
-        let taken = if self.counts_in_service { in_service } else { (0, 0) };
-        let empty = self.in_service.is_none() && self.backlog().0 == 0;
+        let taken = if self.counts_in_service {
+            self.in_service
+        } else {
+            self.carried()
+        };
+        let empty = !self.is_busy() && self.backlog().0 == 0;
         let port = PortState {
             now,
             room_packets: self.limit_packets.saturating_sub(taken.0),
             room_bytes: self.limit_bytes.saturating_sub(taken.1),
-            in_service: self.in_service.is_some(),
+            in_service: self.is_busy(),
             idle_since: empty.then_some(self.emptied),
         };
         let flow = packet.packet.vc().flow();
@@ -336,18 +365,57 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Counts the packet in transmission as sent. Returns `None` if there was none.
+    /// The packet or batch in transmission has left; `None` if there was none.
     pub fn finish(&mut self, now: Time) -> Option<()> {
         self.count_time(now);
-        let bytes = self.in_service.take()?;
-        self.report.packets_out += 1;
-        self.report.bytes_out += bytes;
+        if !self.is_busy() {
+            return None;
+        }
+        self.report.packets_out += self.in_service.0;
+        self.report.bytes_out += self.in_service.1;
+        self.in_service = (0, 0);
         self.emptied = now;
         Some(())
     }
 
     /// Dequeues the packet to transmit, for a free transmitter.
     pub fn begin_next(&mut self, now: Time) -> Option<QueuedPacket> {
+        let next = self.dequeue(now)?;
+        self.in_service = (1, next.bytes());
+        Some(next)
+    }
+
+    /// Whether packets are transmitted in batches.
+    pub fn forms_batches(&self) -> bool {
+        self.batches.is_some()
+    }
+
+    /// The transmitter, of this rate, is free: returns the batch to transmit, which is empty if no packet waits.
+    pub fn begin_batch(&mut self, now: Time, rate_bps: u64) -> Batch {
+        let mut batch = Batch::default();
+        let Some(mut batches) = self.batches.take() else {
+            return batch;
+        };
+        let (limits, max_bytes) = (batches.limits, batches.limits.max_bytes(rate_bps));
+        while batch.packets.len() < limits.max_packets() {
+            let Some(next) = batches.carried.take().or_else(|| self.dequeue(now)) else {
+                break;
+            };
+            let line_bytes = limits.line_bytes(next.bytes());
+            if !batch.packets.is_empty() && batch.line_bytes + line_bytes > max_bytes {
+                batches.carried = Some(next);
+                break;
+            }
+            self.in_service.0 += 1;
+            self.in_service.1 += next.bytes();
+            batch.line_bytes += line_bytes;
+            batch.packets.push_back(next);
+        }
+        self.batches = Some(batches);
+        batch
+    }
+
+    fn dequeue(&mut self, now: Time) -> Option<QueuedPacket> {
         self.count_time(now);
         let (report, drops) = (&mut self.report, &mut self.drops);
         let next = self.disc.dequeue(now, |dropped, cause| {
@@ -355,7 +423,6 @@ impl EgressQueue {
             drops.note(now, &dropped.packet, cause);
         });
         let next = next?;
-        self.in_service = Some(next.bytes());
         if next.marked && !self.disc.marks_on_arrival() {
             self.count_mark(now, next.packet.vc().flow());
         }
@@ -374,18 +441,20 @@ impl EgressQueue {
         self.marks.push((now, flow));
     }
 
-    /// Drops the packet in transmission because of an outage.
-    pub fn drop_in_service(&mut self, now: Time, packet: &Packet) {
+    /// An outage drops the packets in transmission.
+    pub fn drop_in_service<'a>(&mut self, now: Time, packets: impl IntoIterator<Item = &'a Packet>) {
         self.count_time(now);
-        self.in_service = None;
+        self.in_service = (0, 0);
         self.emptied = now;
-        self.count_outage(now, packet);
+        packets.into_iter().for_each(|packet| self.count_outage(now, packet));
     }
 
     /// Drops all waiting packets because of an outage.
     pub fn purge(&mut self, now: Time) {
         self.count_time(now);
         let mut dropped = vec![];
+        let carried = self.batches.as_mut().and_then(|batches| batches.carried.take());
+        dropped.extend(carried.map(|carried| carried.packet));
         self.disc.purge(now, |packet| dropped.push(packet.packet));
         if !dropped.is_empty() {
             self.emptied = now;
@@ -408,7 +477,7 @@ impl EgressQueue {
         self.report.packets_out += before;
         self.report.bytes_out += before * bytes;
         self.packet_time += u128::from(before) * u128::from(lasted);
-        (self.in_service, self.changed) = (Some(bytes), now);
+        (self.in_service, self.changed) = ((1, bytes), now);
     }
 
     fn count_time(&mut self, now: Time) {

@@ -12,6 +12,8 @@
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
 //! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
 //!    it.
+//! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch in
+//!    transmission occupy no room in the buffer. A packet that was dequeued and did not fit waits for the next batch.
 
 use super::constant_rate::Begun;
 use super::egress_queue::{EgressQueue, QueuedPacket};
@@ -20,8 +22,9 @@ use crate::drops::DropCause;
 use crate::ip::report::{PacketReport, TimeVaryingReport};
 use crate::packets::ring::Ring;
 use crate::packets::{Options, Packet};
-use crate::time_varying::{Passage, TimeVaryingLink};
+use crate::time_varying::{Passage, Service, TimeVaryingLink};
 use longpipe_events::Time;
+use std::collections::VecDeque;
 
 /// State of the transmitter.
 #[derive(Clone, Debug)]
@@ -32,10 +35,12 @@ enum TransmitterState {
     Waiting(Time),
     /// The shaper holds a packet until this time.
     Shaped(Time, Box<QueuedPacket>),
+    /// The rest of a batch, whose transmission starts now, has yet to be forwarded.
+    Releasing(Service, VecDeque<QueuedPacket>),
     /// A transmission ends at this time.
     Transmitting(Time),
-    /// An outage drops the packet in transmission at this time.
-    Interrupted(Time, Packet),
+    /// An outage drops the packet or batch in transmission at this time.
+    Interrupted(Time, Vec<Packet>),
 }
 
 /// A packet that an outage will lose on the wire.
@@ -92,33 +97,35 @@ impl VariableRatePort {
 
     /// Returns the time of the port's next action. The transmitter precedes a simultaneous purge.
     fn next_action(&self) -> Option<Time> {
-        let of_transmitter = match self.state {
+        let of_transmitter = match &self.state {
             TransmitterState::Idle => None,
+            TransmitterState::Releasing(service, _) => Some(service.begins),
             TransmitterState::Waiting(at)
             | TransmitterState::Shaped(at, _)
             | TransmitterState::Transmitting(at)
-            | TransmitterState::Interrupted(at, _) => Some(at),
+            | TransmitterState::Interrupted(at, _) => Some(*at),
         };
         [of_transmitter, self.next_purge].into_iter().flatten().min()
     }
 
     /// Performs the action due at `now`. Returns the packet whose transmission starts, if any.
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
-        match self.state {
-            TransmitterState::Waiting(at) if at == now => return self.begin(line, now),
-            TransmitterState::Shaped(at, _) if at == now => return self.release(line, now),
-            TransmitterState::Transmitting(ends) if ends == now => {
+        match &self.state {
+            &TransmitterState::Waiting(at) if at == now => return self.begin(line, now),
+            &TransmitterState::Shaped(at, _) if at == now => return self.release(line, now),
+            TransmitterState::Releasing(service, _) if service.begins == now => return self.release_next(line, now),
+            &TransmitterState::Transmitting(ends) if ends == now => {
                 self.queue.finish(now);
                 self.prepare(now);
             }
-            TransmitterState::Interrupted(at, packet) if at == now => {
-                self.queue.drop_in_service(now, &packet);
+            TransmitterState::Interrupted(at, packets) if *at == now => {
+                self.queue.drop_in_service(now, packets);
                 self.transmitter.stop(now);
                 self.prepare(now);
             }
             _ => {
                 if let TransmitterState::Shaped(_, held) = &self.state {
-                    self.queue.drop_in_service(now, &held.packet);
+                    self.queue.drop_in_service(now, [&held.packet]);
                 }
                 self.queue.purge(now);
                 self.next_purge = next_purge(&mut self.transmitter, Some(now));
@@ -164,6 +171,10 @@ impl VariableRatePort {
     /// Starts a transmission unless the shaper holds the packet, for which `ready` has prepared the transmitter.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         self.state = TransmitterState::Idle;
+        if self.queue.forms_batches() {
+            self.begin_batch(now);
+            return None;
+        }
         let queued = self.queue.begin_next(now)?;
         let released = self.queue.release(now, &queued);
         if released > now {
@@ -187,12 +198,48 @@ impl VariableRatePort {
     }
 
     fn transmit(&mut self, line: &mut Line, now: Time, queued: QueuedPacket) -> Option<Begun> {
-        let service = self.transmitter.transmit(queued.packet.bytes());
+        let service = self.transmitter.transmit(u64::from(queued.packet.bytes()));
         if let Some(at) = self.transmitter.interrupted(service) {
-            self.state = TransmitterState::Interrupted(at, queued.packet);
+            self.state = TransmitterState::Interrupted(at, vec![queued.packet]);
             return None;
         }
         self.state = TransmitterState::Transmitting(service.ends);
+        Some(self.pass(line, now, queued, service))
+    }
+
+    /// Starts the transmission of a batch; `release_next` returns its packets one by one.
+    fn begin_batch(&mut self, now: Time) {
+        let batch = self.queue.begin_batch(now, self.transmitter.rate_bps(now));
+        if batch.packets.is_empty() {
+            return;
+        }
+        let service = self.transmitter.transmit(batch.line_bytes);
+        self.state = match self.transmitter.interrupted(service) {
+            Some(at) => TransmitterState::Interrupted(at, batch.packets.iter().map(|queued| queued.packet).collect()),
+            None => TransmitterState::Releasing(service, batch.packets),
+        };
+    }
+
+    /// Returns the next packet of the batch whose transmission starts.
+    fn release_next(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+        let TransmitterState::Releasing(service, packets) = &mut self.state else {
+            return None;
+        };
+        let service = *service;
+        let queued = packets.pop_front()?;
+        if packets.is_empty() {
+            self.state = TransmitterState::Transmitting(service.ends);
+        }
+        Some(self.pass(line, now, queued, service))
+    }
+
+    /// Whether packets of a batch that begins now have yet to be forwarded.
+    pub fn is_releasing(&self) -> bool {
+        matches!(self.state, TransmitterState::Releasing(..))
+    }
+
+    /// Passes a packet over the wire.
+    fn pass(&mut self, line: &mut Line, now: Time, queued: QueuedPacket, service: Service) -> Begun {
         let arrival = match self.transmitter.pass(now, service) {
             Passage::Arrives(arrival) => {
                 line.set_delay(arrival - service.ends);
@@ -206,18 +253,18 @@ impl VariableRatePort {
                 None
             }
         };
-        Some(Begun {
+        Begun {
             queued,
             departure: service.ends,
             arrival,
-        })
+        }
     }
 
     /// Returns the time of the next event: the start of a waiting packet's transmission, or a drop.
     pub fn next_event(&self) -> Option<Time> {
         let holds = matches!(
             self.state,
-            TransmitterState::Shaped(..) | TransmitterState::Interrupted(..)
+            TransmitterState::Shaped(..) | TransmitterState::Releasing(..) | TransmitterState::Interrupted(..)
         );
         self.next_action().filter(|_| holds || self.queue.backlog().0 > 0)
     }
@@ -236,7 +283,8 @@ impl VariableRatePort {
         let (packets, bytes) = self.queue.backlog();
         match &self.state {
             TransmitterState::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
-            TransmitterState::Interrupted(_, packet) => (packets + 1, bytes + u64::from(packet.bytes())),
+            TransmitterState::Releasing(_, rest) => sum((packets, bytes), rest.iter().map(|queued| &queued.packet)),
+            TransmitterState::Interrupted(_, lost) => sum((packets, bytes), lost),
             TransmitterState::Idle | TransmitterState::Waiting(_) | TransmitterState::Transmitting(_) => {
                 (packets, bytes)
             }
@@ -284,6 +332,12 @@ impl VariableRatePort {
         report.motion = self.varies.then_some(self.counted);
         report
     }
+}
+
+/// Adds packets and their bytes to a sum.
+fn sum<'a>(to: (u64, u64), packets: impl IntoIterator<Item = &'a Packet>) -> (u64, u64) {
+    let add = |(count, bytes), packet: &Packet| (count + 1, bytes + u64::from(packet.bytes()));
+    packets.into_iter().fold(to, add)
 }
 
 /// Returns the begin of the next outage after `now` that drops waiting packets.

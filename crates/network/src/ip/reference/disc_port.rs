@@ -9,6 +9,7 @@ use crate::observe::watch;
 use crate::packets::{Link, Options, Packet};
 use crate::time_varying::Service;
 use longpipe_events::{Time, PS_PER_SECOND};
+use std::collections::VecDeque;
 
 /// State of the transmitter.
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ enum State {
     Shaped(Time, QueuedPacket),
     /// The transmitter sends a packet.
     Transmitting(QueuedPacket, Service),
+    /// The transmitter sends a batch, or the packets of a sent batch leave one by one.
+    Batch(VecDeque<QueuedPacket>, Service),
 }
 
 /// The port. If the transmitter varies over time, the caller passes it as `variation`.
@@ -69,7 +72,7 @@ impl DiscPort {
         self.queue.admit(now, packet, options);
         match self.state {
             State::Idle => self.prepare(variation, now, now),
-            State::Ready(_) | State::Shaped(..) | State::Transmitting(..) => None,
+            State::Ready(_) | State::Shaped(..) | State::Transmitting(..) | State::Batch(..) => None,
         }
     }
 
@@ -98,6 +101,21 @@ impl DiscPort {
                 let next = self.prepare(variation, Time::ZERO, now);
                 Some((Some(packet), next))
             }
+            State::Batch(mut packets, service) if service.ends == now => {
+                let left = packets.pop_front();
+                if packets.is_empty() {
+                    self.queue.finish(now);
+                    if let Some(variation) = &mut variation {
+                        variation.left = service;
+                    }
+                    return Some((left, self.prepare(variation, Time::ZERO, now)));
+                }
+                if let Some(variation) = variation {
+                    variation.left = service;
+                }
+                self.state = State::Batch(packets, service);
+                Some((left, Some(now)))
+            }
             other => {
                 self.state = other;
                 None
@@ -109,17 +127,24 @@ impl DiscPort {
     pub fn on_outage(&mut self, variation: &mut Variation, now: Time) -> Option<Time> {
         let (waiting, in_service) = variation.motion.drops()?;
         let mut interrupted = false;
-        if let State::Transmitting(packet, _) = &self.state {
-            if in_service {
-                interrupted = true;
-                self.queue.drop_in_service(now, &packet.packet);
-                variation.motion.stop(now);
-                self.state = State::Idle;
+        if in_service {
+            interrupted = true;
+            match &self.state {
+                State::Transmitting(packet, _) => self.queue.drop_in_service(now, [&packet.packet]),
+                State::Batch(packets, _) => {
+                    let packets = packets.iter().map(|queued| &queued.packet);
+                    self.queue.drop_in_service(now, packets);
+                }
+                State::Idle | State::Ready(_) | State::Shaped(..) => interrupted = false,
             }
+        }
+        if interrupted {
+            variation.motion.stop(now);
+            self.state = State::Idle;
         }
         if waiting {
             if let State::Shaped(_, held) = &self.state {
-                self.queue.drop_in_service(now, &held.packet);
+                self.queue.drop_in_service(now, [&held.packet]);
             }
             self.queue.purge(now);
             if let State::Ready(_) | State::Shaped(..) = self.state {
@@ -154,6 +179,16 @@ impl DiscPort {
     }
 
     fn begin(&mut self, variation: Option<&mut Variation>, now: Time) -> Option<Time> {
+        if self.queue.forms_batches() {
+            let variation = variation?;
+            let batch = self.queue.begin_batch(now, variation.motion.rate_bps(now));
+            if batch.packets.is_empty() {
+                return None;
+            }
+            let service = variation.motion.transmit(batch.line_bytes);
+            self.state = State::Batch(batch.packets, service);
+            return Some(service.ends);
+        }
         let next = self.queue.begin_next(now)?;
         let released = self.queue.release(now, &next);
         if released > now {
@@ -166,7 +201,7 @@ impl DiscPort {
     fn transmit(&mut self, variation: Option<&mut Variation>, now: Time, packet: QueuedPacket) -> Time {
         let bytes = packet.packet.bytes();
         let service = match variation {
-            Some(variation) => variation.motion.transmit(bytes),
+            Some(variation) => variation.motion.transmit(u64::from(bytes)),
             None => Service {
                 begins: now,
                 ends: self.send(now, bytes),
@@ -185,13 +220,17 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// Reports the packet in transmission at the end of the run to a probe, because its departure is known although its event is not handled.
+    /// Reports the packets in transmission at the end of the run to a probe, because their departure is known although its event is not handled.
     pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
-        let State::Transmitting(queued, service) = &self.state else {
-            return;
+        let (packets, service): (Vec<&QueuedPacket>, &Service) = match &self.state {
+            State::Transmitting(queued, service) => (vec![queued], service),
+            State::Batch(packets, service) => (packets.iter().collect(), service),
+            State::Idle | State::Ready(_) | State::Shaped(..) => return,
         };
-        let interrupted = variation.and_then(|variation| variation.motion.clone().interrupted(*service));
-        if interrupted.is_none() {
+        if variation.is_some_and(|variation| variation.motion.clone().interrupted(*service).is_some()) {
+            return;
+        }
+        for queued in packets {
             let came = (!self.queue.is_host()).then_some(queued.arrival);
             watch::packet(probe, link, came, service.ends, queued.packet, queued.options());
         }

@@ -399,10 +399,10 @@ impl Reference {
     }
 }
 
-/// Queues and transmitters of the ports whose discipline or shaper decides at dequeue, by link.
+/// Queues and transmitters of the ports whose discipline, shaper or aggregation decides at dequeue, by link.
 fn disc_ports(scenario: &Scenario, seed: u64) -> Vec<Option<DiscPort>> {
     let port = |(index, link): (usize, &LinkConfig)| {
-        let serves = link.policy.serves() || link.has_shaper() || link.duplicates();
+        let serves = link.policy.serves() || link.has_shaper() || link.duplicates() || link.aggregates();
         serves.then(|| DiscPort::new(EgressQueue::new(scenario, link, seed, index as u64)))
     };
     scenario.links.iter().enumerate().map(port).collect()

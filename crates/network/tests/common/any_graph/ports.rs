@@ -5,7 +5,8 @@ use super::queues::{any_queue, QueueDraft};
 use crate::common::random::{any_policy, router_policy};
 use longpipe_network::atm::aal5::frame_cells;
 use longpipe_network::scenario::conditioners::{
-    ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig, TbfConfig,
+    AggregationConfig, ConditionerConfig, DuplicationConfig, Exceed, JitterConfig, PolicerConfig, ReorderingConfig,
+    TbfConfig,
 };
 use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
@@ -32,6 +33,7 @@ pub struct PortDraft {
     shaper: Option<BucketDraft>,
     jitter: Vec<ConditionerConfig>,
     duplication: Option<(f64, f64)>,
+    aggregation: Option<AggregationConfig>,
 }
 
 /// A token bucket: shares of the link's rate [thousandth], its burst in packets, and choices.
@@ -89,6 +91,31 @@ fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
                 .collect()
         },
     )
+}
+
+/// Batches of up to 40 packets, mostly shorter than 20 ms, at multiples of an interval or not.
+fn any_aggregation() -> impl Strategy<Value = AggregationConfig> {
+    let time = || prop_oneof![1u64..1_000_000_000, 1_000_000u64..20_000_000_000];
+    (
+        prop::option::of(time()),
+        prop_oneof![Just(0), time()],
+        0u32..100,
+        prop_oneof![3 => 1u32..40, 1 => Just(1_000_000)],
+        prop::option::of(1u64..20_000),
+        prop::option::of(time()),
+    )
+        .prop_map(
+            |(interval_ps, overhead_ps, packet_overhead_bytes, max_packets, max_size_bytes, max_duration_ps)| {
+                AggregationConfig {
+                    interval_ps: interval_ps.map(|interval| interval + overhead_ps),
+                    overhead_ps,
+                    packet_overhead_bytes,
+                    max_packets,
+                    max_size_bytes,
+                    max_duration_ps,
+                }
+            },
+        )
 }
 
 impl BucketDraft {
@@ -151,6 +178,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
     let shaper = prop::option::weighted(0.1, any_bucket());
     let jitter = prop::option::weighted(0.1, any_jitter()).prop_map(Option::unwrap_or_default);
     let duplication = prop::option::weighted(0.1, (0.0..=1.0f64, prop_oneof![Just(0.0), 0.0..1.0f64]));
+    let aggregation = prop::option::weighted(0.15, any_aggregation());
     (
         buffer,
         any::<bool>(),
@@ -158,10 +186,18 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
         queue,
         share,
         prop::bool::weighted(0.1),
-        (policer, shaper, jitter, duplication),
+        (policer, shaper, jitter, duplication, aggregation),
     )
         .prop_map(
-            |(buffer, packets, policy, queue, share, two_queues, (policer, shaper, jitter, duplication))| PortDraft {
+            |(
+                buffer,
+                packets,
+                policy,
+                queue,
+                share,
+                two_queues,
+                (policer, shaper, jitter, duplication, aggregation),
+            )| PortDraft {
                 buffer,
                 packets,
                 policy,
@@ -172,6 +208,7 @@ pub fn any_port() -> impl Strategy<Value = PortDraft> {
                 shaper,
                 jitter,
                 duplication,
+                aggregation,
             },
         )
 }
@@ -327,7 +364,10 @@ pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usiz
         };
         if scenario.framing == Framing::Ip {
             let policer = port.policer.iter().map(|draft| draft.police(link.rate_bps, bytes));
-            let shaper = port.shaper.iter().map(|draft| draft.shape(link.rate_bps, bytes));
+            let shaper = match &port.aggregation {
+                Some(aggregation) => Some(ConditionerConfig::Aggregation(*aggregation)),
+                None => port.shaper.as_ref().map(|draft| draft.shape(link.rate_bps, bytes)),
+            };
             let duplication = port.duplication.iter().map(|&(probability, correlation)| {
                 ConditionerConfig::Duplication(DuplicationConfig {
                     probability,

@@ -2,6 +2,7 @@
 
 use super::{any_scenario, pace::part};
 use crate::common::SECOND;
+use longpipe_network::scenario::conditioners::ConditionerConfig;
 use longpipe_network::scenario::time_varying::{
     Between, DelayConfig, HoldOrDrop, InFlight, InService, Instant, OrderConfig, OutagesConfig, ServiceConfig,
     TimeVaryingConfig,
@@ -87,6 +88,10 @@ pub fn set(scenario: &mut Scenario, motions: &[(usize, TimeVaryingDraft)]) {
                 link.policy = PolicyConfig::TailDrop {};
             }
             continue;
+        }
+        if matches!(motion.service, Some(ServiceConfig::Opportunities { .. })) {
+            let aggregates = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Aggregation(_));
+            link.conditioners.retain(|config| !aggregates(config));
         }
         link.motion = Some(Box::new(motion));
         if matches!(link.loss, LossConfig::BitErrors { .. }) {

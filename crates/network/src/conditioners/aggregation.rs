@@ -1,0 +1,84 @@
+//! Link aggregation: a transmitter that sends packets in batches, as Wi-Fi's A-MPDUs, DOCSIS's grants and LTE's transport blocks.
+//!
+//! A batch takes packets from the queue discipline when the transmitter begins it, as many as wait and fit. After its overhead
+//! they are sent as one transmission, at whose end all of them leave.
+
+use crate::scenario::conditioners::{AggregationConfig, ConditionerConfig};
+use longpipe_events::PS_PER_SECOND;
+
+/// Timing and limits of batches.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aggregation(AggregationConfig);
+
+impl Aggregation {
+    /// Returns the aggregation among a link's conditioners.
+    pub fn among(configs: &[ConditionerConfig]) -> Option<Aggregation> {
+        configs.iter().find_map(|config| match config {
+            ConditionerConfig::Aggregation(config) => Some(Aggregation(*config)),
+            _ => None,
+        })
+    }
+
+    /// Batches begin at multiples of this time [ps]; None if they begin whenever the transmitter is free.
+    pub fn interval_ps(&self) -> Option<u64> {
+        self.0.interval_ps
+    }
+
+    /// Time before each batch in which nothing is sent [ps].
+    pub fn overhead_ps(&self) -> u64 {
+        self.0.overhead_ps
+    }
+
+    /// Returns the length of a packet within a batch [byte].
+    pub fn line_bytes(&self, packet_bytes: u64) -> u64 {
+        packet_bytes + u64::from(self.0.packet_overhead_bytes)
+    }
+
+    /// Maximum number of packets of a batch.
+    pub fn max_packets(&self) -> usize {
+        self.0.max_packets as usize
+    }
+
+    /// Returns the maximum length of a batch [byte] that is sent at a rate. A single packet may be longer.
+    pub fn max_bytes(&self, rate_bps: u64) -> u64 {
+        let within_interval = self
+            .0
+            .interval_ps
+            .map(|interval| interval.saturating_sub(self.0.overhead_ps));
+        let duration = self.0.max_duration_ps.or(within_interval);
+        let sent = duration.map_or(u128::MAX, |duration| {
+            u128::from(rate_bps) * u128::from(duration) / (8 * u128::from(PS_PER_SECOND))
+        });
+        let size = self.0.max_size_bytes.map_or(u128::MAX, u128::from);
+        u64::try_from(sent.min(size)).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Batches at multiples of 1 ms with 200 us of overhead: 800 us at 100 Mbit/s are 10 000 bytes.
+    #[test]
+    fn a_batch_fits_the_interval_less_its_overhead() {
+        let config = AggregationConfig {
+            interval_ps: Some(1_000_000_000),
+            overhead_ps: 200_000_000,
+            packet_overhead_bytes: 44,
+            max_packets: 64,
+            max_size_bytes: None,
+            max_duration_ps: None,
+        };
+        let aggregation = Aggregation(config);
+        assert_eq!(aggregation.max_bytes(100_000_000), 10_000);
+        assert_eq!(aggregation.line_bytes(1500), 1544);
+        // The least of all limits applies.
+        let config = AggregationConfig {
+            max_size_bytes: Some(65_535),
+            max_duration_ps: Some(5_448_000_000),
+            ..config
+        };
+        assert_eq!(Aggregation(config).max_bytes(65_000_000), 44_265);
+        assert_eq!(Aggregation(config).max_bytes(1_000_000_000), 65_535);
+    }
+}
