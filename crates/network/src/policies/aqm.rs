@@ -34,20 +34,7 @@ impl Aqm {
             PolicyConfig::Pie(pie) => (Algorithm::Pie(Pie::new(pie)), pie.ecn),
             PolicyConfig::StepMarking(step) => (Algorithm::StepMarking(StepMarking::new(step)), true),
             PolicyConfig::Blue(blue) => (Algorithm::Blue(Blue::new(blue)), blue.ecn),
-            PolicyConfig::TailDrop {}
-            | PolicyConfig::PartialPacketDiscard { .. }
-            | PolicyConfig::Epd { .. }
-            | PolicyConfig::SelectiveDrop { .. }
-            | PolicyConfig::Fba { .. }
-            | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_)
-            | PolicyConfig::Drr(_)
-            | PolicyConfig::Fq(_)
-            | PolicyConfig::Sfq(_)
-            | PolicyConfig::StrictPriority(_)
-            | PolicyConfig::WeightedPriority(_)
-            | PolicyConfig::DualPi2(_)
-            | PolicyConfig::AckFilter {} => return None,
+            _ => return None,
         };
         let stream = Stream::new(seed, "policy", link);
         Some(Box::new(Aqm { kind, ecn, stream }))

@@ -79,19 +79,7 @@ impl Policy {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }
             // Active queue management and queue disciplines drop by their own rules.
-            PolicyConfig::Red(_)
-            | PolicyConfig::Pie(_)
-            | PolicyConfig::StepMarking(_)
-            | PolicyConfig::Blue(_)
-            | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_)
-            | PolicyConfig::Drr(_)
-            | PolicyConfig::Fq(_)
-            | PolicyConfig::Sfq(_)
-            | PolicyConfig::StrictPriority(_)
-            | PolicyConfig::WeightedPriority(_)
-            | PolicyConfig::DualPi2(_)
-            | PolicyConfig::AckFilter {} => Policy::TailDrop,
+            _ => Policy::TailDrop,
         }
     }
 

@@ -84,18 +84,7 @@ impl PolicyConfig {
             | PolicyConfig::SelectiveDrop { .. }
             | PolicyConfig::Fba { .. } => true,
             PolicyConfig::Red(red) => red.unit == QueueUnit::Cells,
-            PolicyConfig::Pie(_)
-            | PolicyConfig::StepMarking(_)
-            | PolicyConfig::Blue(_)
-            | PolicyConfig::Codel(_)
-            | PolicyConfig::FqCodel(_)
-            | PolicyConfig::Drr(_)
-            | PolicyConfig::Fq(_)
-            | PolicyConfig::Sfq(_)
-            | PolicyConfig::StrictPriority(_)
-            | PolicyConfig::WeightedPriority(_)
-            | PolicyConfig::DualPi2(_)
-            | PolicyConfig::AckFilter {} => false,
+            _ => false,
         }
     }
 
@@ -126,18 +115,12 @@ impl PolicyConfig {
 
     /// Returns whether the policy is a queue discipline, which decides at dequeue.
     pub fn serves(&self) -> bool {
-        matches!(
-            self,
-            PolicyConfig::Codel(_)
-                | PolicyConfig::FqCodel(_)
-                | PolicyConfig::Drr(_)
-                | PolicyConfig::Fq(_)
-                | PolicyConfig::Sfq(_)
-                | PolicyConfig::StrictPriority(_)
-                | PolicyConfig::WeightedPriority(_)
-                | PolicyConfig::DualPi2(_)
-                | PolicyConfig::AckFilter {}
-        )
+        !self.depends_on_occupancy_only()
+            && !self.drops_whole_frames()
+            && !matches!(
+                self,
+                PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_)
+            )
     }
 
     /// Returns whether the policy admits, unmarked, every packet at a port where no packet ever waits. Such a port needs no
