@@ -138,3 +138,18 @@ def test_cells_have_no_such_ports() -> None:
         ScenarioError, match=r"network.return_policy: ack-filter; is for IP packets, ATM switches accept"
     ):
         Scenario(network=Dumbbell(return_policy=AckFilter()))
+
+
+def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
+    """The oldest packet is lost instead of the newest, which would leave only when all K packets before it have left."""
+    packets = 200
+
+    def first(policy: str) -> float:
+        changes = {"switch.policy": policy, "switch.buffer": f"{packets} packets", "duration": "3 s"}
+        built = scenario([{"name": "bulk", "tcp": PLAIN}], policy).with_(**changes, **{"traces.events": True})
+        events = simulate(built).traces["events"]
+        return float(events.query("kind == 'fast-retransmit'")["time_s"].iloc[0])
+
+    # Packets of 1448 bytes of data and 40 of headers; recorded times are rounded.
+    drained_s = packets * 1488 * 8 / 40e6
+    assert first("tail-drop") - first("head-drop") == pytest.approx(drained_s, rel=1e-6)

@@ -155,6 +155,12 @@ class AckFilter(Model):
     kind: Literal["ack-filter"] = "ack-filter"
 
 
+class HeadDrop(Model):
+    """A FIFO queue whose full buffer drops the oldest packets, which senders notice earlier (pfifo_head_drop)."""
+
+    kind: Literal["head-drop"] = "head-drop"
+
+
 # Disciplines that choose between packets, for IP only.
-Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter
+Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter | HeadDrop
 CHOOSING: tuple[type[Model], ...] = get_args(Choosing)

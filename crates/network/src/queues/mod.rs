@@ -8,6 +8,7 @@ mod disc;
 pub mod dualpi2;
 pub mod fq;
 pub mod fq_codel;
+pub mod head_drop;
 pub mod occupancy_fifo;
 pub mod round_robin;
 pub mod strict;
@@ -38,6 +39,8 @@ disciplines! {
     Weighted(weighted::Weighted<T>);
     /// FIFO in which a later ACK replaces earlier ones.
     AckFilter(ack_filter::AckFilter<T>);
+    /// FIFO that drops from the front.
+    HeadDrop(head_drop::HeadDrop<T>);
     /// DualPI2.
     DualPi2(dualpi2::DualPi2<T>);
 }

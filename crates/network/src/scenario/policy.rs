@@ -72,6 +72,8 @@ pub enum PolicyConfig {
     DualPi2(DualPi2Config),
     /// ACK filter: ACKs replace redundant earlier ones.
     AckFilter {},
+    /// Drop from front: a packet that finds the buffer full replaces the oldest ones.
+    HeadDrop {},
 }
 
 impl PolicyConfig {
@@ -146,7 +148,7 @@ impl PolicyConfig {
             | PolicyConfig::StrictPriority(_)
             | PolicyConfig::WeightedPriority(_) => true,
             PolicyConfig::DualPi2(dual) => dual.is_inert_without_queue(),
-            PolicyConfig::AckFilter {} => true,
+            PolicyConfig::AckFilter {} | PolicyConfig::HeadDrop {} => true,
         }
     }
 
@@ -162,7 +164,10 @@ impl PolicyConfig {
     /// Returns the problem of the parameters, if any.
     pub fn problem(&self) -> Option<Problem> {
         match self {
-            PolicyConfig::TailDrop {} | PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::AckFilter {} => None,
+            PolicyConfig::TailDrop {}
+            | PolicyConfig::PartialPacketDiscard { .. }
+            | PolicyConfig::AckFilter {}
+            | PolicyConfig::HeadDrop {} => None,
             PolicyConfig::Epd { threshold, .. } => threshold_problem(*threshold),
             PolicyConfig::SelectiveDrop { threshold, z, .. } | PolicyConfig::Fba { threshold, z, .. } => {
                 threshold_problem(*threshold)

@@ -10,6 +10,7 @@ use crate::queues::codel::Codel;
 use crate::queues::dualpi2::DualPi2;
 use crate::queues::fq::Fq;
 use crate::queues::fq_codel::FqCodel;
+use crate::queues::head_drop::HeadDrop;
 use crate::queues::occupancy_fifo::OccupancyFifo;
 use crate::queues::round_robin::{RoundRobin, Spread};
 use crate::queues::strict::Strict;
@@ -51,6 +52,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         }
         PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
         PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
+        PolicyConfig::HeadDrop {} => AnyDisc::HeadDrop(HeadDrop::default()),
         PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_) => {
             match Aqm::new(&link.policy, link.rate_bps, seed, index) {
                 Some(aqm) => AnyDisc::AqmFifo(AqmFifo::new(aqm)),

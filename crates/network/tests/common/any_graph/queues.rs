@@ -21,7 +21,7 @@ pub struct QueueDraft {
 
 /// Strategy: a queue discipline.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
-    (0u8..13, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+    (0u8..14, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
         numbers,
         choices,
@@ -122,6 +122,7 @@ impl QueueDraft {
                 quantum_bytes,
             }),
             10 => PolicyConfig::AckFilter {},
+            13 => PolicyConfig::HeadDrop {},
             _ => PolicyConfig::DualPi2(DualPi2Config {
                 target_ps: packets(a / 5),
                 update_ps,

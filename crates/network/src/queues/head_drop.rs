@@ -1,0 +1,93 @@
+//! Drop from front: a packet that finds the buffer full removes the oldest ones, so that senders learn of congestion a
+//! queueing delay earlier than with tail drop (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
+
+use super::{Backlog, PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
+use longpipe_events::Time;
+
+/// A FIFO that drops at its head.
+#[derive(Clone, Debug)]
+pub struct HeadDrop<T> {
+    backlog: Backlog<T>,
+}
+
+impl<T> Default for HeadDrop<T> {
+    fn default() -> HeadDrop<T> {
+        HeadDrop {
+            backlog: Backlog::default(),
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for HeadDrop<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        // A packet that an empty queue has no room for removes nothing.
+        let fits = !port.is_full((0, 0), packet.bytes());
+        while fits && port.is_full(self.backlog.size(), packet.bytes()) {
+            if let Some(oldest) = self.backlog.pop() {
+                drop(oldest, DropCause::Overflow);
+            }
+        }
+        self.backlog.push_unless_full(port, packet, drop);
+        false
+    }
+
+    fn dequeue(&mut self, _now: Time, _drop: impl FnMut(T, DropCause)) -> Option<T> {
+        self.backlog.pop()
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        self.backlog.size()
+    }
+
+    fn purge(&mut self, _now: Time, drop: impl FnMut(T)) {
+        self.backlog.purge(drop);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet: its number and length.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Packet(u32, u64);
+
+    impl Queued for Packet {
+        fn arrival(&self) -> Time {
+            Time::ZERO
+        }
+
+        fn bytes(&self) -> u64 {
+            self.1
+        }
+
+        fn is_capable(&self) -> bool {
+            false
+        }
+
+        fn mark(&mut self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn the_oldest_packets_leave_until_a_new_one_has_room() {
+        let port = PortState {
+            now: Time::ZERO,
+            room_packets: 3,
+            room_bytes: 300,
+            in_service: true,
+            idle_since: None,
+        };
+        let (mut queue, mut dropped) = (HeadDrop::default(), vec![]);
+        for packet in [(1, 100), (2, 50), (3, 50), (4, 50), (5, 200), (6, 301)] {
+            let packet = Packet(packet.0, packet.1);
+            queue.enqueue(&port, packet, |packet: Packet, _| dropped.push(packet.0));
+        }
+        // 4 removes one packet; 5 needs 200 of 300 bytes; 6 is too long.
+        assert_eq!(dropped, [1, 2, 6]);
+        assert_eq!(queue.backlog(), (3, 300));
+        assert_eq!(queue.dequeue(Time::ZERO, |_, _| {}), Some(Packet(3, 50)));
+    }
+}
