@@ -35,6 +35,8 @@ class _Commands(Commands):
         "run",
         "plot",
         "read",
+        "fit",
+        "whatif",
         "lab",
         "init",
         "fields",

@@ -1,0 +1,89 @@
+"""`longpipe whatif`: the effect of a change of a scenario, with its interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from longpipe.cli.progress import RunBar
+from longpipe.cli.read import PICTURES
+from longpipe.cli.safe import Console, echo
+from longpipe.errors import ScenarioError, nearest
+from longpipe.files import check_file
+
+if TYPE_CHECKING:
+    from longpipe.fit.whatif import Measure, WhatIf
+
+_SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms"), "packets": (1.0, "packets")}
+
+
+def whatif(
+    path: Annotated[Path, typer.Argument(metavar="PATH.toml", help="Scenario, as of `longpipe fit`.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", help="Pairs of runs, each with random numbers of its own.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the measures as JSON instead.")] = False,
+) -> None:
+    """Run a scenario with and without a change, and print the difference with its interval.
+
+    longpipe whatif monday.toml --set tcp.congestion=bbr3 --set switch.policy=fq-codel -o bbr3.png
+    """
+    if output is not None:
+        if output.suffix not in PICTURES:
+            raise ScenarioError(f"--output: {str(output)!r}; {nearest(output.suffix, PICTURES)}")
+        check_file("--output", output)
+    from longpipe.cli.run import change
+    from longpipe.fit.whatif import whatif as compare
+
+    with RunBar("simulating") as bar:
+        found = compare(path, dict(change(text) for text in changes or []), seeds, bar.update)
+    if json:
+        import orjson
+
+        echo(orjson.dumps(found.measures, option=orjson.OPT_INDENT_2).decode())
+    else:
+        _show(found, path)
+    if output is not None:
+        from longpipe.pictures.saving import save_as
+        from longpipe.pictures.whatif import whatif as draw
+
+        save_as(draw(found), output)
+        echo(f"Picture: {output}", err=json)
+
+
+def _show(found: WhatIf, path: Path) -> None:
+    from rich.table import Table
+
+    said = ", ".join(f"{field}={value}" for field, value in found.changes.items())
+    echo(f"{path}: {said}; {found.seeds} pairs of runs, goodput and RTT after a third of each")
+    table = Table(box=None, pad_edge=False)
+    for head in ("", *(f"{one.name} [{_SCALES[one.unit][1]}]" for one in found.measures)):
+        table.add_column(head, justify="right" if head else "left")
+    if found.estimates:
+        table.add_row("observed", *(f"{_SCALES[one.unit][0] * (one.observed or 0.0):.4g}" for one in found.measures))
+    table.add_row("fitted" if found.estimates else "unchanged", *(_cell(one, one.baseline) for one in found.measures))
+    table.add_row("changed", *(_cell(one, one.changed) for one in found.measures))
+    table.add_row("difference", *(_cell(one, one.difference, "+") for one in found.measures))
+    table.add_row("95 % of single changed runs", *(_interval(one) for one in found.measures))
+    Console().print(table, markup=False)
+    if found.estimates is None:
+        echo("intervals count random numbers alone: no estimates of `longpipe fit` are beside the scenario")
+    else:
+        echo("intervals of 95 % count random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
+
+
+def _cell(one: Measure, found: tuple[float, float], sign: str = "") -> str:
+    """Returns a mean and half of its interval."""
+    scale = _SCALES[one.unit][0]
+    return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
+
+
+def _interval(one: Measure) -> str:
+    low, high = (format(_SCALES[one.unit][0] * number, ".4g") for number in one.runs)
+    return f"{low} to {high}"

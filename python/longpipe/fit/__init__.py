@@ -1,0 +1,10 @@
+"""Fit of a path and a congestion control to a capture at the sender.
+
+`observe(file)` reads a flow, `fit(observation)` estimates its path in closed form and simulates every congestion
+control over it, and `path_file.write(fit, path)` writes the result as a scenario.
+"""
+
+from longpipe.fit.observed import Observation, observe
+from longpipe.fit.search import CONTROLS, Candidate, Fit, fit
+
+__all__ = ["CONTROLS", "Candidate", "Fit", "Observation", "fit", "observe"]

@@ -1,0 +1,94 @@
+"""Simulation of a hypothesis about a path: the scenario of a rate, RTT, queue, losses and congestion control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Rate of the links beside the bottleneck, as a multiple of the bottleneck's.
+_FASTER: Final = 1000
+_SEGMENT_HEADERS: Final = 40
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A path with its sender: rate of the bottleneck for IP packets, RTT of a full segment on the empty path."""
+
+    rate_bps: float
+    base_rtt_s: float
+    # Of the queue, without the packet in transmission.
+    buffer_packets: int
+    # `switch.policy` of the bottleneck.
+    policy: Mapping[str, Any]
+    # `network.trunk_loss`.
+    loss: Mapping[str, Any] | str
+    control: str
+    mss: int
+    headers: int
+    duration_s: float
+    initial_window: int = 10
+    # Receiver window [bytes]; None if it never limits.
+    window: int | None = None
+    ecn: bool = False
+
+    def with_(self, **changes: Any) -> Hypothesis:  # noqa: ANN401 - of the fields' types
+        """Returns a hypothesis with other values."""
+        return replace(self, **changes)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Returns the scenario of the hypothesis as nested fields."""
+        rate = max(round(self.rate_bps), 1)
+        fast = _FASTER * rate
+        packet = self.mss + self.headers
+        packet_ps = _time_ps(packet, rate)
+        half_ps = round(self.base_rtt_s * 1e12) // 2
+        # A segment crosses two fast links, its ACK three.
+        beside_ps = 2 * _time_ps(packet, fast) + 3 * _time_ps(self.headers, fast)
+        tcp: dict[str, Any] = {
+            "profile": "linux-6",
+            "mss": f"{self.mss} B",
+            "initial_rtt": f"{round(self.base_rtt_s * 1e6)} us",
+            "initial_window": f"{self.initial_window} segments",
+            "congestion": self.control,
+        }
+        if self.headers == _SEGMENT_HEADERS:
+            tcp["timer"] = {"timestamps": False}
+        if self.window is not None:
+            tcp["receiver_window"] = f"{self.window} B"
+        if self.ecn:
+            tcp["ecn"] = "classic"
+        return {
+            "name": "fitted",
+            "framing": "ip",
+            "duration": f"{self.duration_s:.9g} s",
+            "network": {
+                "kind": "dumbbell",
+                "sources": 1,
+                "access_rate": f"{fast} bit/s",
+                "trunk_rate": f"{rate} bit/s",
+                "return_rate": f"{fast} bit/s",
+                "access_delay": "0 s",
+                "exit_delay": "0 s",
+                "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
+                "return_delay": f"{max(0, half_ps - beside_ps)} ps",
+                "trunk_loss": self.loss,
+            },
+            # longpipe counts the packet in transmission, too.
+            "switch": {"buffer": f"{self.buffer_packets + 1} packets", "policy": dict(self.policy)},
+            "tcp": tcp,
+        }
+
+    def scenario(self, **changes: object) -> Scenario:
+        """Returns the scenario of the hypothesis with other values of dotted fields."""
+        return Scenario(**self.fields).with_(**changes)
+
+
+def _time_ps(size: int, rate: int) -> int:
+    return int(Fraction(size * 8 * 10**12, rate))

@@ -1,0 +1,298 @@
+"""Observation of one TCP flow in a capture at the sender: its transmissions, deliveries and RTT samples."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from longpipe.errors import ScenarioError
+from longpipe.measured import capture
+from longpipe.measured.content import Content
+from longpipe.measured.headers import RST, SYN, Other, Segment, name_of, segment_of
+from longpipe.measured.pcap import CaptureFile, is_capture
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from longpipe.measured.recording import Recording, Subject
+
+    Numbers = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+# IPv4 and TCP headers without options [bytes], and the timestamps option with its padding.
+HEADERS: Final = 40
+STAMPS: Final = 12
+# A fit needs this many RTT samples and this many full segments.
+LEAST_SAMPLES: Final = 200
+# A retransmission that is acknowledged sooner than this share of the minimum RTT was not needed.
+_SOONEST: Final = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """One flow: all arrays of transmissions have the same length n, those of ACKs the same length m.
+
+    Times are in seconds since the flow's first data packet, in which the capture's clock is trusted.
+    """
+
+    file: str
+    flow: str
+    # Payload of a full segment, and IP and TCP headers of each segment [bytes].
+    mss: int
+    headers: int
+    duration_s: float
+    # Transmissions of segments, in order: time [s], first byte from 0, payload [bytes], whether the network lost it.
+    sent_s: Numbers
+    sent_byte: Counts
+    sent_bytes: Counts
+    sent_lost: Flags
+    # Time at which the ACK or SACK of a transmission arrived [s]; NaN if lost or not acknowledged.
+    sent_acked_s: Numbers
+    # ACKs with news: time [s], and payload delivered in all, by ACK or SACK [bytes].
+    ack_s: Numbers
+    ack_delivered: Counts
+    # RTT samples of segments that were sent once: time of the ACK and RTT [s].
+    rtt_s: Numbers
+    rtt: Numbers
+    # Segments that an ACK acknowledges in the median; 1 or 2 usually.
+    segments_per_ack: float
+    # Largest advertised window [bytes], None if its scale is unknown, and share of ACKs after which it was full.
+    window: int | None
+    window_full: float
+    ce_marks: int
+    ecn: bool
+    handshake_s: float | None
+    others: int
+    notes: tuple[str, ...]
+
+    @property
+    def packet_bytes(self) -> int:
+        """Length of a full segment's IP packet [bytes]."""
+        return self.mss + self.headers
+
+
+def observe(file: str | Path, flow: int = 0) -> Observation:
+    """Returns one flow of a capture: number `flow`, from 0, in descending order of payload.
+
+    Raises ScenarioError, in one line, if the file is no capture or lacks what a fit needs.
+    """
+    content = Content.of(file)
+    if not is_capture(content.data):
+        raise ScenarioError(f"{file}: no pcap or pcapng; a fit needs a capture of TCP connections at the sender")
+    recording = capture.read(content)
+    subject = _subject(recording, flow)
+    replay = _Replay(int(subject.counters["mss"][0]))
+    source = CaptureFile(content.file, content.data)
+    for packet in source.packets():
+        segment = segment_of(packet.link_type, packet.data, packet.length)
+        if packet.time_ns is None or isinstance(segment, Other) or packet.is_loss:
+            continue
+        pair = f"{name_of(segment.source)} > {name_of(segment.target)}"
+        if pair == subject.name:
+            replay.send(packet.time_ns, segment)
+        elif f"{name_of(segment.target)} > {name_of(segment.source)}" == subject.name:
+            replay.on_ack(packet.time_ns, segment)
+        if replay.is_over:
+            break
+    return replay.observation(recording, subject)
+
+
+def _subject(recording: Recording, flow: int) -> Subject:
+    flows = recording.subjects
+    if not 0 <= flow < len(flows):
+        raise ScenarioError(f"--flow: {flow}; {recording.file} has {len(flows)} flows; needs 0 to {len(flows) - 1}")
+    found = flows[flow]
+    place = found.facts.get("captured at")
+    problem = None
+    if not found.counters["data packets"][0]:
+        problem = "has only the ACKs of this flow; needs its data, captured at the sender"
+    elif not (found.of("rtt") or ()):
+        problem = "has no ACKs of this flow; needs both directions"
+    elif found.counters["not captured"][0]:
+        problem = (
+            f"lacks {found.counters['not captured'][0]:.0f} bytes that were acknowledged; needs a capture without gaps"
+        )
+    elif place not in (None, "the sender"):
+        problem = f"was captured at {place}; needs a capture at the sender"
+    if problem is not None:
+        raise ScenarioError(f"{recording.file}: {found.name}: {problem}")
+    return found
+
+
+class _Replay:
+    """Scoreboard of a flow's segments, from which each transmission's fate is inferred."""
+
+    def __init__(self, mss: int) -> None:
+        self.mss = mss
+        self.is_over = False
+        self._syn: int | None = None
+        self._next: int | None = None
+        self._first: int | None = None
+        # Window scale of the receiver; None if the handshake was not captured.
+        self._scale: int | None = None
+        # First bytes and ends of segments in the order of sequence numbers, and of each when it was delivered [ns], -1
+        # if not yet, and its transmissions.
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._acked: list[int] = []
+        self._tries: list[list[int]] = []
+        self._una = 0
+        self._blocks: dict[int, int] = {}
+        # Segments that the current ACK reports for the first time.
+        self._reported: list[int] = []
+        # Transmissions: time [ns], segment's place, payload.
+        self._sent: list[tuple[int, int, int]] = []
+        self._acks: list[tuple[int, int]] = []
+        self._delivered = 0
+        self._samples: list[tuple[int, int]] = []
+        self._per_ack: list[int] = []
+        self._window = 0
+        self._full = 0
+        self._ce = 0
+        self._ecn = False
+        self._stamps = False
+
+    def _unwrapped(self, seq: int) -> int:
+        near = self._next or 0
+        return near + (seq - near + (1 << 31)) % (1 << 32) - (1 << 31)
+
+    def send(self, now: int, segment: Segment) -> None:
+        """Processes a packet of the sender."""
+        if segment.flags & SYN:
+            if self._sent:
+                self.is_over = True
+            self._next = segment.seq + 1 + (1 << 32)
+            self._first = self._next
+            return
+        self._stamps |= segment.timestamps is not None
+        self._ecn |= segment.ecn != 0
+        if segment.flags & RST or not segment.length:
+            return
+        if self._next is None:
+            self._next = self._first = segment.seq + (1 << 32)
+        begin = self._unwrapped(segment.seq)
+        left, end = begin, begin + segment.length
+        while left < end:
+            right = min(left + self.mss, end)
+            self._transmit(now, left, right)
+            left = right
+
+    def _transmit(self, now: int, begin: int, end: int) -> None:
+        assert self._next is not None  # noqa: S101 - set by the first packet
+        if begin >= self._next:
+            self._starts.append(begin)
+            self._ends.append(end)
+            self._acked.append(-1)
+            self._tries.append([len(self._sent)])
+            self._sent.append((now, len(self._starts) - 1, end - begin))
+            self._next = end
+            return
+        place = bisect_left(self._starts, begin)
+        if place < len(self._starts) and self._starts[place] < end:
+            self._tries[place].append(len(self._sent))
+            self._sent.append((now, place, end - begin))
+
+    def on_ack(self, now: int, segment: Segment) -> None:
+        """Processes a packet of the receiver."""
+        if segment.flags & SYN:
+            self._scale = segment.scale or 0
+            return
+        self._ce += bool(segment.flags & 0x40)
+        if self._next is None or segment.flags & RST:
+            return
+        ack = self._unwrapped(segment.ack)
+        window = segment.window << (self._scale or 0)
+        self._window = max(self._window, window)
+        latest, news = self._news(now, ack, segment.sack)
+        if news:
+            self._acks.append((now, self._delivered))
+            self._per_ack.append(news)
+            self._full += self._scale is not None and self._next - ack + self.mss > window
+            if len(self._tries[latest]) == 1:
+                self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
+
+    def _news(self, now: int, ack: int, sack: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+        """Marks what an ACK reports. Returns the last segment that it newly reports, and their number."""
+        while self._una < len(self._starts) and self._ends[self._una] <= ack:
+            self._deliver(self._una, now)
+            self._una += 1
+        for left, right in sack:
+            begin, end = self._unwrapped(left), self._unwrapped(right)
+            if end <= ack or end > (self._next or 0):
+                continue
+            # Blocks grow: what the same block had before need not be looked at again.
+            place = bisect_left(self._starts, max(self._blocks.get(begin, begin), ack))
+            while place < len(self._starts) and self._ends[place] <= end:
+                self._deliver(place, now)
+                place += 1
+            self._blocks[begin] = end
+        if not sack:
+            self._blocks.clear()
+        news, self._reported = self._reported, []
+        return max(news, default=-1), len(news)
+
+    def _deliver(self, place: int, now: int) -> None:
+        if self._acked[place] < 0:
+            self._acked[place] = now
+            self._delivered += self._ends[place] - self._starts[place]
+            self._reported.append(place)
+
+    def observation(self, recording: Recording, subject: Subject) -> Observation:
+        """Returns the flow. Raises ScenarioError if it is too short."""
+        import numpy as np
+
+        if len(self._samples) < LEAST_SAMPLES:
+            raise ScenarioError(
+                f"{recording.file}: {subject.name}: {len(self._samples)} RTT samples; a fit needs {LEAST_SAMPLES}: "
+                "capture a longer transfer"
+            )
+        begin = self._sent[0][0]
+        first = self._starts[0]
+        soonest = _SOONEST * min(rtt for _, rtt in self._samples)
+        count = len(self._sent)
+        acked = np.full(count, np.nan)
+        lost = np.zeros(count, bool)
+        for place, tries in enumerate(self._tries):
+            at = self._acked[place]
+            arrived = -1
+            if at >= 0:
+                arrived = max((one for one in tries if at - self._sent[one][0] >= soonest), default=tries[0])
+                acked[arrived] = (at - begin) / 1e9
+                # Later transmissions were not needed, and their fate is unknown.
+                lost[[one for one in tries if one < arrived]] = True
+            else:
+                lost[tries[:-1]] = True
+        times = np.array([now for now, _, _ in self._sent], dtype=float)
+        starts = np.array(self._starts, dtype=np.int64)
+        samples = np.array(self._samples, dtype=float)
+        acks = np.array(self._acks, dtype=np.int64)
+        last = max(self._sent[-1][0], self._acks[-1][0])
+        return Observation(
+            file=recording.file,
+            flow=subject.name,
+            mss=self.mss,
+            headers=HEADERS + (STAMPS if self._stamps else 0),
+            duration_s=(last - begin) / 1e9,
+            sent_s=(times - begin) / 1e9,
+            sent_byte=starts[[place for _, place, _ in self._sent]] - first,
+            sent_bytes=np.array([length for _, _, length in self._sent], dtype=np.int64),
+            sent_lost=lost,
+            sent_acked_s=acked,
+            ack_s=(acks[:, 0] - begin) / 1e9,
+            ack_delivered=acks[:, 1],
+            rtt_s=(samples[:, 0] - begin) / 1e9,
+            rtt=samples[:, 1] / 1e9,
+            segments_per_ack=float(np.median(self._per_ack)),
+            window=None if self._scale is None else self._window,
+            window_full=self._full / len(self._acks),
+            ce_marks=self._ce,
+            ecn=self._ecn,
+            handshake_s=subject.counters["handshake"][0] if "handshake" in subject.counters else None,
+            others=len(recording.subjects) - 1,
+            notes=recording.notes,
+        )

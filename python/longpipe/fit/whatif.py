@@ -1,0 +1,191 @@
+"""Effect of a change of a scenario: paired runs with the same seeds, over the uncertainty of a fitted path."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from longpipe.errors import ScenarioError
+from longpipe.fit.path_file import read
+from longpipe.fit.series import Series, simulated
+from longpipe.run import simulate
+from longpipe.scenario import Scenario
+from longpipe.units import RATE, TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+# Share of a run after which goodput and RTT are measured.
+STEADY: Final = 1 / 3
+SEEDS: Final = 20
+LEAST_SEEDS: Final = 3
+# Standard deviations in half of an interval of 95 %.
+_NORMAL: Final = 1.96
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of the baseline, of the changed scenario, and their difference: (mean, half of the 95 % interval).
+
+    `observed` is the captured flow's value, None without estimates. `runs` has the 2.5 and 97.5 % quantiles of single
+    changed runs: a prediction interval.
+    """
+
+    name: str
+    unit: str
+    observed: float | None
+    baseline: tuple[float, float]
+    changed: tuple[float, float]
+    difference: tuple[float, float]
+    runs: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class WhatIf:
+    """The effect of a change. `estimates` are those of `longpipe fit`, None for a scenario that was not fitted."""
+
+    scenario: Scenario
+    changes: Mapping[str, object]
+    seeds: int
+    measures: tuple[Measure, ...]
+    baseline: Series
+    changed: Series
+    estimates: Mapping[str, Any] | None
+
+
+def whatif(
+    path: Path,
+    changes: Mapping[str, object],
+    seeds: int = SEEDS,
+    progress: Callable[[float], None] = lambda done: None,
+) -> WhatIf:
+    """Runs the scenario of a file with and without changes, `seeds` times each.
+
+    If estimates of `longpipe fit` are beside the file, each pair of runs draws rate, RTT, buffer and loss from their
+    intervals, so that the result's intervals include what the capture leaves open.
+    """
+    if not changes:
+        raise ScenarioError("--set: missing; accepts FIELD=VALUE, as in tcp.congestion=bbr3")
+    if seeds < LEAST_SEEDS:
+        raise ScenarioError(f"--seeds: {seeds}; needs at least {LEAST_SEEDS}")
+    scenario = Scenario.from_toml(path)
+    scenario.with_(**changes)
+    told = read(path)
+    random = np.random.default_rng(0)
+    draws = [_drawn(scenario, told, random) if told else {} for _ in range(seeds)]
+    draws[0] = {}
+    traced = {"traces.sequence": True, "traces.rtt": True}
+
+    def both(seed: int) -> tuple[Series, Series, dict[str, float], dict[str, float]]:
+        pair = []
+        for more in ({}, changes):
+            one = scenario.with_(**{**draws[seed], **traced, **more})
+            result = simulate(one, seed=seed)
+            pair.append((simulated(result, TIME.parse(one.duration) / 1e12), _measures(result)))
+        (first, before), (second, after) = pair
+        return first, second, before, after
+
+    found = []
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for one in pool.map(both, range(seeds)):
+            found.append(one)
+            progress(len(found) / seeds)
+    seen = _observed(told) if told else {}
+    measures = tuple(
+        _measure(name, unit, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
+        for name, unit in (("goodput", "bit/s"), ("median RTT", "s"), ("losses", "packets"))
+    )
+    return WhatIf(scenario, dict(changes), seeds, measures, found[0][0], found[0][1], told)
+
+
+def _measures(result: Any) -> dict[str, float]:  # noqa: ANN401 - a result
+    columns = result.part("traces")
+    rtt, sequence = columns["rtt"], columns["sequence"]
+    end = TIME.parse(result.scenario.duration) / 1e12
+    begin = end * STEADY
+    event, times = np.asarray(sequence["event"]), np.asarray(sequence["time_s"])
+    flow = np.asarray(sequence["flow"])
+    moved = 0.0
+    for number in np.unique(flow):
+        acks = (event == 1) & (flow == number)
+        progress = np.maximum.accumulate(np.asarray(sequence["sequence_bytes"], dtype=float)[acks])
+        if len(progress):
+            before = np.searchsorted(times[acks], begin, side="right") - 1
+            moved += progress[-1] - (progress[before] if before >= 0 else 0.0)
+    samples, at = np.asarray(rtt["rtt_s"], dtype=float), np.asarray(rtt["time_s"])
+    late = samples[(at > begin) & ~np.isnan(samples)]
+    ports = result.ports
+    lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith("packets_lost_"))
+    return {
+        "goodput": 8 * moved / (end - begin),
+        "median RTT": float(np.median(late)) if len(late) else float("nan"),
+        "losses": lost,
+    }
+
+
+def _observed(told: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the measures of the captured flow."""
+    series = {name: np.array(values, dtype=float) for name, values in told["series"].items()}
+    time, moved = series["time_s"], series["delivered_bytes"]
+    late = time > STEADY * time[-1]
+    first = int(np.argmax(late)) - 1
+    goodput = 8 * (moved[-1] - moved[first]) / (time[-1] - time[first])
+    return {
+        "goodput": float(goodput),
+        "median RTT": float(np.nanmedian(series["rtt_s"][late])),
+        "losses": float(len(series["lost_s"])),
+    }
+
+
+def _measure(name: str, unit: str, observed: float | None, before: list[float], after: list[float]) -> Measure:
+    from scipy.stats import t
+
+    one, other = np.array(before), np.array(after)
+    low, high = np.quantile(other, (0.025, 0.975))
+    factor = float(t.ppf(0.975, len(one) - 1)) / len(one) ** 0.5
+
+    def mean(values: Numbers) -> tuple[float, float]:
+        return float(values.mean()), factor * float(values.std(ddof=1))
+
+    return Measure(name, unit, observed, mean(one), mean(other), mean(other - one), (float(low), float(high)))
+
+
+def _drawn(scenario: Scenario, told: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
+    """Returns fields with values from the estimates' intervals, normally distributed about the file's values."""
+    network: Any = scenario.network
+    if network.kind != "dumbbell":
+        return {}
+    rows = told["estimates"]
+    changes: dict[str, object] = {}
+    rate = _near(rows.get("rate"), random)
+    if rate:
+        changes["network.trunk_rate"] = f"{max(1, round(RATE.parse(network.trunk_rate) * (1 + rate)))} bit/s"
+    delay = _near(rows.get("base RTT"), random)
+    if delay:
+        half = TIME.parse(network.trunk_delay)
+        changes["network.trunk_delay"] = f"{max(0, round(half + delay * rows['base RTT']['value'] * 1e12))} ps"
+    buffer = _near(rows.get("buffer"), random)
+    if buffer:
+        packets = rows["buffer"]["value"] * (1 + buffer) + 1
+        changes["switch.buffer"] = f"{max(1, round(packets))} packets"
+    loss = _near(rows.get("loss"), random)
+    if loss and getattr(network.trunk_loss, "kind", "") == "bernoulli":
+        changes["network.trunk_loss.probability"] = max(0.0, network.trunk_loss.probability * (1 + loss))
+    return changes
+
+
+def _near(row: Mapping[str, Any] | None, random: np.random.Generator) -> float:
+    """Returns a relative deviation drawn from an estimate's interval; 0 where the estimate has none."""
+    if not row or row.get("high") is None or not row["value"]:
+        return 0.0
+    deviation = (row["high"] - row["low"]) / (2 * _NORMAL) / row["value"]
+    return float(random.normal(0.0, deviation))

@@ -1,0 +1,167 @@
+"""`longpipe fit` against captures of Linux 6.1 whose paths are known, and `longpipe whatif`."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from longpipe.cli import app
+from longpipe.errors import ScenarioError
+from longpipe.fit import Fit, fit, observe
+from longpipe.fit.path_file import estimates, read, scenario, write
+from longpipe.fit.whatif import whatif
+from longpipe.units import RATE
+
+DATA = Path(__file__).parent / "data" / "measured"
+# First seconds of user-mode Linux 6.1.176, `longpipe validate linux --pcap`. A token bucket counts Ethernet's headers.
+LOSSY = DATA / "linux-cubic-215ms.pcap.gz"
+SHORT = DATA / "linux-cubic-25ms.pcap.gz"
+IP_SHARE = 1500 / 1514
+CONTROLS = ("cubic", "linux-reno", "bic", "vegas", "illinois")
+
+
+def longpipe(*arguments: str) -> str:
+    """Runs the command in this process; returns what it prints."""
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Fit:
+    """5.7 Mbit/s, 215 ms, 51 packets, losses of .14 %; 20 s."""
+    return fit(observe(LOSSY), CONTROLS)
+
+
+def test_rate_and_base_rtt_are_those_of_the_path(lossy: Fit) -> None:
+    rate, base = lossy.features.rate_bps, lossy.features.base_rtt_s
+    assert rate is not None
+    assert rate.value == pytest.approx(5.7e6 * IP_SHARE, rel=1e-4)
+    assert 5.7e6 * IP_SHARE in rate
+    assert base.value == pytest.approx(0.215, abs=1e-5)
+    assert 0.215 in base
+
+
+def test_losses_are_told_apart_and_the_buffer_is_exact(lossy: Fit) -> None:
+    # The first overflow and 8 of the losses by number: the guest's counters at 20 s.
+    assert lossy.features.buffer is not None
+    assert lossy.features.buffer.value == 51
+    assert int(lossy.features.overflow.sum()) == 140
+    assert int(lossy.features.elsewhere.sum()) == 8
+    assert 0.0014 in lossy.loss_probability
+
+
+def test_the_sender_is_cubic(lossy: Fit) -> None:
+    shares = lossy.control_shares()
+    assert next(iter(shares)) == "cubic"
+    assert shares["cubic"] > 0.95
+    assert lossy.best.distance < 0.1
+    assert lossy.best.queue == "tail-drop"
+
+
+def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:
+    found = fit(observe(SHORT), ("cubic",))
+    assert found.best.queue == "tail-drop"
+    assert found.features.buffer is not None
+    assert 52 in found.features.buffer
+    assert found.features.rate_bps is not None
+    assert found.features.rate_bps.value == pytest.approx(8.8e6 * IP_SHARE, rel=1e-4)
+
+
+def test_the_file_runs_and_keeps_the_estimates(lossy: Fit, tmp_path: Path) -> None:
+    path = tmp_path / "path.toml"
+    beside = write(lossy, path)
+    assert beside == tmp_path / "path.fit.json"
+    told = read(path)
+    assert told is not None
+    assert told["estimates"] == json.loads(json.dumps(estimates(lossy)))
+    assert RATE.parse(scenario(lossy).resolved()["network"]["trunk_rate"]) == pytest.approx(5.7e6 * IP_SHARE, rel=1e-4)
+    assert path.read_text().startswith("# Fitted by longpipe to ")
+    found = whatif(path, {"tcp.congestion": "bbr"}, seeds=3)
+    goodput, rtt, _ = found.measures
+    # Linux's BBR over this path: 5.3052 Mbit/s and 225.5 ms.
+    assert goodput.changed[0] == pytest.approx(5.3052e6, rel=0.05)
+    assert rtt.changed[0] == pytest.approx(0.2255, rel=0.1)
+    assert goodput.difference[0] == pytest.approx(goodput.changed[0] - goodput.baseline[0])
+    assert goodput.observed == pytest.approx(8 * 1448 * 5490 / 13.3, rel=0.5)
+    again = whatif(path, {"tcp.congestion": "bbr"}, seeds=3)
+    assert again.measures == found.measures
+
+
+@pytest.mark.parametrize("control", ["bbr", "scalable"])
+def test_longpipes_own_captures_give_the_control_back(control: str, tmp_path: Path) -> None:
+    text = f"""
+        framing = "ip"
+        duration = "15 s"
+        [network]
+        kind = "dumbbell"
+        sources = 1
+        trunk_rate = "8 Mbit/s"
+        trunk_delay = "20 ms"
+        [switch]
+        buffer = "40 packets"
+        [tcp]
+        profile = "linux-6"
+        congestion = "{control}"
+    """
+    (tmp_path / "path.toml").write_text(text)
+    capture = tmp_path / "sender.pcapng"
+    longpipe("run", str(tmp_path / "path.toml"), "--capture", f"host:source1={capture}")
+    found = fit(observe(capture), ("bbr", "scalable", "cubic", "linux-reno"))
+    assert next(iter(found.control_shares())) == control
+    assert found.features.rate_bps is not None
+    assert found.features.rate_bps.value == pytest.approx(8e6, rel=0.01)
+
+
+def test_commands_say_what_is_known(tmp_path: Path) -> None:
+    path, picture = tmp_path / "p.toml", tmp_path / "p.png"
+    printed = longpipe("fit", str(LOSSY), "-o", str(path), "--controls", "cubic,linux-reno")
+    assert "5.6473 Mbit/s" in printed
+    assert "51 packets (49 to 53)" in printed
+    assert "cubic 100%" in printed
+    asked = ("whatif", str(path), "--set", "switch.policy=fq-codel", "--seeds", "3", "-o", str(picture))
+    printed = longpipe(*asked)
+    assert "observed" in printed
+    assert "difference" in printed
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("path.toml", "no pcap or pcapng; a fit needs a capture"),
+        ("short.pcap", "RTT samples; a fit needs 200: capture a longer transfer"),
+    ],
+)
+def test_unusable_files_are_refused_in_one_line(file: str, said: str, tmp_path: Path) -> None:
+    import gzip
+
+    (tmp_path / "path.toml").write_text("duration = '1 s'\n")
+    (tmp_path / "short.pcap").write_bytes(gzip.decompress(LOSSY.read_bytes())[:40_000])
+    with pytest.raises(ScenarioError, match=said) as caught:
+        observe(tmp_path / file)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "seeds", "said"),
+    [
+        ({}, 20, "--set: missing; accepts FIELD=VALUE"),
+        ({"tcp.congestion": "cubic"}, 2, "--seeds: 2; needs at least 3"),
+        ({"tcp.congestio": "cubic"}, 3, "congestion"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(changes: dict[str, object], seeds: int, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("framing = 'ip'\nduration = '1 s'\n")
+    with pytest.raises(ScenarioError, match=said):
+        whatif(path, changes, seeds)
+
+
+def test_broken_estimates_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text("framing = 'ip'\nduration = '1 s'\n")
+    (tmp_path / "p.fit.json").write_text("{}")
+    with pytest.raises(ScenarioError, match=r"p.fit.json: not the estimates of longpipe fit"):
+        whatif(path, {"tcp.congestion": "cubic"}, 3)
