@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
@@ -157,13 +159,18 @@ def _ended_series(resolved: Resolved) -> Iterator[str]:
             yield f"{port_name(resolved, k)}: its path's series ends at {TIME.format(instants[-1])}; held from then on"
 
 
-def _instants(link: Mapping[str, Any]) -> list[int]:
+def _instants(link: Mapping[str, Any]) -> Sequence[int]:
     """Returns the times at which a time-varying link changes, without repeating series."""
+    is_lossy = link["loss"]["kind"] == "over-time"
+    if "motion" not in link and not is_lossy:
+        return ()
     motion = link.get("motion", {})
     service = motion.get("service", {})
     if service.get("kind") == "opportunities" or service.get("cycle_ps") is not None:
-        return []
-    steps = [*service.get("steps", ()), *motion.get("delay", {}).get("knots_ps", ())]
-    if link["loss"]["kind"] == "over-time":
-        steps += link["loss"]["steps_ps"]
-    return sorted({at for at, *_ in steps})
+        return ()
+    steps = [service.get("steps", ()), motion.get("delay", {}).get("knots_ps", ())]
+    if is_lossy:
+        steps.append(link["loss"]["steps_ps"])
+    # Each series is ordered.
+    in_order = heapq.merge(*((at for at, _ in rows) for rows in steps))
+    return array("Q", (at for at, _ in groupby(in_order)))

@@ -54,6 +54,7 @@ from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.parts import Part, part
+from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
 from longpipe.scenario.profiles import replace_handshake, tells_a_round_trip
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
@@ -308,11 +309,12 @@ class Scenario(Model):
 
     def resolve(self) -> dict[str, Any]:
         """Returns the input of the core: all fields, with quantities as integers in the unit of their name's suffix."""
-        return resolve(self)
+        fields = resolve(self)
+        return {**fields, **{name: [plain(row) for row in fields[name]] for name in ("links", "flows")}}
 
     @property
     def resolved(self) -> Mapping[str, Any]:
-        """Returns the cached result of `resolve`, which must not be modified."""
+        """Returns the cached result of `resolve`, which must not be modified; long series are `Points` or arrays."""
         return KEPT.get(self).fields
 
     def digest(self) -> str:

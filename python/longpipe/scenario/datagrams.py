@@ -9,6 +9,7 @@ from longpipe.errors import ScenarioError
 from longpipe.inputs.table import read_table
 from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
 from longpipe.scenario.core import core_fields
+from longpipe.scenario.points import Points
 from longpipe.scenario.rows import Column, series_table
 from longpipe.units import SIZE, TIME
 
@@ -145,7 +146,7 @@ def longest_bytes(core: dict[str, Any]) -> int:
     return HEADERS + int(core["payload_bytes"])
 
 
-def _sent(file: str) -> list[list[int]]:
+def _sent(file: str) -> Points:
     """Returns send times [ps] and payloads [bytes] of a file; Unix times count from the first row."""
     table = read_table(file, "a CSV file of time and bytes")
     names = {"time": TIME, "bytes": SIZE}
@@ -153,11 +154,11 @@ def _sent(file: str) -> list[list[int]]:
     size = Column(file, "bytes", SIZE, "B", MOST_PAYLOAD, unit=units["bytes"])
     rows.columns["bytes"] = size
     place = rows.at["bytes"]
-    sent: list[list[int]] = []
+    sent = Points()
     for line, at, cells in rows:
         payload = size.read(line, cells[place])
         if payload == 0:
             raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs a payload of 1 to {MOST_PAYLOAD}")
-        sent.append([at, payload])
+        sent.append((at, payload))
     rows.keep_notes()
     return sent

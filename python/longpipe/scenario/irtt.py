@@ -9,10 +9,12 @@ from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import load_json
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario.motion import MOST_STEPS
+from longpipe.scenario.points import Points
 from longpipe.units import TIME
 
 _PS_PER_NS = 10**3
 _NEEDS = "what `irtt client -o` writes"
+_LATEST_NS = 100 * 86_400 * 10**9
 # An hour of probes every 10 ms, as in the LENS data set, takes 300 MB after decompression.
 _MOST_BYTES = 1 << 30
 
@@ -22,18 +24,20 @@ def is_of_irtt(file: str) -> bool:
     return file.lower().endswith((".json", ".json.gz"))
 
 
-def knots(file: str, longest_ps: int) -> list[list[int]]:
+def knots(file: str, longest_ps: int) -> Points:
     """Returns times since the first request and half of the RTTs [ps], without lost probes. Raises ScenarioError."""
     requests = _requests(file)
     if not 1 <= len(requests) <= MOST_STEPS:
         raise ScenarioError(f"{file}: {len(requests)} round trips; needs 1 to {MOST_STEPS}")
-    found: list[list[int]] = []
+    found = Points()
     lost, first, last = 0, 0, -1
     for number, (where, request) in enumerate(_named(file, requests)):
         sent = _whole(f"{where}.timestamps.client.send.monotonic", request, "timestamps", "client", "send", "monotonic")
         first = sent if number == 0 else first
         if sent <= last:
             raise ScenarioError(f"{where}: sent at {sent} ns after {last} ns; needs times that go on")
+        if sent - first > _LATEST_NS:
+            raise ScenarioError(f"{where}: sent {shown(sent - first)} ns after the first; needs at most 100 days")
         last = sent
         if request.get("lost") is False or request.get("lost") == "false":
             rtt = _whole(f"{where}.delay.rtt", request, "delay", "rtt")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
@@ -14,6 +16,7 @@ from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
 from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
+from longpipe.scenario.points import Points
 from longpipe.units import RATE, TIME
 
 PS: Final = 10**12
@@ -51,8 +54,8 @@ def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
     steps = service["steps"]
 
     def bits_ps(until: int) -> int:
-        ends = [*(at for at, _ in steps[1:]), until]
-        return sum(rate * max(0, min(end, until) - at) for (at, rate), end in zip(steps, ends, strict=True))
+        spans = pairwise(chain(steps, [(until, 0)]))
+        return sum(rate * max(0, min(end, until) - at) for (at, rate), (end, _) in spans)
 
     cycle = service.get("cycle_ps")
     turns, rest = (0, duration_ps) if cycle is None else divmod(duration_ps, cycle)
@@ -62,9 +65,10 @@ def mean_rate_bps(service: dict[str, Any], duration_ps: int) -> float:
 @dataclass
 class _Parts:
     service: dict[str, Any] | None = None
-    knots_ps: list[list[int]] = field(default_factory=list)
+    knots_ps: Points = field(default_factory=Points)
     loss: dict[str, Any] | None = None
-    outages_ps: list[list[int]] = field(default_factory=list)
+    # In order of their begins.
+    outages_ps: Points = field(default_factory=Points)
 
 
 def series(where: str, path: Moving | File | Coded | Satellites, duration: str) -> Series:
@@ -75,12 +79,12 @@ def series(where: str, path: Moving | File | Coded | Satellites, duration: str) 
     elif isinstance(path, File):
         parts = _of_file(path)
     elif isinstance(path, Coded):
-        rates = [[at, rate] for at, rate, _ in rates_of(where, path)]
+        rates = Points((at, rate) for at, rate, _ in rates_of(where, path))
         parts = _Parts(_steps(f"{where}.esn0", rates))
     else:
         key = (path.shell, path.from_, path.to, TIME.parse(path.begin), TIME.parse(path.step), duration_ps)
         knots, gaps = _over_satellites(where, *key)
-        parts = _Parts(knots_ps=[list(knot) for knot in knots], outages_ps=[list(gap) for gap in gaps])
+        parts = _Parts(knots_ps=Points(knots), outages_ps=Points(gaps))
     motion: dict[str, Any] = {"order": "fifo" if isinstance(path, Coded) else path.order}
     if parts.service is not None:
         motion["service"] = parts.service
@@ -96,10 +100,10 @@ def series(where: str, path: Moving | File | Coded | Satellites, duration: str) 
 
 
 def _of_lists(where: str, path: Moving) -> _Parts:
-    knots = [[TIME.parse(time), TIME.parse(delay)] for time, delay in path.delay]
+    knots = Points((TIME.parse(time), TIME.parse(delay)) for time, delay in path.delay)
     _check_order(f"{where}.delay", [time for time, _ in path.delay], strictly=False)
     _check_order(f"{where}.rate", [time for time, _ in path.rate], strictly=True)
-    steps = [[TIME.parse(time), RATE.parse(rate)] for time, rate in path.rate]
+    steps = Points((TIME.parse(time), RATE.parse(rate)) for time, rate in path.rate)
     if not steps:
         if path.rate_cycle is not None:
             raise ScenarioError(f"{where}.rate_cycle: {path.rate_cycle}; needs steps of the rate")
@@ -110,7 +114,7 @@ def _of_lists(where: str, path: Moving) -> _Parts:
     return _Parts(_steps(f"{where}.rate", steps, cycle), knots)
 
 
-def _steps(where: str, steps: list[list[int]], cycle_ps: int | None = None) -> dict[str, Any]:
+def _steps(where: str, steps: Points, cycle_ps: int | None = None) -> dict[str, Any]:
     if steps[0][0] != 0:
         raise ScenarioError(f"{where}: begins at {TIME.format(steps[0][0])}; needs a first step at 0 s")
     if not any(rate for _, rate in steps):
@@ -125,30 +129,37 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
             raise ScenarioError(f"{where}: {before} and then {after}; needs times that go on")
 
 
-def _intervals(where: str, outages: Outages, own: Iterable[list[int]], duration_ps: int) -> list[list[int]]:
+def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
     """Returns outages of a list, of handovers and of missing routes, ordered and merged."""
-    found = list(own)
     for since, until in outages.intervals:
         if TIME.parse(until) <= TIME.parse(since):
             raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the begin")
-        found.append([TIME.parse(since), TIME.parse(until)])
-    if outages.every is not None:
-        every, gap, phase = (TIME.parse(text) for text in (outages.every, outages.gap, outages.phase))
-        if gap >= every:
-            raise ScenarioError(f"{where}.gap: {outages.gap}; needs less than every, {outages.every}")
-        if (duration_ps - phase) // every > MOST_STEPS:
-            raise ScenarioError(
-                f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {duration_ps} ps"
-            )
-        found += [[begin, begin + gap] for begin in range(phase, duration_ps, every)]
-    found.sort()
-    merged: list[list[int]] = []
-    for begin, end in found:
-        if merged and begin <= merged[-1][1]:
-            merged[-1][1] = max(end, merged[-1][1])
-        else:
-            merged.append([begin, end])
-    return merged
+    listed = sorted([TIME.parse(since), TIME.parse(until)] for since, until in outages.intervals)
+    found = Points()
+    latest: list[int] | None = None
+    # Merged one by one, because a million intervals are much memory as lists.
+    for begin, end in heapq.merge(own, listed, _repeated(where, outages, duration_ps)):
+        if latest is not None and begin <= latest[1]:
+            latest[1] = max(end, latest[1])
+            continue
+        if latest is not None:
+            found.append(latest)
+        latest = [begin, end]
+    if latest is not None:
+        found.append(latest)
+    return found
+
+
+def _repeated(where: str, outages: Outages, duration_ps: int) -> Iterator[list[int]]:
+    """Yields the outages that are repeated at regular intervals."""
+    if outages.every is None:
+        return
+    every, gap, phase = (TIME.parse(text) for text in (outages.every, outages.gap, outages.phase))
+    if gap >= every:
+        raise ScenarioError(f"{where}.gap: {outages.gap}; needs less than every, {outages.every}")
+    if (duration_ps - phase) // every > MOST_STEPS:
+        raise ScenarioError(f"{where}.every: {outages.every}; needs at most {MOST_STEPS} of them in {duration_ps} ps")
+    yield from ([begin, begin + gap] for begin in range(phase, duration_ps, every))
 
 
 def _of_file(path: File) -> _Parts:
@@ -166,7 +177,7 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     """Parses a schedule: a nondecreasing millisecond per line, of which the last is the period."""
     if not text or len(text) > MOST_LINES:
         raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
-    instants: list[int] = []
+    instants = array("Q")
     last = 0
     for number, line in enumerate(text, 1):
         # Refuses signs and underscores, which int accepts.

@@ -11,6 +11,7 @@ from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import exact
 from longpipe.inputs.table import Table, read_table
 from longpipe.scenario.motion import MOST_STEPS
+from longpipe.scenario.points import Points
 from longpipe.scenario.rows import Column, SeriesTable, Times, series_table
 from longpipe.units import RATE, TIME, Dimension
 
@@ -29,10 +30,10 @@ _NEEDS: Final = "a CSV file of time and rate, delay, rtt or loss"
 class Trace:
     """Content of a file: rate steps, delay points, loss steps and outages, by time [ps]."""
 
-    rate: list[list[int]] = field(default_factory=list)
-    delay: list[list[int]] = field(default_factory=list)
-    loss: list[list[float]] = field(default_factory=list)
-    outages: list[list[int]] = field(default_factory=list)
+    rate: Points = field(default_factory=Points)
+    delay: Points = field(default_factory=Points)
+    loss: Points = field(default_factory=lambda: Points(second="d"))
+    outages: Points = field(default_factory=Points)
 
 
 def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
