@@ -3,7 +3,9 @@
 import gc
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -14,7 +16,8 @@ from longpipe.design import Design, Factor
 from longpipe.result import Result
 from longpipe.scenario import KEPT, Dumbbell, Graph, Link
 from longpipe.scenario.canonical import canonical_json
-from longpipe.scenario.topology import MOST_PROBLEMS
+from longpipe.scenario.points import Points
+from longpipe.scenario.topology import MOST_PROBLEMS, Topology, as_graph
 from longpipe.store import Store, StoreError, checksums
 from longpipe.study import Study
 
@@ -103,6 +106,116 @@ def test_a_chain_of_switches_is_laid_out_in_time_in_proportion_to_its_length() -
 
     assert ratio(chain, Scenario.resolve) < MOST_RATIO
     assert ratio(chain, simulate) < MOST_RATIO
+
+
+MIXED = [
+    {"name": "a", "count": 3, "direction": "back", "access_delay": "3 ms"},
+    {"name": "b"},
+    {"name": "c", "count": 4, "start": "fixed", "tcp": {"recovery": "sack"}},
+    {"name": "w", "count": 2, "traffic": "web", "start": {"kind": "staggered", "first": "2 s", "interval": "1 s"}},
+]
+STAGGERED = {"kind": "staggered", "first": "1 ms", "interval": "10 ms"}
+
+
+@pytest.mark.parametrize("pep", [None, "switch1", "switch2"])
+@pytest.mark.parametrize("own", [{"sources": 7}, {"group": MIXED}])
+def test_copied_flows_are_those_of_the_whole_graph(own: dict[str, object], pep: str | None) -> None:
+    # A graph is resolved flow by flow.
+    proxy = {} if pep is None else {"pep": {"at": pep, "buffer": "1 MB", "tcp": {"recovery": "rack"}}}
+    short = scenario({"kind": "dumbbell", **own, **proxy}, duration="20 s").with_(start=STAGGERED)
+    graph = as_graph(short.network)
+    assert short.resolve() == short.with_(network=graph).resolve()
+    assert len(graph.flows) == len({flow.name for flow in graph.flows})
+
+
+def test_copied_flows_over_changing_routes_use_their_own_hosts() -> None:
+    path = {"shell": "66x24:550:53:5", "from": "London", "to": "Sydney", "as": "graph", "step": "5 s"}
+    resolved = scenario({"kind": "dumbbell", "sources": 3, "path": path}, duration="60 s").resolve()
+    nodes, links = ([row["name"] for row in resolved["nodes"]], resolved["links"])
+    for i, flow in enumerate(resolved["flows"], 1):
+        ways = [flow, *flow["rerouting"]["changes"]]
+        assert len(ways) == 3
+        for way in ways:
+            for route, ends in (("route", ("source", "sink")), ("return_route", ("sink", "source"))):
+                begin, end = links[way[route][0]]["from"], links[way[route][-1]]["to"]
+                assert (nodes[begin], nodes[end]) == (f"{ends[0]}{i}", f"{ends[1]}{i}")
+
+
+def test_a_flow_of_each_group_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[object] = []
+    routes = Topology._routes
+    monkeypatch.setattr(Topology, "_routes", lambda *given: checked.append(given) or routes(*given))  # type: ignore[func-returns-value]
+    scenario({"kind": "dumbbell", "group": [{"name": "a", "count": 500}, {"name": "b", "count": 500}]})
+    assert len(checked) == 2
+
+
+@pytest.mark.parametrize(
+    ("group", "start", "problem"),
+    [
+        (None, {"interval": "3 s"}, "start of flow 'flow5': 12 s; needs less than the duration, 10 s"),
+        ([{"name": "a", "count": 4}, {"name": "b"}], {"interval": "3 s"}, "start of flow 'b': 12 s; needs less"),
+        ([{"name": "a"}, {"name": "b", "count": 3}], {"first": "6 s", "interval": "2 s"}, "start of flow 'b2': 10 s;"),
+        (
+            [{"name": "a", "count": 9, "start": {"kind": "staggered", "interval": "5 s"}}],
+            {"interval": "0 s"},
+            "network.group[0].start of flow 'a3': 10 s; needs less than the duration, 10 s",
+        ),
+        (
+            [{"name": "a1"}, {"name": "a", "count": 2}],
+            {"interval": "0 s"},
+            "flows[1].name: 'a1' is the name of network.flows[0]",
+        ),
+    ],
+)
+def test_a_copied_flow_that_is_wrong_is_named(group: object, start: dict[str, str], problem: str) -> None:
+    network = {"kind": "dumbbell", **({"sources": 6} if group is None else {"group": group})}
+    with pytest.raises(ScenarioError) as error:
+        Scenario(network=network, start={"kind": "staggered", **start})
+    assert problem in str(error.value)
+
+
+def with_outages(every: str) -> Scenario:
+    network = {"kind": "dumbbell", "sources": 1, "path": {"outages": {"every": every, "gap": "1 us"}}}
+    return scenario(network, duration="1 s")
+
+
+def test_an_outage_takes_little_memory() -> None:
+    # As lists in a list 144 bytes each, several times over; now 16 bytes, and its text of some 24 bytes thrice.
+    def peak(every: str) -> tuple[int, int]:
+        tracemalloc.start()
+        found = with_outages(every)
+        found.resolved_json()
+        outages = found.resolved["links"][2]["motion"]["outages"]["intervals_ps"]
+        assert isinstance(outages, Points)
+        taken = len(outages), tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return taken
+
+    (few, low), (many, high) = peak("100 us"), peak("25 us")
+    assert (high - low) / (many - few) < 150
+
+
+def test_long_series_are_written_as_json_writes_lists(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("time,rate,delay,loss\n0,10 Mbit/s,0.02,1e-7\n1.5,5e6,30 ms,0.25\n")
+    down = tmp_path / "a.down"
+    down.write_text("0\n2\n2\n5\n")
+    for path in ({"file": str(file)}, {"file": str(down)}, {"outages": {"every": "1 ms", "gap": "1 us"}}):
+        found = scenario({"kind": "dumbbell", "sources": 2, "path": path}, duration="1 s")
+        assert found.resolved_json() == json.dumps(found.resolve(), sort_keys=True, separators=(",", ":"))
+        assert found.resolved == found.resolve()
+
+
+def test_outages_of_all_kinds_are_merged_in_order() -> None:
+    outages = {
+        "every": "3 s",
+        "gap": "1 s",
+        "phase": "1 s",
+        "intervals": [["7500 ms", "9 s"], ["1500 ms", "3 s"], ["6 s", "7 s"]],
+    }
+    found = scenario({"kind": "dumbbell", "sources": 1, "path": {"outages": outages}}, duration="10 s")
+    merged = found.resolve()["links"][2]["motion"]["outages"]["intervals_ps"]
+    assert merged == [[a * 10**12, b * 10**12] for a, b in ((1, 3), (4, 5), (6, 9))]
 
 
 def test_a_scenario_is_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,8 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
     low_value, high_value = dimension.parse(low), dimension.parse(high)
 
     @lru_cache(maxsize=4096)
-    def canonical(text: str) -> str:
+    def canonical(written: str) -> str:
+        text = " ".join(written.split())
         if dimension.unlimited and text in (UNLIMITED, "inf"):
             return UNLIMITED
         if not low_value <= dimension.parse(text) <= high_value:
@@ -159,7 +160,8 @@ def _quantity(dimension: Dimension, low: str, high: str, suffix: str | None = No
         return dimension.canonical(text)
 
     def check(value: object) -> str:
-        return canonical(_text(value, dimension))
+        # Longer text, with many spaces, would fill the cache.
+        return canonical(value if type(value) is str and len(value) < LONGEST_QUANTITY else _text(value, dimension))
 
     def or_none(text: str) -> int | None:
         return None if text == UNLIMITED else dimension.parse(text)
@@ -234,6 +236,8 @@ def _check_buffer(value: object) -> str:
     return BUFFER.canonical(text)
 
 
+# Characters of a quantity that are kept.
+LONGEST_QUANTITY: Final = 64
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12
 MOST_BUFFER_PS: Final = TIME.parse("1000 s")

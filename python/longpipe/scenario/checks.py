@@ -150,13 +150,15 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
     jitter = _send_jitter(topology)
     for i, link in enumerate(topology.graph.links):
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
-            field, own = _link_field(network, i, name), getattr(link, name)
+            if not (own := getattr(link, name)):
+                continue
+            field = _link_field(network, i, name)
             for k, one in enumerate(own):
                 yield from (f"{field}[{k}].{part}: {problem}" for part, problem in one.problems())
             yield from (f"{field}{place}: {problem}" for place, problem in conditioners.problems(own))
-            if own and framing == "aal5":
+            if framing == "aal5":
                 yield f"{field}: set; needs framing 'ip', whose packets they act on"
-            elif own and topology.kinds[node] == "host" and node in jitter:
+            elif topology.kinds[node] == "host" and node in jitter:
                 yield f"{field}: set; needs send_jitter 0 s, not {jitter[node]}, at {node}"
 
 
@@ -164,10 +166,9 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
     """Yields the problems of queues at hosts' interfaces with framing or send jitter."""
     jitter = _send_jitter(topology)
     for i, link in enumerate(topology.graph.links):
-        name = next((name for name in ("host_policy", "host_buffer") if getattr(link, name) is not None), None)
-        if name is None:
+        if link.host_policy is None and link.host_buffer is None:
             continue
-        field = _link_field(network, i, name)
+        field = _link_field(network, i, "host_buffer" if link.host_policy is None else "host_policy")
         hosts = [node for node in link.between if topology.kinds[node] == "host"]
         if framing == "aal5":
             yield f"{field}: set; needs framing 'ip': hosts send cells from an unlimited queue"

@@ -1,13 +1,14 @@
 """Jitter, reordering and duplication of a link, with the distributions of Linux's `netem`."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.inputs import read_lines
 from longpipe.scenario.base import Delay, Model, Probability
 from longpipe.scenario.constraints import Constraint
@@ -17,6 +18,10 @@ from longpipe.units import TIME
 ENTRIES: Final = 4096
 SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
+# Most entries of a table in tc (`MAXDIST`) and in the kernel (`NETEM_DIST_MAX`).
+MOST_ENTRIES: Final = 16384
+# An entry as strtol reads it, within 16 bits.
+_ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
 # Longest jitter that netem's arithmetic takes.
 MOST_JITTER: Final = "2 s"
 # Entries of the finer table from which iproute2 computes the one for the normal distribution.
@@ -99,15 +104,18 @@ def table_of(distribution: str) -> tuple[int, ...] | None:
 
 def _read(file: str) -> tuple[int, ...]:
     """Returns the table of a file of tc: integers, and comments from # on."""
-    lines = read_lines(file, "uniform, normal, pareto, paretonormal or a readable file")
-    words = [word for line in lines for word in line.partition("#")[0].split()]
-    try:
-        table = tuple(int(word) for word in words)
-    except ValueError:
-        raise ScenarioError(f"{file}; needs integers, and comments from # on") from None
-    if not table or not LEAST <= min(table) <= max(table) <= MOST:
-        raise ScenarioError(f"{file}; needs integers of {LEAST} to {MOST}, one or more")
-    return table
+    needs = f"integers of {LEAST} to {MOST}, and comments from # on"
+    table: list[int] = []
+    for number, line in enumerate(read_lines(file, "uniform, normal, pareto, paretonormal or a readable file"), 1):
+        for word in line.partition("#")[0].split():
+            if _ENTRY.fullmatch(word) is None or not LEAST <= int(word) <= MOST:
+                raise ScenarioError(f"{file}:{number}: {shown(word)}; needs {needs}")
+            table.append(int(word))
+            if len(table) > MOST_ENTRIES:
+                raise ScenarioError(f"{file}:{number}: more than {MOST_ENTRIES} integers; needs as many at most, as tc")
+    if not table:
+        raise ScenarioError(f"{file}: no integers; needs {needs}")
+    return tuple(table)
 
 
 def _bounded(entries: Iterable[float]) -> tuple[int, ...]:

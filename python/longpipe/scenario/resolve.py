@@ -12,6 +12,7 @@ from longpipe.scenario.checks import check, check_begin, check_classes, check_vb
 from longpipe.scenario.conditioners import core_conditioner
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
+from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
@@ -44,7 +45,16 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
 
 def resolve(scenario: "Scenario") -> dict[str, Any]:
-    """Returns the JSON-ready scenario for the core; raises ScenarioError if fields contradict each other."""
+    """Returns the scenario as the core requires it. Raises ScenarioError where fields contradict each other."""
+    network = scenario.network
+    if not isinstance(network, Dumbbell):
+        return _resolved(scenario, range(len(network.flows)))
+    first = scenario.model_copy(update={"network": first_of_each(network)})
+    return with_copies(_resolved(first, first_numbers(network)), network, scenario.start, scenario.duration)
+
+
+def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
+    """Returns the scenario with all flows of its network, which have these numbers where starts are staggered."""
     graph, moving, over = _moved(scenario)
     parts = split(scenario.network, scenario.traffic, graph)
     topology = Topology(parts.graph)
@@ -64,7 +74,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
         **core_fields(scenario.switch, without=_OF_SWITCH),
         "nodes": [core_fields(node, without=("pep",)) for node in topology.graph.nodes],
         "links": links,
-        "flows": list(_flows(scenario, topology, tcps, parts)),
+        "flows": list(_flows(scenario, topology, tcps, parts, numbers)),
         "vbr": list(_vbr(scenario, topology)),
     }
     if any(flow.get("foreign") for flow in resolved["flows"]):
@@ -77,6 +87,7 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
     """Returns the graph with the maximum delay of each time-varying link, these links' series, and satellite paths."""
     graph, moving = as_graph(scenario.network), {}
     links = list(graph.links)
+    known: dict[int, Series] = {}
     over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
     for i, link in enumerate(links):
         if (longest_ps := over.longest_ps.get(i)) is not None:
@@ -88,7 +99,10 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
             if path is None:
                 continue
             where = f"network.{name}" if isinstance(scenario.network, Dumbbell) else f"network.links[{i}].{name}"
-            moving[2 * i + back] = one = series(where, path, scenario.duration)
+            # Both directions of a link share one path, and its series may be long.
+            if (one := known.get(id(path))) is None:
+                known[id(path)] = one = series(where, path, scenario.duration)
+            moving[2 * i + back] = one
             if scenario.framing == "aal5":
                 _check_cells(where, one.motion)
             if (delay_ps := one.most_delay_ps) is not None:
@@ -243,10 +257,12 @@ class _Buffers:
         return "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
 
 
-def _flows(scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split) -> Iterator[dict[str, Any]]:
+def _flows(
+    scenario: "Scenario", topology: Topology, tcps: list[Tcp], parts: Split, numbers: Sequence[int]
+) -> Iterator[dict[str, Any]]:
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
-    starts = _Starts(scenario)
+    starts = _Starts(scenario, numbers)
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
         route, return_route = topology.routes[i]
         resolved = {
@@ -300,15 +316,15 @@ def _tcp(tcp: Tcp) -> dict[str, Any]:
 class _Starts:
     """Starts of a scenario's flows; equal ones are built once."""
 
-    def __init__(self, scenario: "Scenario") -> None:
-        self._scenario = scenario
+    def __init__(self, scenario: "Scenario", numbers: Sequence[int]) -> None:
+        self._scenario, self._numbers = scenario, numbers
         self._made: dict[int, dict[str, Any]] = {}
 
     def of_flow(self, i: int, flow: Flow) -> dict[str, Any]:
         """Returns the start of flow i of the network; raises ScenarioError if it is after the end of the run."""
         start = flow.start or self._scenario.start
         if isinstance(start, StaggeredStart):
-            at_ps = TIME.parse(start.first) + i * TIME.parse(start.interval)
+            at_ps = TIME.parse(start.first) + self._numbers[i] * TIME.parse(start.interval)
             check_begin(self._scenario.duration, lambda: f"{self._field(i, flow)} of flow {flow.name!r}", at_ps)
             return {"kind": "fixed", "at_ps": at_ps}
         if (made := self._made.get(id(start))) is None:

@@ -86,8 +86,6 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
     """Returns name and own fields of each flow of a dumbbell."""
     if network.group is None:
         return [(f"flow{i}", {}) for i in range(1, network.sources + 1)]
-    if not network.group:
-        raise ScenarioError("network.group: empty; needs at least one group")
     flows: list[tuple[str, dict[str, object]]] = []
     for group in network.group:
         own: dict[str, object] = {
@@ -97,8 +95,6 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
             "class_": group.class_,
         }
         flows += ((name, own) for name in group.flows)
-    if len(flows) != network.sources:
-        raise ScenarioError(f"network.sources: {network.sources}; its groups have {len(flows)}, needs that or nothing")
     return flows
 
 
@@ -208,7 +204,7 @@ class Topology:
     def _node_problems(self) -> Iterator[str]:
         if not self.graph.nodes:
             yield "network.nodes: empty; needs at least two hosts"
-        yield from _duplicates("network.nodes", [node.name for node in self.graph.nodes])
+        yield from duplicates("network.nodes", [node.name for node in self.graph.nodes])
         for i, node in enumerate(self.graph.nodes):
             if node.kind == "switch" and not node.send_jitter.startswith("0 "):
                 yield f"network.nodes[{i}].send_jitter: {node.send_jitter}; only hosts delay packets, needs '0 s'"
@@ -240,7 +236,7 @@ class Topology:
             "network.vbr": [(source.name, source.from_, source.to) for source in self.graph.vbr],
         }
         for field, flows in ends.items():
-            yield from _duplicates(field, [name for name, *_ in flows])
+            yield from duplicates(field, [name for name, *_ in flows])
             for i, (_, first, last) in enumerate(flows):
                 if first not in hosts:
                     yield f"{field}[{i}].from: {first!r} is not a host; {nearest(first, hosts, MOST_NAMED)}"
@@ -250,7 +246,8 @@ class Topology:
                     yield f"{field}[{i}].to: {last!r} is the sender too; needs another host"
 
 
-def _duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
+def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
+    """Yields a problem for each name that an earlier one of a list equals."""
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if first.setdefault(name, i) != i:

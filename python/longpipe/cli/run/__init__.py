@@ -95,7 +95,8 @@ def run(
 
     scenario = scenario_with(Path(file), changes or [])
     wanted = [kind.value for kind in trace or []] + _traces(qlog, perfetto)
-    scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
+    if wanted:
+        scenario = scenario.with_(**{f"traces.{kind}": True for kind in wanted})
     if trace and csv is None:
         raise ScenarioError("--trace: needs --csv DIR to write to")
     _check_outputs(json, csv, qlog, perfetto)
