@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from longpipe import drops
 from longpipe.analysis import delays, demands, metrics, web
@@ -200,7 +201,7 @@ class Result:
         """A row per flow with what limited it: see `analysis.limits.FlowLimit`."""
         import pandas as pd
 
-        return pd.DataFrame(map(asdict, self.flow_limits))
+        return pd.DataFrame(map(vars, self.flow_limits))
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
@@ -364,12 +365,14 @@ class Result:
             "events": self.events,
             "state_hash": self.state_hash,
             **{name: records(self.part(name)) for name in PARTS if name != "modules" or self.replaced},
-            "limits": [asdict(limit) for limit in self.flow_limits],
+            "limits": [dict(vars(limit)) for limit in self.flow_limits],
         }
 
     def to_json(self) -> str:
         """`summary()` as JSON text."""
-        return json.dumps(self.summary(), indent=2, allow_nan=False) + "\n"
+        # Python's own encoder takes as long as the run if it has to indent.
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+        return orjson.dumps(self.summary(), option=options).decode()
 
     def to_csv(self, directory: str | Path) -> list[Path]:
         """Writes flows.csv, ports.csv, classes.csv, vbr.csv, tables of other traffic, traces and scenario.toml.

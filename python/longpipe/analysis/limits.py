@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -267,6 +267,11 @@ class _Ports:
         self._names = {name: i for i, name in enumerate(columns["port"])}
         self._columns = columns
         self.utilization: dict[str, float] = dict(zip(columns["port"], columns["utilization"], strict=True))
+        lost = [name for name in columns if name.startswith(f"{self._unit}_lost_")]
+        on_links = [name for name in columns if name.endswith(BY_LINK)]
+        self._lost = _sums(columns, lost)
+        self._lost_on_links = _sums(columns, on_links)
+        self._lost_in_buffers = _sums(columns, [name for name in lost if name not in on_links])
 
     def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
         """Returns the mean queueing delay at a port, without the packet's own transmission [s]."""
@@ -284,22 +289,18 @@ class _Ports:
         arrives = 1.0
         for port in ports:
             i = self._names[port]
-            lost = sum(self._columns[name][i] for name in self._columns if name.startswith(f"{self._unit}_lost_"))
-            arrives *= 1 - min(1.0, lost / (self._columns[f"{self._unit}_in"][i] or 1))
+            arrives *= 1 - min(1.0, self._lost[i] / (self._columns[f"{self._unit}_in"][i] or 1))
         return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:
         """Returns the losses of these ports in buffers and on their links [packets or cells; corrupted frames]."""
-        in_buffers = on_links = 0
-        for port in ports:
-            i = self._names[port]
-            on_links += sum(self._columns[name][i] for name in self._columns if name.endswith(BY_LINK))
-            in_buffers += sum(
-                self._columns[name][i]
-                for name in self._columns
-                if name.startswith(f"{self._unit}_lost_") and not name.endswith(BY_LINK)
-            )
-        return in_buffers, on_links
+        own = [self._names[port] for port in ports]
+        return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
+
+
+def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
+    """Returns for each port the sum of these columns."""
+    return [sum(row) for row in zip(*(ports[name] for name in names), strict=True)] or [0] * len(ports["port"])
 
 
 def _served(columns: Columns) -> dict[str, float]:
