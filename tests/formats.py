@@ -20,9 +20,11 @@ from longpipe.measured import read as read_measured
 from longpipe.report.folder import RECORD, records
 from longpipe.run import simulate
 from longpipe.satellites import Constellation
+from longpipe.satellites.hypatia import LINKS, SATELLITES
 from longpipe.scenario import Scenario
 from longpipe.store import Store, studies
-from longpipe.study import Study
+from longpipe.study import Study, bundle
+from longpipe.validate import linux_paths
 from longpipe.validate.packetdrill import run_script
 from test_live_records import arrival, end, record
 
@@ -150,6 +152,46 @@ def _round_trips() -> bytes:
     return json.dumps({"version": {"irtt": "0.9"}, "round_trips": trips}).encode()
 
 
+def _bundle(file: Path) -> None:
+    bundle.read(file)
+
+
+def _bundled() -> bytes:
+    """Returns a bundle of a study of two runs."""
+    factor = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
+    design = Design.full_factorial(Scenario(name="lan", duration="2 ms"), [factor])
+    with tempfile.TemporaryDirectory() as folder, closing(Study(design, Store(), "small")) as study:
+        study.run(workers=1)
+        file = Path(folder) / "small.zip"
+        bundle.write(study, file)
+        return file.read_bytes()
+
+
+def _jitter(file: Path) -> None:
+    jitter = {"kind": "jitter", "delay": "20 ms", "jitter": "5 ms", "distribution": str(file)}
+    network = {"kind": "dumbbell", "sources": 1, "conditioners": [jitter]}
+    cautions(Scenario(framing="ip", network=network, switch={"buffer": "100 packets"}))
+
+
+def _links_of_satellites(file: Path) -> None:
+    # So that the name of the file is part of that of the folder.
+    folder = Path(f"{file}-folder")
+    folder.mkdir(exist_ok=True)
+    (folder / SATELLITES).write_bytes(b"3 1\n" + TLE * 3)
+    file.replace(folder / LINKS)
+    Constellation.of_file(folder)
+
+
+def _of_linux_paths() -> bytes:
+    """Returns the results of two runs in Linux."""
+    return b"".join((ROOT / "tests/data/linux/control-paths.csv").read_bytes().splitlines(keepends=True)[:3])
+
+
+def _linux_paths(file: Path) -> None:
+    found = linux_paths.read(file)
+    linux_paths.missing(found, linux_paths.CONTROLS, 2)
+
+
 def _measured(file: Path) -> None:
     read_measured(file).as_json()
 
@@ -228,10 +270,14 @@ FORMATS: Final = (
     Format("omm-csv", (",".join(OMM).encode() + b"\n" + ",".join(map(str, OMM.values())).encode() + b"\n",), ".csv", _satellites),
     Format("omm-xml", (_xml(),), ".xml", _satellites),
     Format("omm-kvn", (_kvn(), _kvn() + _kvn()), ".txt", _satellites),
+    Format("hypatia", (b"0 1\n1 2\n\n2 0\n",), ".txt", _links_of_satellites),
+    Format("jitter", (b"# a table of tc\n-8192 -4096\t0 # of three\n4096 8192 +16384\n",), ".dist", _jitter),
     Format("packetdrill", tuple(file.read_bytes() for file in sorted((ROOT / "tests/data/packetdrill").glob("*.pkt"))), ".pkt", _script),
     Format("live-record", (_recorded(),), ".live", _replayed),
     Format("scheduler", (b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}',), ".json", _scheduler),
     Format("store", (_stored(),), ".db", _store),
+    Format("bundle", (_bundled(),), ".zip", _bundle),
+    Format("linux-paths", (_of_linux_paths(),), ".csv", _linux_paths),
     Format("reproduction", (b'{"reproduction": {"document": "frr-96", "files": {"report.json": "0a"}}}',), ".json", _reproduction),
     Format("pcap", _of_tools("offload.pcap"), ".pcap", _measured),
     Format("pcapng", (_captured(),), ".pcapng", _measured),

@@ -1,6 +1,7 @@
 """Bundles of studies: `longpipe study export --bundle`, `longpipe study rerun`."""
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -120,3 +121,34 @@ def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
         done = run("study", "export", *arguments, "--store", store)
         assert done.returncode == 2
         assert problem in done.stderr
+
+
+def test_a_damaged_archive_is_one_line(exported: Path, tmp_path: Path) -> None:
+    content, damaged = exported.read_bytes(), tmp_path / "damaged.zip"
+    # Some bytes of the first file's compressed text, and those of the central directory behind the files.
+    refused: list[str] = []
+    for at in (*range(40, 400, 9), *range(len(content) - 200, len(content))):
+        damaged.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
+        try:
+            bundle.read(damaged)
+        except ScenarioError as error:
+            refused.append(str(error))
+    assert len(refused) > 100
+    assert all(line.startswith(str(damaged)) and "\n" not in line for line in refused)
+    assert max(map(len, refused)) < 300 + len(str(damaged))
+
+
+def test_what_is_no_regular_file_is_no_bundle(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.zip")
+    for path, problem in ((tmp_path / "pipe.zip", "it is a named pipe"), (Path("/dev/zero"), "it is a device")):
+        with pytest.raises(ScenarioError, match=problem):
+            bundle.read(path)
+
+
+def test_an_index_that_unpacks_to_more_than_it_may_is_not_unpacked(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MOST_INDEX_BYTES", 1 << 20)
+    large = changed(exported, tmp_path / "large.zip", bundle.INDEX, b" " * (2 << 20))
+    with pytest.raises(ScenarioError, match=r"bundle.json: more than 1 MiB; needs a bundle"):
+        bundle.read(large)

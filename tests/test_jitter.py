@@ -176,3 +176,24 @@ def test_a_distribution_may_be_a_table_of_tc(tmp_path: Path) -> None:
     jitter = {"kind": "jitter", "delay": "20 ms", "jitter": "10 ms", "distribution": str(file)}
     found = delays_ms(simulate(delayed(jitter, duration="200.09 s")))
     assert {round(delay) for delay in found} == {15, 25}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("1 2\n3 x # 5\n", "2: 'x'; needs integers of -32768 to 32767, and comments from # on"),
+        ("1 40000\n", "1: '40000'; needs integers"),
+        ("1_0\n", "1: '1_0'; needs integers"),
+        ("\u0663\n", "1: '\u0663'; needs integers"),
+        ("9" * 5000, "1: '9999"),
+        ("# nothing\n", " no integers; needs integers"),
+        ("1 " * 16385, "1: more than 16384 integers; needs as many at most, as tc"),
+    ],
+)
+def test_a_table_that_tc_does_not_read_is_refused_with_its_line(tmp_path: Path, content: str, problem: str) -> None:
+    file = tmp_path / "a.dist"
+    file.write_text(content, encoding="utf-8")
+    with pytest.raises(ScenarioError) as error:
+        table_of(str(file))
+    assert f"{file}:{problem}" in str(error.value)
+    assert len(str(error.value)) - len(str(file)) < 200

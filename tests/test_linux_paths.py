@@ -131,3 +131,27 @@ def test_several_cases_in_one_start_of_the_guest_do_as_each_alone() -> None:
         assert found.link_losses == alone.link_losses
         assert found.goodput(1, 5) == pytest.approx(alone.goodput(1, 5), rel=1e-3)
         assert found.median_srtt(1, 5) == pytest.approx(alone.median_srtt(1, 5), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        (b"control,", b"kind,", "needs the columns control,path,draw"),
+        (b"reno,0,0", b"reno,x,0", "column path; needs whole numbers"),
+        (b"7.229", b"fast", "column goodput_mbps; needs numbers"),
+        (b"reno", b"r\0no", "has a NUL character"),
+        (b"reno", b"r\xffno", "not UTF-8 text"),
+        (b"reno,0", b"reno", "18 cells; needs 19"),
+    ],
+)
+def test_a_file_of_other_content_is_refused_in_one_line(tmp_path: Path, old: bytes, new: bytes, problem: str) -> None:
+    rows = FILE.read_bytes().splitlines(keepends=True)[:2]
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"".join(rows).replace(old, new))
+    with pytest.raises(ScenarioError) as error:
+        read(file)
+    assert problem in str(error.value)
+    assert str(file) in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+    file.write_bytes(b"")
+    assert read(file).empty

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import io
+import lzma
 import multiprocessing
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
@@ -22,8 +25,8 @@ import orjson
 
 from longpipe import _core
 from longpipe.errors import ScenarioError, shown
-from longpipe.files import will_read, write_bytes
-from longpipe.inputs import parse_json
+from longpipe.files import write_bytes
+from longpipe.inputs import open_regular, parse_json
 from longpipe.memory import cores, limit_bytes, share
 from longpipe.stacks import load
 
@@ -34,7 +37,13 @@ FORMAT: Final = 1
 INDEX: Final = "bundle.json"
 # Maximum size of all files of a bundle [byte], which a small file may claim.
 MOST_BYTES: Final = 4 << 30
+MOST_INDEX_BYTES: Final = 256 << 20
 MOST_RUNS: Final = 1_000_000
+# Errors of the module for damaged archives.
+_DAMAGES: Final = (
+    zipfile.BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error, lzma.LZMAError,
+    struct.error,
+)  # fmt: skip
 # The same content gives the same bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
@@ -114,18 +123,19 @@ def read(path: Path) -> Bundle:
     """Returns a bundle; raises ScenarioError for other files, and for files that were changed."""
     needs = "needs a bundle of longpipe study export --bundle"
     try:
-        will_read(path)
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, needs.removeprefix("needs ")) as opened, zipfile.ZipFile(opened) as archive:
             if sum(one.file_size for one in archive.infolist()) > MOST_BYTES:
                 raise ScenarioError(f"{path}: more than {MOST_BYTES >> 30} GiB; {needs}")
+            if archive.getinfo(INDEX).file_size > MOST_INDEX_BYTES:
+                raise ScenarioError(f"{path}: {INDEX}: more than {MOST_INDEX_BYTES >> 20} MiB; {needs}")
             index = parse_json(archive.read(INDEX), f"{path}: {INDEX}", "that of a bundle")
             runs = _runs(path, index)
             names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
             resolved = {digest: archive.read(name).decode() for digest, name in names.items()}
-    except OSError as error:
-        raise ScenarioError(f"{path}: can't be read, {(error.strerror or str(error)).lower()}; {needs}") from None
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, RuntimeError, NotImplementedError) as error:
-        raise ScenarioError(f"{path}: {str(error).strip(chr(39))}; {needs}") from None
+    except ScenarioError:
+        raise
+    except _DAMAGES as error:
+        raise ScenarioError(f"{path}: {shown(str(error).strip(chr(39)))}; {needs}") from None
     for digest, text in resolved.items():
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise ScenarioError(

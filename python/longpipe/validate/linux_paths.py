@@ -11,8 +11,11 @@ from random import Random
 from typing import Final
 
 import pandas as pd
+from pandas.api.types import is_integer_dtype, is_numeric_dtype
 
 from longpipe.errors import ScenarioError
+from longpipe.inputs import read_text
+from longpipe.inputs.frame import read_frame
 from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each
 from longpipe.validate.linux_tables import PHASES, draw_from, measures
 
@@ -33,6 +36,9 @@ COLUMNS: Final = (
     *KEY, *DRAWN, "loss", "seed", "kernel", "goodput_mbps", "first_goodput_mbps", "median_srtt_ms", "drops",
     "link_losses", "retransmissions", "marks", "receiver_limited_s",
 )  # fmt: skip
+_TEXTS: Final = ("control", "rate", "round_trip", "discipline", "duration", "kernel")
+_WHOLE: Final = ("path", "draw", "buffer", "seed")
+_NEEDS: Final = "a CSV file of longpipe validate linux-paths --collect"
 # Seeds of the starts of the guest for a path are its number times this, and above.
 SEEDS_APART: Final = 1000
 
@@ -57,15 +63,24 @@ def _marking(buffer: int) -> str:
 
 
 def read(file: Path) -> pd.DataFrame:
-    """Returns the finished runs of a file, if it exists, without an incomplete row that a killed process left."""
-    if not file.exists():
-        return pd.DataFrame(columns=list(COLUMNS))
-    text = file.read_text()
+    """Returns the finished runs of a file, if it exists, without an incomplete row that a killed process left.
+
+    Raises ScenarioError for a file of other content.
+    """
+    text = read_text(file, _NEEDS) if file.exists() else ""
     if not text.endswith("\n"):
-        file.write_text(text[: text.rfind("\n") + 1])
-    found = pd.read_csv(file)
+        text = text[: text.rfind("\n") + 1]
+        if file.exists():
+            file.write_text(text)
+    if not text.strip():
+        return pd.DataFrame(columns=list(COLUMNS))
+    found = read_frame(file, _NEEDS, texts=_TEXTS)
     if list(found.columns) != list(COLUMNS):
         raise ScenarioError(f"FILE: {str(file)!r}; needs the columns {','.join(COLUMNS)}")
+    for name in COLUMNS:
+        is_right = is_integer_dtype if name in _WHOLE else is_numeric_dtype
+        if name not in _TEXTS and not is_right(found[name]):
+            raise ScenarioError(f"FILE: {str(file)!r}: column {name}; needs {'whole ' * (name in _WHOLE)}numbers")
     return found
 
 
