@@ -43,6 +43,17 @@ def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> No
         assert abs(count / theirs.mean() - 1) <= 0.15
 
 
+def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_in_linux() -> None:
+    """`longpipe validate linux --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"`: 157 and 90.
+
+    The guest writes to the first connection first, so that it has more in its queue when both leave slow start.
+    """
+    flows = tuple(LinuxFlow.model_validate({"control": control}) for control in ("cubic", "reno"))
+    result = simulate(scenario(LinuxCase(buffer=1000, discipline="fq limit 1000 flow_limit 40", flows=flows)), 1)
+    assert result.flows["retransmitted_segments"].tolist() == pytest.approx([157, 90], rel=0.03)
+    assert result.throughputs_bps.tolist() == pytest.approx([4.774e6, 4.774e6], rel=0.01)
+
+
 def compare_by_start(ours: np.ndarray, linux: np.ndarray) -> None:
     """Counts are within 15 % for each kind of start, and each kind is about as frequent as in
     Linux."""

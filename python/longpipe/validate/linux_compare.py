@@ -32,6 +32,8 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 }
 TIMESTAMPS_BYTES: Final = 12
 SPEED_UP: Final = 1000
+# Segments of the first window (TCP_INIT_CWND), and one more.
+FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke")
@@ -85,7 +87,7 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
         "duration": case.duration,
         "network": {
             "kind": "dumbbell",
-            "group": [_group(case, number) for number in range(len(case.flows))],
+            "group": [_group(case, number, packet_ps // SPEED_UP) for number in range(len(case.flows))],
             "access_rate": f"{fast_bps} bit/s",
             "trunk_rate": f"{rate} bit/s",
             "access_delay": "0 s",
@@ -121,14 +123,18 @@ def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
     }
 
 
-def _group(case: LinuxCase, number: int) -> dict[str, object]:
+def _group(case: LinuxCase, number: int, packet_ps: int) -> dict[str, object]:
+    """Returns a flow; `packet_ps` is the transmission time of a packet at its host's link."""
     flow = case.flows[number]
     kind = longpipe_name(flow.control)
     ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
+    # The guest writes to one connection after another, and each sends its first window at once.
+    earlier = sum(other.start == flow.start for other in case.flows[:number])
+    start_ps = TIME.parse(flow.start) + earlier * FIRST_WINDOW * packet_ps
     return {
         "name": f"flow{number}",
         "tcp": {"congestion": kind, **ecn},
-        "start": {"kind": "fixed", "at": flow.start},
+        "start": {"kind": "fixed", "at": TIME.canonical(f"{start_ps} ps") if earlier else flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }
 
