@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! soak [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N] [--threads N] [--keep N] [--looks N] [--out FOLDER]
+//!      [--patience SECONDS]
 //! soak --describe|--show [--framing aal5|ip] [--links still|move|reroute] [--from SEED] [--cases N]
 //! soak --files FOLDER [--looks N --out FOLDER]
 //! ```
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Real time after which a run is considered endless.
+/// Real time after which a run is considered endless, by default: a busy machine needs more.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Variation of links during a run.
@@ -49,6 +50,7 @@ struct Options {
     keep: usize,
     looks: usize,
     out: Option<PathBuf>,
+    patience: Duration,
     /// Only print statistics of the scenarios.
     describe: bool,
     /// Only write the scenarios.
@@ -68,6 +70,7 @@ impl Options {
             keep: 2,
             looks: 3000,
             out: None,
+            patience: PATIENCE,
             describe: false,
             show: false,
             files: None,
@@ -97,6 +100,7 @@ impl Options {
                 ("--cases", _) => options.cases = number(),
                 ("--threads", _) => options.threads = number().max(1),
                 ("--keep", _) => options.keep = number() as usize,
+                ("--patience", _) => options.patience = Duration::from_secs(number()),
                 ("--looks", _) => options.looks = number() as usize,
                 ("--files", _) => options.files = Some(PathBuf::from(value)),
                 ("--out", _) => options.out = Some(PathBuf::from(value)),
@@ -218,7 +222,7 @@ impl Soak {
                 .iter()
                 .filter_map(|at| *at.lock().expect("no thread panics"))
                 .collect();
-            if let Some((number, _)) = busy.iter().find(|(_, since)| since.elapsed() > PATIENCE) {
+            if let Some((number, _)) = busy.iter().find(|(_, since)| since.elapsed() > self.options.patience) {
                 println!("number {number} has no end");
                 return false;
             }

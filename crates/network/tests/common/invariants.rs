@@ -7,6 +7,7 @@ use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::report::PortReport;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
+use longpipe_network::scenario::motion::ServiceConfig;
 use longpipe_network::scenario::{LinkConfig, Scenario};
 use longpipe_network::{Datagram, Flow, Probe, Report, REQUEST};
 use longpipe_tcp::segment::Opening;
@@ -66,14 +67,9 @@ fn check_packet_port(link: &LinkConfig, port: &PacketReport, duration_ps: u64) -
     let bytes = port.bytes_in + port.bytes_duplicated == port.bytes_out + port.bytes_lost + port.bytes_held;
     holds(packets && bytes, "a port loses count", detail)?;
     holds((0.0..=1.0).contains(&port.utilization), "utilization above 1", detail)?;
-    // Departures are rounded down to a picosecond.
     let sent = 8 * u128::from(port.bytes_out) * u128::from(SECOND);
-    let possible = u128::from(link.rate_bps) * u128::from(duration_ps + 1);
-    holds(
-        link.motion.is_some() || sent <= possible,
-        "more left than the line carries",
-        detail,
-    )?;
+    let possible = sent <= capacity(link, duration_ps);
+    holds(possible, "more left than the line carries", detail)?;
     if port.host {
         return Ok(());
     }
@@ -113,12 +109,39 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
         }
     }
     for (link, bytes) in scenario.links.iter().zip(delivered) {
-        let possible = u128::from(link.rate_bps) * u128::from(scenario.duration_ps + 1);
         // A datagram may be duplicated behind the link, and counts twice.
-        let fits = link.motion.is_some() || duplicates(scenario) || 8 * bytes * u128::from(SECOND) <= possible;
+        let fits = duplicates(scenario) || 8 * bytes * u128::from(SECOND) <= capacity(link, scenario.duration_ps);
         holds(fits, "efficiency above 1", || format!("{bytes} bytes over {link:?}"))?;
     }
     Ok(())
+}
+
+/// Returns the bits that a link can send in a run without outages, times the picoseconds of a second.
+fn capacity(link: &LinkConfig, duration_ps: u64) -> u128 {
+    // A picosecond more, because departures are rounded down.
+    let until = duration_ps + 1;
+    match link.motion.as_ref().and_then(|motion| motion.service.as_ref()) {
+        None => u128::from(link.rate_bps) * u128::from(until),
+        Some(ServiceConfig::Steps { steps, cycle_ps }) => {
+            let sent = |until: u64| -> u128 {
+                let ends = steps[1..].iter().map(|step| step[0]).chain([until]);
+                let spans = steps.iter().zip(ends);
+                spans
+                    .map(|(&[at, rate], end)| u128::from(rate) * u128::from(end.min(until).saturating_sub(at)))
+                    .sum()
+            };
+            let cycle = cycle_ps.unwrap_or(u64::MAX);
+            let turns = until / cycle;
+            let whole = if turns > 0 { sent(cycle) } else { 0 };
+            u128::from(turns) * whole + sent(until % cycle)
+        }
+        Some(ServiceConfig::Opportunities { instants_ps, bytes, .. }) => {
+            let cycle = *instants_ps.last().expect("a schedule has instants");
+            let in_part = instants_ps.iter().filter(|&&at| at <= until % cycle).count();
+            let count = u128::from(until / cycle) * instants_ps.len() as u128 + in_part as u128;
+            8 * count * u128::from(*bytes) * u128::from(SECOND)
+        }
+    }
 }
 
 /// One direction of a flow's payload: its data, or its requests.
