@@ -7,7 +7,7 @@ use longpipe_events::Time;
 use longpipe_network::ip::report::PacketReport;
 use longpipe_network::report::PortReport;
 use longpipe_network::scenario::conditioners::ConditionerConfig;
-use longpipe_network::scenario::motion::ServiceConfig;
+use longpipe_network::scenario::time_varying::ServiceConfig;
 use longpipe_network::scenario::{LinkConfig, Scenario};
 use longpipe_network::{Datagram, Flow, Probe, Report, REQUEST};
 use longpipe_tcp::segment::Opening;
