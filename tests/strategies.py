@@ -91,11 +91,15 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
         needed["timer"] = {"kind": "fine", "timestamps": True}
     if tcp["handshake"]:
         needed["initial_rtt"] = "0 s"
+    if tcp["congestion"] in MODELS or tcp["recovery"] != RECOVERY_OF_MODELS:
+        needed["careful_resume"] = "off"
     return tcp | needed
 
 
 def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
     """Returns the connection for packets that can be marked."""
+    if tcp["congestion"] == "prague":
+        return tcp | {"ecn": {"kind": "accurate", "ect": 1}}
     return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" and ecn["kind"] != "accurate" else ecn}
 
 
@@ -104,7 +108,7 @@ tcps = st.fixed_dictionaries(
         "recovery": st.sampled_from(names(Recovery)),
         # Cells cannot be marked, so that controllers that need marks are drawn for packets only.
         "congestion": st.sampled_from(
-            [name for name in names(Congestion) if name not in ("dctcp", "module", "python")]
+            [name for name in names(Congestion) if name not in ("dctcp", "module", "prague", "python")]
         ),
         "mss": times("1 B", "200 B", "512 B", "1460 B"),
         "receiver_window": times("1460 B", "4 KiB", "64 KiB"),
@@ -119,6 +123,7 @@ tcps = st.fixed_dictionaries(
         "initial_rtt": times("0 s", "30 ms"),
         "handshake": st.booleans(),
         "pacing": st.booleans(),
+        "careful_resume": st.sampled_from(["off", "previous", {"kind": "saved", "cwnd": "20 KB", "rtt": "30 ms"}]),
         "tahoe": st.fixed_dictionaries({"guard": st.booleans()}),
         "timer": timers,
         "ack": kinds(
@@ -246,7 +251,7 @@ ip_switches = st.fixed_dictionaries(
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     """Strategy: the same networks with IP packets: without VBR, and with buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
-    congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp"]))
+    congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
     network = {name: value for name, value in table["network"].items() if name != "vbr"}
     if "links" in network:

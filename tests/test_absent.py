@@ -21,8 +21,9 @@ def refused(**changes: object) -> str:
         ("switch.policy", "wfq", "nearest is switch.policy = 'fq-codel'"),
         ("tcp.congestion", "compound", "nearest is tcp.congestion = 'cubic'"),
         ("tcp.congestion", "bbr2", "nearest is tcp.congestion = 'bbr3'"),
-        ("tcp.congestion", "copa", "nearest is tcp.congestion = 'vegas'"),
-        ("tcp.ecn", "l4s", "nearest is tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
+        ("tcp.congestion", "BBRv2", "nearest is tcp.congestion = 'bbr3'"),
+        ("tcp.congestion", "tcp_bbr2", "nearest is tcp.congestion = 'bbr3'"),
+        ("tcp.ecn", "l4s", "nearest is tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}}"),
     ],
 )
 def test_what_is_absent_says_so_and_names_what_is_nearest(field: str, value: object, nearest: str) -> None:
@@ -50,6 +51,8 @@ def test_what_is_called_otherwise_or_is_elsewhere_says_so() -> None:
         line = refused(**{"framing": "ip", "switch.policy": {"kind": "red", other: 5}})
         assert f"switch.policy.{other}: unknown field; it is '{own}' here; accepts kind, min, " in line
     assert "it is 'rfc6675' here" in refused(**{"tcp.recovery": "FACK"})
+    assert "it is 'prague' here" in refused(**{"tcp.congestion": "TCP-Prague"})
+    assert "it is 'bbr3' here" in refused(**{"tcp.congestion": "BBR-v3"})
     assert "it is 'bit-errors' here" in refused(**{"network.trunk_loss": "BER"})
 
 

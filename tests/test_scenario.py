@@ -132,6 +132,13 @@ def test_with_takes_a_part_whole() -> None:
     assert Scenario().with_(**{"switch.policy": Epd(threshold=0.5)}).switch.policy == Epd(threshold=0.5)
 
 
+def test_with_leaves_the_values_that_it_is_given_as_they_are() -> None:
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s"}
+    changed = Scenario().with_(**{"network": network, "network.trunk_rate": "50 Mbit/s"})
+    assert isinstance(changed.network, Dumbbell)
+    assert (changed.network.trunk_rate, network["trunk_rate"]) == ("50 Mbit/s", "20 Mbit/s")
+
+
 def test_with_reaches_into_lists() -> None:
     changed = Scenario(network=line("a", "s", "b")).with_(**{"network.flows.0.tcp.recovery": "tahoe"})
     assert resolve(changed)["flows"][0]["tcp"]["recovery"] == "tahoe"

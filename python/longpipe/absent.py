@@ -10,11 +10,13 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         name: ("a congestion control", f"Linux's own: tcp.congestion = {{kind = 'module', file = 'tcp_{name}.c'}}")
         for name in ("cdg", "lp", "nv", "yeah")
     },
-    **dict.fromkeys(("bbr2", "bbrv2"), ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1")),
-    "copa": ("a congestion control", "tcp.congestion = 'vegas', which also uses RTTs"),
     **dict.fromkeys(
-        ("l4s", "prague"),
-        ("a low-latency service", "tcp.ecn = {kind = 'dctcp', ect = 1} with switch.policy = 'dualpi2'"),
+        ("bbr2", "bbrv2", "bbr-2", "bbr_2", "bbr-v2", "bbr_v2", "bbr v2", "bbr2+"),
+        ("a congestion control", "tcp.congestion = 'bbr3' or 'bbr', version 1"),
+    ),
+    "l4s": (
+        "a low-latency service",
+        "tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}} with switch.policy = 'dualpi2'",
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
     **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
@@ -48,8 +50,8 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("accecn", "rfc9768", "rfc-9768"), "accurate"),
     **dict.fromkeys(("ared",), "red"),
     **dict.fromkeys(("h-tcp",), "htcp"),
-    **dict.fromkeys(("bbr1", "bbrv1"), "bbr"),
-    **dict.fromkeys(("bbrv3", "bbr-3"), "bbr3"),
+    **dict.fromkeys(("bbr1", "bbrv1", "bbr-1", "bbr-v1", "bbr_v1", "bbr v1"), "bbr"),
+    **dict.fromkeys(("bbrv3", "bbr-3", "bbr_3", "bbr-v3", "bbr_v3", "bbr v3"), "bbr3"),
     **dict.fromkeys(("westwood+", "westwoodplus"), "westwood"),
     **dict.fromkeys(("rfc-6675", "rfc3517", "rfc-3517", "fack"), "rfc6675"),
     **dict.fromkeys(("rack-tlp", "tlp", "prr", "d-sack", "f-rto"), "rack"),
@@ -89,6 +91,11 @@ def known(word: str, accepted: Container[str]) -> str | None:
     The name is absent from longpipe, a value of another field, or has another name in `accepted`.
     """
     name = word.strip().lower()
+    # Linux's modules have this prefix.
+    if name.startswith(("tcp_", "tcp-")):
+        name = name[4:]
+        if name in accepted:
+            return f"it is {name!r} here"
     if (called := CALLED.get(name)) is not None and called in accepted:
         return f"it is {called!r} here"
     for field, what, names in homes():

@@ -44,8 +44,11 @@ PARTS: Final = (
     "stacks",
 )
 
-# States of BBR and of recoveries, in the order of the core's numbers.
-STAGES: Final = ("startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt")
+# States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
+STAGES: Final = (
+    "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt",
+    "reconnaissance", "unvalidated", "validating", "safe-retreat",
+)  # fmt: skip
 STATES: Final = ("open", "reduced", "recovery", "loss")
 # Kinds and causes in the trace `events`, in the order of the core's numbers. The network drops; senders do the rest.
 EVENTS: Final = (

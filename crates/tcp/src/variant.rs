@@ -32,17 +32,20 @@ impl<V: Variant> Variant for Box<V> {
 /// Declares the kinds of a part, one per line: name, state type, description. A scenario spells the name in lower case.
 ///
 /// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
-/// macro that evaluates an expression for a state of any kind: `each!(self, one => one.method())`.
+/// macro that evaluates an expression for a state of any kind: `each!(self, one => one.method())`. Lines that begin with `@`
+/// are states without a configuration, which wrap a state of another kind.
 macro_rules! variants {
     (
         $(#[$about:meta])*
         $part:ident, $config:ident, $kind:ident, $each:ident($dollar:tt);
         $($name:ident($state:ty): $words:literal;)+
+        $(@$wrapper:ident($wrapping:ty): $about_wrapper:literal;)*
     ) => {
         $(#[$about])*
         #[derive(Clone, Debug)]
         pub enum $part {
             $(#[doc = $words] $name($state),)+
+            $(#[doc = $about_wrapper] $wrapper($wrapping),)*
         }
 
         /// The kind and its parameters.
@@ -88,6 +91,7 @@ macro_rules! variants {
             ($dollar part:expr, $dollar one:ident => $dollar does:expr) => {
                 match $dollar part {
                     $($part::$name($dollar one) => $dollar does,)+
+                    $($part::$wrapper($dollar one) => $dollar does,)*
                 }
             };
         }

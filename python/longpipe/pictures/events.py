@@ -11,8 +11,10 @@ from longpipe.pictures.style import MOST_SHAPES
 
 Event = Literal["lost", "fast retransmit", "timeout", "ECN reduction", "undo", "slow start left"]
 Phase = Literal[
-    "slow start", "avoidance", "recovery", "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt"
-]
+    "slow start", "avoidance", "recovery",
+    "startup", "drain", "probe-up", "probe-down", "cruise", "refill", "probe-rtt",
+    "reconnaissance", "unvalidated", "validating", "safe-retreat",
+]  # fmt: skip
 
 # Background colours, light enough for lines of every colour.
 _SHADES: Final[dict[Phase, str]] = {
@@ -25,6 +27,11 @@ _SHADES: Final[dict[Phase, str]] = {
     "probe-down": "#d9e8f5",
     "refill": "#f3f0f7",
     "probe-rtt": "#ead9ea",
+    # Phases of Careful Resume.
+    "reconnaissance": "#e9f0d8",
+    "unvalidated": "#f7dfc9",
+    "validating": "#d3e6f3",
+    "safe-retreat": "#f3d3d9",
 }
 # Marker shape and size of each event.
 _MARKS: Final[dict[Event, tuple[str, float]]] = {
@@ -84,14 +91,27 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
     """Returns a flow's phases in order: begin_s, end_s, phase (slow start, avoidance, recovery), from `traces.cwnd`.
 
     For BBR the phases are its stages from `traces.control`: startup, drain, probe-up, probe-down, cruise, refill and
-    probe-rtt; version 1's cycle of eight is up at a gain of 1.25, down at .75 and cruises at 1.
+    probe-rtt; version 1's cycle of eight is up at a gain of 1.25, down at .75 and cruises at 1. Careful Resume's phases
+    precede the others: reconnaissance, unvalidated, validating and safe-retreat.
 
     Phases begin with the flow; it is in slow start while cwnd is below ssthresh. Recovery is the sender's congestion
     state, if `traces.events` is recorded too.
     """
     begin_s, end_s = shown_s(run, span_s)
-    if (stages := _stages(run, flow)) is not None:
-        return _runs_of(stages["time_s"].to_numpy(), stages["stage"].to_numpy(dtype=object), begin_s, end_s)
+    if (stages := _stages(run, flow)) is None:
+        return _phases_of_window(run, flow, (begin_s, end_s))
+    staged = _runs_of(stages["time_s"].to_numpy(), stages["stage"].to_numpy(dtype=object), begin_s, end_s)
+    left_s = staged.loc[staged["phase"].isna(), "begin_s"]
+    if left_s.empty:
+        return staged
+    later = _phases_of_window(run, flow, (float(left_s.iloc[0]), end_s))
+    found: pd.DataFrame = pd.concat([staged[staged["begin_s"] < left_s.iloc[0]], later], ignore_index=True)
+    return found
+
+
+def _phases_of_window(run: Run, flow: str, span_s: tuple[float, float]) -> pd.DataFrame:
+    """Returns a flow's phases within a time span by its window and its recoveries."""
+    begin_s, end_s = span_s
     if "cwnd" not in run.traces and "control" in run.traces:
         return pd.DataFrame(columns=["begin_s", "end_s", "phase"])
     windows = of_flow(trace(run, "cwnd"), flow)
@@ -114,11 +134,11 @@ def phases(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> pd
 
 
 def _stages(run: Run, flow: str) -> pd.DataFrame | None:
-    """Returns the changes of BBR's stage, or None without stages."""
+    """Returns the changes of a stage, without value after Careful Resume; None without stages."""
     if "control" not in run.traces:
         return None
-    rows = of_flow(trace(run, "control"), flow).dropna(subset="stage")
-    return rows if len(rows) else None
+    rows = of_flow(trace(run, "control"), flow)
+    return rows if rows["stage"].notna().any() else None
 
 
 def _runs_of(times_s: np.ndarray, names: np.ndarray, begin_s: float, end_s: float) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -15,12 +16,14 @@ from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
 from longpipe.scenario.base import Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
+from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
 from longpipe.scenario.congestion import (
     Aimd,
     Bbr,
     Bbr3,
     Bic,
     Congestion,
+    Copa,
     Cubic,
     Dctcp,
     HighSpeed,
@@ -29,6 +32,7 @@ from longpipe.scenario.congestion import (
     Illinois,
     Ledbat,
     LinuxReno,
+    Prague,
     Scalable,
     Vegas,
     VegasOptions,
@@ -101,10 +105,13 @@ __all__ = [
     "BitErrorLoss",
     "Blue",
     "Bursts",
+    "CarefulResume",
+    "CarefulResumeOff",
     "Cbr",
     "Coarse",
     "Codel",
     "CommonPhase",
+    "Copa",
     "Cubic",
     "Dctcp",
     "Delayed",
@@ -156,6 +163,8 @@ __all__ = [
     "Pie",
     "Poisson",
     "Policy",
+    "Prague",
+    "PreviousPath",
     "Priority",
     "Python",
     "Rack",
@@ -164,6 +173,7 @@ __all__ = [
     "Reno",
     "Sack",
     "Satellites",
+    "SavedPath",
     "Scalable",
     "Scenario",
     "ScenarioError",
@@ -299,7 +309,8 @@ class Scenario(Model):
             # Groups have their own number of flows.
             fields["network"].pop("sources", None)
         for path, value in _wholes_first(changes):
-            _set(fields, path, value)
+            # A later path may change a part of this value, which belongs to the caller.
+            _set(fields, path, deepcopy(value))
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):

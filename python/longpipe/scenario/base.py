@@ -286,6 +286,7 @@ TurnQuantum = Annotated[str, _quantity(SIZE, "64 B", "1 GB")]
 # RFC 7323 limits a scaled window to 1 GiB.
 LARGEST_WINDOW: Final = "1 GiB"
 FlowWindow = Annotated[str, _quantity(SIZE, "1200 B", LARGEST_WINDOW)]
+SavedWindow = Annotated[str, _quantity(SIZE, "1 B", LARGEST_WINDOW)]
 Window = Annotated[str, _or_auto(_quantity(SIZE, "1 B", LARGEST_WINDOW))]
 WindowScale = Annotated[int | str, Checked(_check_window_scale, accepts=f"0 to {MOST_WINDOW_SCALE}, or {AS_NEEDED}")]
 Threshold = Annotated[str, _quantity(replace(SIZE, unlimited=True), "1 B", LARGEST_WINDOW)]

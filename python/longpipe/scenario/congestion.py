@@ -44,6 +44,20 @@ class Bic(Variant):
     kind: Literal["bic"] = "bic"
 
 
+class Copa(Variant):
+    """Keeps 1/delta packets in the queue, estimated from RTTs (Arun and Balakrishnan, NSDI 2018)."""
+
+    kind: Literal["copa"] = "copa"
+    delta: Annotated[float, Field(ge=0.001, le=10)] = Field(
+        default=0.5, description="Inverse of the packets in the queue at equilibrium, δ; Arun, Balakrishnan 2018"
+    )
+    competitive: bool = Field(
+        default=False,
+        description="Reduce delta, by AIMD of its inverse, while the queue is not nearly empty for five RTTs, as other "
+        "connections cause; section 2.2. On short paths Copa's own queue may cause it",
+    )
+
+
 class Cubic(Variant):
     """After slow start cwnd is a cubic function of the time since the last reduction (RFC 9438)."""
 
@@ -56,10 +70,10 @@ class Cubic(Variant):
         default=True, description="Lower W_max further after a loss below the previous one; RFC 9438 section 4.7"
     )
     reno_friendly: bool = Field(default=True, description="Grow at least as fast as Reno; RFC 9438 section 4.3")
-    hystart: Literal["none", "linux", "plus-plus"] = Field(
+    hystart: Literal["none", "linux", "plus-plus", "search"] = Field(
         default="linux",
         description="End of slow start without a loss: none, long RTTs and ACK trains as in Linux (Ha and Rhee 2011), "
-        "or HyStart++ (RFC 9406)",
+        "HyStart++ (RFC 9406), or SEARCH (draft-chung-ccwg-search-09)",
     )
     rules: Literal["rfc-9438", "linux"] = Field(
         default="rfc-9438", description="Arithmetic of the RFC, or of Linux's tcp_cubic.c where it differs"
@@ -129,6 +143,26 @@ class LinuxReno(Variant):
     """Slow start and congestion avoidance that count delivered segments, not ACKs, as in Linux."""
 
     kind: Literal["linux-reno"] = "linux-reno"
+    hystart: Annotated[Literal["none", "plus-plus", "search"], LATER] = Field(
+        default="none",
+        description="End of slow start without a loss: none, HyStart++ (RFC 9406), or SEARCH "
+        "(draft-chung-ccwg-search-09)",
+    )
+
+
+class Prague(Variant):
+    """Reduces cwnd by half the share of marked data, and paces (L4S); needs tcp.ecn = {kind = 'accurate', ect = 1}."""
+
+    kind: Literal["prague"] = "prague"
+    rtt_target: ReferenceRtt = Field(
+        default="25 ms",
+        description="RTT below which connections grow alike, whatever their RTT, up to 100 ms [time]; "
+        "tcp_prague.c 0.7, prague_rtt_target",
+    )
+    transition: Annotated[int, Field(ge=0, le=1_000_000)] = Field(
+        default=4,
+        description="RTTs after slow start before growth depends on the RTT; tcp_prague.c 0.7, prague_rtt_transition",
+    )
 
 
 class Scalable(Variant):
@@ -203,6 +237,7 @@ Congestion = Annotated[
     | Bbr
     | Bbr3
     | Bic
+    | Copa
     | Cubic
     | Dctcp
     | HighSpeed
@@ -212,6 +247,7 @@ Congestion = Annotated[
     | Ledbat
     | LinuxReno
     | Module
+    | Prague
     | Python
     | Scalable
     | Vegas

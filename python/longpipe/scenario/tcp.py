@@ -19,6 +19,7 @@ from longpipe.scenario.base import (
     Window,
     WindowScale,
 )
+from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff
 from longpipe.scenario.congestion import Aimd, AimdOptions, Congestion, VegasOptions
 from longpipe.scenario.constraints import Constraint
 from longpipe.scenario.ecn import Ecn, EcnOff
@@ -38,6 +39,11 @@ OPTIONS: Final[dict[str, type[Model]]] = {
     "tahoe": TahoeOptions,
     "vegas": VegasOptions,
 }
+
+
+_ECN_OF_PRAGUE: Final = (
+    "needs {kind = 'accurate', ect = 1} for congestion = 'prague', which counts marks of L4S packets"
+)
 
 
 class Tcp(Model):
@@ -118,6 +124,10 @@ class Tcp(Model):
         description="Ticks per second of the kernel clock, for congestion controls by Linux's rules (CUBIC, BIC, "
         "H-TCP, Westwood); Linux CONFIG_HZ",
     )
+    careful_resume: Part[Annotated[CarefulResume, LATER]] = part(
+        default=CarefulResumeOff.unchecked(),
+        description="Start with the window of an earlier connection: off, previous or saved; RFC 9959",
+    )
     tahoe: Part[Annotated[TahoeOptions, LATER]] = part(default=TahoeOptions.unchecked(), description="Options of Tahoe")
     reno: Part[RenoOptions] = part(default=RenoOptions.unchecked(), description="Options of Reno")
     newreno: Part[NewRenoOptions] = part(default=NewRenoOptions.unchecked(), description="Options of NewReno")
@@ -176,6 +186,27 @@ class Tcp(Model):
                 "each loss",
             )
             for kind in sorted(MODELS)
+        ),
+        Constraint(
+            "ecn", "congestion.kind is 'prague' and ecn.kind is not 'accurate'", "{ecn.kind}; " + _ECN_OF_PRAGUE
+        ),
+        Constraint(
+            "ecn",
+            "congestion.kind is 'prague' and ecn.kind is 'accurate' and ecn.ect < 1",
+            "accurate with ect = 0; " + _ECN_OF_PRAGUE,
+        ),
+        Constraint(
+            "careful_resume",
+            f"careful_resume.kind is not 'off' and recovery.kind is not '{RECOVERY_OF_MODELS}'",
+            f"{{careful_resume.kind}} with {{recovery.kind}}; needs recovery = {RECOVERY_OF_MODELS!r}",
+        ),
+        *(
+            Constraint(
+                "careful_resume",
+                f"careful_resume.kind is not 'off' and congestion.kind is '{kind}'",
+                f"{{careful_resume.kind}} with {kind}; needs a control that sets a window alone, such as 'cubic'",
+            )
+            for kind in sorted((*MODELS, "module", "python"))
         ),
     )
 

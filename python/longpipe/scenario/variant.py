@@ -21,7 +21,7 @@ class Variant(Model):
 # on it. Later kinds are tables.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
 # Congestion controls with their own pacing rate, which need a report of each loss, and the recovery that gives it.
-MODELS: Final = frozenset({"bbr", "bbr3"})
+MODELS: Final = frozenset({"bbr", "bbr3", "copa", "prague"})
 RECOVERY_OF_MODELS: Final = "rack"
 
 

@@ -36,7 +36,7 @@ fn controls() -> Vec<(&'static str, CongestionConfig)> {
                 current_filter: 4,
             }),
         ),
-        ("linux-reno", CongestionConfig::LinuxReno(LinuxRenoConfig {})),
+        ("linux-reno", CongestionConfig::LinuxReno(LinuxRenoConfig::default())),
         (
             "scalable",
             CongestionConfig::Scalable(ScalableConfig {
@@ -75,7 +75,7 @@ pub fn add_all(book: &mut Book) {
             book.add(&format!("control/{name}/{medium}"), &alone(&congestion, packets, 0));
         }
     }
-    let congestion = CongestionConfig::LinuxReno(LinuxRenoConfig {});
+    let congestion = CongestionConfig::LinuxReno(LinuxRenoConfig::default());
     book.add("control/writes/cells", &alone(&congestion, false, 20 * MS));
     book.add("control/writes/packets", &alone(&congestion, true, 20 * MS));
 }

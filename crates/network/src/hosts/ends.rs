@@ -151,6 +151,7 @@ impl<P: Probe> Hosts<P> {
         if self.flows[flow.index()].external.is_some() {
             return;
         }
+        self.resume(flow);
         if self.flows[flow.index()].requests.is_some() {
             return asking::on_clock(self, medium, flow);
         }

@@ -11,6 +11,7 @@ mod jitter;
 pub mod proxy;
 mod reports;
 pub mod requests;
+mod saved_paths;
 mod timers;
 pub mod web;
 

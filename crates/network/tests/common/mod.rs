@@ -36,6 +36,7 @@ use longpipe_tcp::config::{
     RecoveryKind, RenoConfig, Rfc6675Config, SackConfig, TahoeConfig, TcpConfig, TimerConfig, TimerRestart,
     VanillaConfig, DEFAULT_HZ,
 };
+use longpipe_tcp::congestion::CarefulResumeConfig;
 
 /// One second [ps].
 pub const SECOND: u64 = 1_000_000_000_000;
@@ -101,6 +102,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         pacing: false,
         pacing_burst_segments: None,
         hz: DEFAULT_HZ,
+        careful_resume: CarefulResumeConfig::default(),
         timer: TimerConfig::Coarse {
             tick_ps: SECOND / 10,
             phase: PhaseConfig::Common {},

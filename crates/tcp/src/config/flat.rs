@@ -6,7 +6,7 @@
 //! `{"kind": "scalable", ...}`; this form is accepted for the first kinds too.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
-use crate::congestion::{AimdConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
+use crate::congestion::{AimdConfig, CarefulResumeConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
 use crate::recovery::{NewRenoConfig, RecoveryConfig, RenoConfig, SackConfig, TahoeConfig};
 use serde::de::value::{MapAccessDeserializer, MapDeserializer};
 use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
@@ -42,6 +42,8 @@ struct Flat {
     pacing_burst_segments: Option<u32>,
     #[serde(default)]
     hz: Option<u32>,
+    #[serde(default)]
+    careful_resume: CarefulResumeConfig,
     timer: TimerConfig,
     ack: AckConfig,
     #[serde(default)]
@@ -104,6 +106,7 @@ impl Flat {
             pacing: flat.pacing,
             pacing_burst_segments: flat.pacing_burst_segments,
             hz: flat.hz.unwrap_or(DEFAULT_HZ),
+            careful_resume: flat.careful_resume,
             timer: flat.timer,
             ack: flat.ack,
             ecn: flat.ecn,

@@ -3,6 +3,7 @@
 mod flat;
 mod timer;
 
+use crate::congestion::CarefulResumeConfig;
 pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
 use crate::problem::Problem;
 pub use crate::recovery::{
@@ -61,6 +62,9 @@ pub struct TcpConfig {
     /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
     #[serde(skip_serializing_if = "is_default_hz")]
     pub hz: u32,
+    /// Start with parameters that an earlier connection has saved (RFC 9959).
+    #[serde(skip_serializing_if = "CarefulResumeConfig::is_off")]
+    pub careful_resume: CarefulResumeConfig,
     /// Retransmission timer.
     pub timer: TimerConfig,
     /// Acknowledgement rule of the receiver.
@@ -134,7 +138,7 @@ impl TcpConfig {
 
     /// Returns true if the sender is paced.
     pub fn paces(&self) -> bool {
-        self.pacing || self.congestion.is_model()
+        self.pacing || self.congestion.is_model() || !self.careful_resume.is_off()
     }
 
     /// Returns the lengths of the longest IP packets with data and with an ACK [byte].
@@ -218,6 +222,16 @@ impl TcpConfig {
             let accepted = "needs 'rack' with that congestion control, which has to know of each loss";
             return Some(Problem::new("recovery", recovery, accepted));
         }
+        if !self.careful_resume.is_off() {
+            let has_window = !matches!(self.congestion, CongestionConfig::Module(_)) && !self.congestion.is_model();
+            if !has_window || self.recovery.kind() != RecoveryKind::Rack {
+                let accepted = "needs recovery = rack, and a congestion control that sets a window alone";
+                return Some(Problem::new("careful_resume", "on", accepted));
+            }
+        }
+        if let Some(problem) = self.careful_resume.problem() {
+            return Some(problem);
+        }
         if self.congestion.measures_delay() && !self.timestamps() {
             let accepted = "needs fine, with timestamps, for congestion = ledbat, which measures one-way delays";
             return Some(Problem::new("timer", "none of timestamps", accepted));
@@ -244,7 +258,15 @@ impl TcpConfig {
         if self.duplicate_ack_threshold == 0 {
             return Some(Problem::new("duplicate_ack_threshold", 0, "needs at least 1"));
         }
-        let shares = matches!(self.ecn, EcnConfig::Dctcp {} | EcnConfig::Accurate { .. });
+        let counts = matches!(self.ecn, EcnConfig::Accurate { .. });
+        if matches!(self.congestion, CongestionConfig::Prague(_)) && !counts {
+            return Some(Problem::new(
+                "ecn",
+                "none of Accurate ECN",
+                "needs accurate for congestion = prague",
+            ));
+        }
+        let shares = counts || matches!(self.ecn, EcnConfig::Dctcp {});
         if matches!(self.congestion, CongestionConfig::Dctcp(_)) && !shares {
             return Some(Problem::new(
                 "ecn",
@@ -371,6 +393,7 @@ pub(crate) mod tests {
             pacing: false,
             pacing_burst_segments: None,
             hz: DEFAULT_HZ,
+            careful_resume: CarefulResumeConfig::default(),
             timer: TimerConfig::Coarse {
                 tick_ps: 100_000_000_000,
                 phase: PhaseConfig::Common {},

@@ -1,22 +1,28 @@
-//! HyStart: ends slow start before a loss, when RTTs grow or ACKs arrive in a long train.
+//! Slow start that ends before a loss: HyStart, when RTTs grow or ACKs arrive in a long train; or SEARCH, when deliveries fall
+//! behind.
 
 use super::control::Ack;
+use super::linux::Socket;
+use super::search::Search;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 /// Criterion that ends slow start before a loss.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HystartConfig {
     /// No early end.
+    #[default]
     None,
     /// Linux: ends slow start at an increased RTT, or at a long train of ACKs (Ha and Rhee 2011).
     Linux,
     /// HyStart++: an increased RTT first slows growth for five rounds (RFC 9406).
     PlusPlus,
+    /// SEARCH: ends slow start when deliveries fall behind the data sent one RTT before (draft-chung-ccwg-search-09).
+    Search,
 }
 
 /// Decision about the window in slow start.
@@ -37,6 +43,8 @@ pub enum Hystart {
     Linux(Trains),
     /// HyStart++.
     PlusPlus(Rounds),
+    /// SEARCH.
+    Search(Search),
 }
 
 /// Maximum increase of cwnd per ACK in HyStart++ without pacing [segment] (RFC 9406 section 4.3, L).
@@ -59,6 +67,7 @@ impl Hystart {
             HystartConfig::None => Hystart::None,
             HystartConfig::Linux => Hystart::Linux(Trains::default()),
             HystartConfig::PlusPlus => Hystart::PlusPlus(Rounds::default()),
+            HystartConfig::Search => Hystart::Search(Search::default()),
         }
     }
 
@@ -68,7 +77,14 @@ impl Hystart {
             Hystart::None => Start::Grow(1.0),
             Hystart::Linux(trains) => trains.on_ack(ack, flight),
             Hystart::PlusPlus(rounds) => rounds.on_ack(ack, flight),
+            Hystart::Search(search) => search.on_ack(ack, flight),
         }
+    }
+
+    /// Returns whether ACKs count that do not increase the window: SEARCH needs all deliveries, those that duplicates report,
+    /// too.
+    pub fn counts_duplicates(&self) -> bool {
+        matches!(self, Hystart::Search(_))
     }
 
     /// Returns the maximum increase of cwnd per ACK [segment].
@@ -79,9 +95,9 @@ impl Hystart {
         }
     }
 
-    /// Records a reduction: HyStart++ is used in the first slow start only (RFC 9406 section 4.3).
+    /// Records a reduction: HyStart++ and SEARCH are used in the first slow start only (RFC 9406 section 4.3).
     pub fn on_reduction(&mut self) {
-        if let Hystart::PlusPlus(_) = self {
+        if let Hystart::PlusPlus(_) | Hystart::Search(_) = self {
             *self = Hystart::None;
         }
     }
@@ -91,6 +107,44 @@ impl Hystart {
         if let Hystart::Linux(trains) = self {
             *trains = Trains::begin(now, end);
         }
+    }
+}
+
+/// Slow start of a Linux controller, in whole segments.
+#[derive(Clone, Debug)]
+pub struct SlowStart {
+    /// Criterion of its early end.
+    pub hystart: Hystart,
+    /// Share of delivered data by which the window grows, less than 1 only with HyStart++, and remaining fraction of a
+    /// segment.
+    share: f64,
+    left: f64,
+}
+
+impl SlowStart {
+    /// Creates the state for the first slow start.
+    pub fn new(config: HystartConfig) -> SlowStart {
+        SlowStart {
+            hystart: Hystart::new(config),
+            share: 1.0,
+            left: 0.0,
+        }
+    }
+
+    /// Processes an ACK in slow start.
+    pub fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
+        match self.hystart.on_ack(ack, flight) {
+            Start::Leave => socket.snd_ssthresh = socket.snd_cwnd,
+            Start::Grow(share) => self.share = share,
+        }
+    }
+
+    /// Returns the segments by which the window grows for `acked` segments in slow start.
+    pub fn credit(&mut self, acked: u32) -> u32 {
+        let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
+        let whole = credit as u32;
+        self.left = credit - f64::from(whole);
+        whole
     }
 }
 

@@ -1,14 +1,24 @@
 //! Reno as in Linux: counts delivered segments, not ACKs (tcp_cong.c; RFC 5681, RFC 3465).
 
-use super::control::Cause;
+use super::control::{Ack, Cause};
+use super::hystart::{HystartConfig, SlowStart};
 use super::linux::{Linux, Module, Socket};
+use crate::flight::Flight;
 use crate::variant::Parameters;
 use serde::{Deserialize, Serialize};
 
-/// Linux's Reno has no options.
+/// Options of Reno; Linux's has none.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct LinuxRenoConfig {}
+pub struct LinuxRenoConfig {
+    /// Criterion that ends slow start before a loss; written only if there is one.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub hystart: HystartConfig,
+}
+
+fn is_none(hystart: &HystartConfig) -> bool {
+    *hystart == HystartConfig::None
+}
 
 impl Parameters for LinuxRenoConfig {}
 
@@ -18,18 +28,34 @@ const MARK_BETA: f64 = 0.8;
 /// A sender by `tcp_reno`.
 pub type LinuxReno = Linux<RenoModule>;
 
-/// Keeps no state besides the socket's.
+/// Keeps no state besides the socket's and slow start's.
 #[derive(Clone, Debug)]
-pub struct RenoModule;
+pub struct RenoModule {
+    slow_start: SlowStart,
+}
 
 impl Module for RenoModule {
     type Config = LinuxRenoConfig;
 
-    fn new(_config: &LinuxRenoConfig) -> RenoModule {
-        RenoModule
+    fn new(config: &LinuxRenoConfig) -> RenoModule {
+        RenoModule {
+            slow_start: SlowStart::new(config.hystart),
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
+        if socket.in_slow_start() && (ack.grows || self.slow_start.hystart.counts_duplicates()) {
+            self.slow_start.on_ack(ack, flight, socket);
+        }
+    }
+
+    fn grow(&mut self, acked: u32, socket: &mut Socket) {
+        let starts = socket.in_slow_start() && socket.is_cwnd_limited();
+        socket.grow_as_reno(if starts { self.slow_start.credit(acked) } else { acked });
     }
 
     fn ssthresh(&mut self, cause: Cause, socket: &Socket) -> u32 {
+        self.slow_start.hystart.on_reduction();
         match cause {
             Cause::Mark { abe: true } => ((f64::from(socket.snd_cwnd) * MARK_BETA) as u32).max(2),
             _ => socket.halved(),
@@ -44,7 +70,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
 
     fn trial(window: f64) -> Trial {
-        Trial::new(&CongestionConfig::LinuxReno(LinuxRenoConfig {}), window)
+        Trial::new(&CongestionConfig::LinuxReno(LinuxRenoConfig::default()), window)
     }
 
     #[test]
@@ -56,7 +82,7 @@ mod tests {
 
     #[test]
     fn slow_start_ends_at_the_threshold_and_a_window_that_is_not_used_stays() {
-        let config = CongestionConfig::LinuxReno(LinuxRenoConfig {});
+        let config = CongestionConfig::LinuxReno(LinuxRenoConfig::default());
         let mut trial = Trial::with_threshold(&config, 10.0, 12.0);
         assert_eq!([trial.ack(), trial.ack()], [11.0, 12.0]);
         let windows: Vec<f64> = (0..12).map(|_| trial.ack()).collect();

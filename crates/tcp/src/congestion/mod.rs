@@ -5,7 +5,9 @@ mod aimd;
 mod bbr;
 mod bbr3;
 mod bic;
+mod careful_resume;
 pub mod control;
+mod copa;
 mod cube_root;
 mod cubic;
 mod dctcp;
@@ -21,8 +23,10 @@ mod linux;
 mod linux_reno;
 pub mod loaded;
 mod max_filter;
+mod prague;
 mod ruled;
 mod scalable;
+mod search;
 pub mod stage;
 #[cfg(test)]
 mod trial;
@@ -37,7 +41,9 @@ pub use aimd::AimdConfig;
 pub use bbr::BbrConfig;
 pub use bbr3::Bbr3Config;
 pub use bic::BicConfig;
+pub use careful_resume::{CarefulResume, CarefulResumeConfig, Observed, PipeSize, SavedPath};
 use control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
+pub use copa::CopaConfig;
 pub use cubic::{CubicConfig, CubicRules};
 pub use dctcp::DctcpConfig;
 pub use highspeed::{HighspeedConfig, HighspeedRules};
@@ -50,6 +56,7 @@ pub use linux::DEFAULT_HZ;
 pub use linux_reno::LinuxRenoConfig;
 pub use loaded::ModuleConfig;
 use longpipe_events::{Span, Stream, Time};
+pub use prague::PragueConfig;
 pub use scalable::{ScalableConfig, ScalableRules};
 use stage::Model;
 pub use vegas::{VegasConfig, VegasRules};
@@ -63,6 +70,7 @@ variants! {
     Bbr(Box<bbr::Bbr>): "Model-based: sends at the measured bandwidth, with a window from the minimum RTT (Cardwell et al. 2016).";
     Bbr3(Box<bbr3::Bbr3>): "BBR version 3: losses bound the model of the path, too (draft-ietf-ccwg-bbr).";
     Bic(Box<bic::Bic>): "Binary search for the window of the last loss (Xu, Harfoush and Rhee 2004).";
+    Copa(Box<copa::Copa>): "Keeps 1/δ packets in the queue, estimated from RTTs (Arun and Balakrishnan 2018).";
     Cubic(Box<cubic::Cubic>): "Window as a cubic function of the time since the last reduction (RFC 9438).";
     Dctcp(Box<dctcp::Dctcp>): "Reduction in proportion to the fraction of marked data (RFC 8257).";
     Highspeed(Box<highspeed::Highspeed>): "Increase and decrease depend on the window (RFC 3649).";
@@ -72,10 +80,12 @@ variants! {
     Ledbat(Box<ledbat::Ledbat>): "Keeps the one-way queueing delay at a target (RFC 6817).";
     LinuxReno(Box<linux_reno::LinuxReno>): "Reno as in Linux, by segments acknowledged (tcp_cong.c).";
     Module(Box<loaded::Loaded>): "A controller from a file: a module of Linux, or a shared object of the user's own.";
+    Prague(Box<prague::Prague>): "Reduces by half the share of marks, and paces, for low-latency queues (tcp_prague.c, module 0.7).";
     Scalable(Box<scalable::Scalable>): "Increase and decrease in proportion to the window (Kelly 2003).";
     Vegas(Box<vegas::Vegas>): "Keeps the queued data estimated from RTTs in a range (Brakmo and Peterson 1995).";
     Veno(Box<veno::Veno>): "Smaller reduction if a loss occurs without queueing (Fu and Liew 2003).";
     Westwood(Box<westwood::Westwood>): "After a loss, the window from the measured delivery rate (Mascolo et al. 2004).";
+    @Resuming(Box<CarefulResume>): "Another controller, started with saved parameters of the path (RFC 9959).";
 }
 
 impl CongestionConfig {
@@ -92,7 +102,10 @@ impl CongestionConfig {
     /// each loss.
     pub fn is_model(&self) -> bool {
         match self {
-            CongestionConfig::Bbr(_) | CongestionConfig::Bbr3(_) => true,
+            CongestionConfig::Bbr(_)
+            | CongestionConfig::Bbr3(_)
+            | CongestionConfig::Copa(_)
+            | CongestionConfig::Prague(_) => true,
             CongestionConfig::Module(module) => module.requirements().owns_window,
             _ => false,
         }
@@ -100,6 +113,42 @@ impl CongestionConfig {
 }
 
 impl Congestion {
+    /// Wraps the controller of a new connection, so that it starts with saved parameters of the path. The sender is paced by its
+    /// window if `paces`.
+    pub fn resuming(self, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> Congestion {
+        Congestion::Resuming(Box::new(CarefulResume::new(self, config, paces, initial_window)))
+    }
+
+    /// Returns the state of Careful Resume, if it is used.
+    pub fn careful_resume(&self) -> Option<&CarefulResume> {
+        match self {
+            Congestion::Resuming(resume) => Some(resume),
+            _ => None,
+        }
+    }
+
+    /// Lets a connection with Careful Resume start with parameters that another one has saved.
+    pub fn resume(&mut self, saved: SavedPath) {
+        if let Congestion::Resuming(resume) = self {
+            resume.resume(saved);
+        }
+    }
+
+    /// Returns the update that an event causes, for the controller that wraps this one.
+    fn update(
+        &mut self,
+        flight: &Flight,
+        event: impl FnOnce(&mut Congestion, &mut Flight) -> Option<Pacing>,
+    ) -> CwndUpdate {
+        let mut flight = flight.clone();
+        let pacing = event(self, &mut flight);
+        CwndUpdate {
+            window: flight.cwnd(),
+            threshold: flight.ssthresh(),
+            pacing,
+        }
+    }
+
     /// Returns the inputs that the controller needs besides ACKs and reductions.
     pub fn wants(&self) -> Wants {
         each!(self, one => one.wants())
@@ -134,8 +183,9 @@ impl Congestion {
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
-            Congestion::Bbr(_) | Congestion::Bbr3(_) => true,
+            Congestion::Bbr(_) | Congestion::Bbr3(_) | Congestion::Copa(_) | Congestion::Prague(_) => true,
             Congestion::Module(module) => module.owns_window,
+            Congestion::Resuming(resume) => resume.owns_window(),
             _ => false,
         }
     }

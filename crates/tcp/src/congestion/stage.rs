@@ -1,8 +1,8 @@
-//! State of a model-based congestion controller (BBR), for traces.
+//! State of a model-based congestion controller (BBR), or phase of Careful Resume, for traces.
 
 use strum::VariantNames;
 
-/// State of BBR. ProbeBW is divided by pacing gain; version 1 has gains of 1.25, .75 and 1.
+/// State of BBR, or phase of Careful Resume. ProbeBW is divided by pacing gain; version 1 has gains of 1.25, .75 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, VariantNames)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Stage {
@@ -20,6 +20,14 @@ pub enum Stage {
     Refill,
     /// ProbeRTT: reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
+    /// Careful Resume: the initial window is in flight.
+    Reconnaissance,
+    /// Careful Resume: sends the saved window, paced over one RTT.
+    Unvalidated,
+    /// Careful Resume: waits until these data are acknowledged.
+    Validating,
+    /// Careful Resume: congestion occurred before that.
+    SafeRetreat,
 }
 
 /// Estimates of the path, with the state.
@@ -27,6 +35,6 @@ pub enum Stage {
 pub struct Model {
     /// Current state.
     pub stage: Stage,
-    /// Bandwidth estimate: payload [bit/s].
+    /// Bandwidth estimate, or the saved window per saved RTT: payload [bit/s].
     pub bandwidth_bps: f64,
 }

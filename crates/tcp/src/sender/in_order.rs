@@ -301,7 +301,7 @@ mod tests {
                 congestion: match control {
                     0 => CongestionConfig::Bbr(BbrConfig {}),
                     3 => CongestionConfig::Bbr3(Bbr3Config {}),
-                    1 => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+                    1 => CongestionConfig::LinuxReno(LinuxRenoConfig::default()),
                     _ => CongestionConfig::Cubic(CubicConfig {
                         scaling: 0.4,
                         beta: 0.7,

@@ -14,7 +14,7 @@ use crate::config::TcpConfig;
 use crate::congestion::control::{Cause, Pacing};
 use crate::congestion::limits::Limits;
 use crate::congestion::window_handle::WindowHandle;
-use crate::congestion::Congestion;
+use crate::congestion::{CarefulResume, Congestion, SavedPath};
 use crate::flight::Flight;
 use crate::journal::{EventCause, Journal};
 use crate::optional_features::OptionalFeatures;
@@ -129,6 +129,9 @@ impl Sender {
             .map_or(f64::INFINITY, |bytes| bytes as f64);
         let limits = Limits::new(initial_window, initial_ssthresh);
         let (mut recovery, mut congestion) = (Recovery::new(&config.recovery), Congestion::new(&config.congestion));
+        if !config.careful_resume.is_off() {
+            congestion = congestion.resuming(&config.careful_resume, config.pacing, initial_window);
+        }
         congestion.set_hz(config.hz);
         congestion.set_ecn(!config.ecn.is_off());
         if let Some(rack) = recovery.rack_mut() {
@@ -178,6 +181,16 @@ impl Sender {
     /// Sets the random stream of the congestion controller.
     pub fn draw_from(&mut self, draws: Stream) {
         self.congestion.draw_from(draws);
+    }
+
+    /// Returns the state of Careful Resume, if it is used.
+    pub fn careful_resume(&self) -> Option<&CarefulResume> {
+        self.congestion.careful_resume()
+    }
+
+    /// Lets a sender with Careful Resume that has sent nothing start with saved parameters.
+    pub fn resume_from(&mut self, saved: SavedPath) {
+        self.congestion.resume(saved);
     }
 
     /// Disables the ACK fast path because an observer needs every ACK.

@@ -8,9 +8,9 @@ use longpipe_tcp::config::{
     TimerConfig, TimerRestart, VanillaConfig, VegasConfig, DEFAULT_HZ, MAX_WINDOW_SCALE,
 };
 use longpipe_tcp::congestion::{
-    Bbr3Config, BbrConfig, BicConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedRules, HtcpConfig, HyblaConfig,
-    HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, ScalableRules, VegasRules, VenoConfig,
-    WestwoodConfig,
+    Bbr3Config, BbrConfig, BicConfig, CarefulResumeConfig, CopaConfig, CubicConfig, CubicRules, DctcpConfig,
+    HighspeedRules, HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LedbatConfig, LinuxRenoConfig, PipeSize,
+    PragueConfig, ScalableRules, VegasRules, VenoConfig, WestwoodConfig,
 };
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
@@ -149,7 +149,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpDraft> {
 /// Removes ECN from a connection whose packets cannot be marked.
 pub fn without_marks(tcp: &mut TcpConfig) {
     tcp.ecn = EcnConfig::Off {};
-    if let CongestionConfig::Dctcp(_) = tcp.congestion {
+    if let CongestionConfig::Dctcp(_) | CongestionConfig::Prague(_) = tcp.congestion {
         tcp.congestion = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
     }
 }
@@ -182,6 +182,7 @@ impl TcpDraft {
             pacing: self.choice(22) && self.choice(23),
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             hz: [DEFAULT_HZ, 24, 100, 1024][usize::from(self.parameters[2] % 4)],
+            careful_resume: self.careful_resume(pace),
             timer: self.timer.build(
                 pace,
                 pace.packets(self.timer.tick),
@@ -218,9 +219,41 @@ impl TcpDraft {
         }
     }
 
+    /// Returns the use of saved parameters, which half of the connections have that can.
+    fn careful_resume(&self, pace: Pace) -> CarefulResumeConfig {
+        let can = self.recovery().kind() == RecoveryKind::Rack && !self.congestion().is_model();
+        let max_jump_bytes = self.choice(19).then(|| 100 * u64::from(self.parameters[0] + 1));
+        let beta = 0.5 + f64::from(self.parameters[1]) / 1201.0;
+        let pipe_size = if self.choice(20) {
+            PipeSize::SentSince
+        } else {
+            PipeSize::AllAcknowledged
+        };
+        match (can && self.choice(5), self.choice(6)) {
+            (false, _) => CarefulResumeConfig::Off {},
+            (true, false) => CarefulResumeConfig::Previous {
+                lifetime_ps: pace.packets((10_000, 0)),
+                max_jump_bytes,
+                beta,
+                pipe_size,
+            },
+            (true, true) => CarefulResumeConfig::Saved {
+                cwnd_bytes: u64::from(self.mss) * u64::from(self.parameters[2] + 1),
+                rtt_ps: pace.packets(self.interval) + 1,
+                max_jump_bytes,
+                beta,
+                pipe_size,
+            },
+        }
+    }
+
     /// Returns the ECN mode; half of the connections have none.
     fn ecn(&self) -> EcnConfig {
         match (self.congestion, self.choice(22), self.choice(23)) {
+            (CongestionKind::Prague, ..) => EcnConfig::Accurate {
+                abe: self.choice(24),
+                option: self.choice(23),
+            },
             (CongestionKind::Dctcp, ..) | (_, true, _) if self.choice(29) && self.choice(30) => EcnConfig::Accurate {
                 abe: self.choice(24),
                 option: self.choice(23),
@@ -244,7 +277,7 @@ impl TcpDraft {
     }
 
     fn recovery(&self) -> RecoveryConfig {
-        let kind = if matches!(self.congestion, CongestionKind::Bbr | CongestionKind::Bbr3) {
+        let kind = if self.congestion().is_model() {
             RecoveryKind::Rack
         } else {
             RECOVERIES[self.recovery]
@@ -300,9 +333,10 @@ impl TcpDraft {
                 beta: (f64::from(self.parameters[1]) + 1.0) / 601.0,
                 fast_convergence: self.choice(16),
                 reno_friendly: self.choice(17),
-                hystart: match self.parameters[2] % 3 {
+                hystart: match self.parameters[2] % 4 {
                     0 => HystartConfig::None,
                     1 => HystartConfig::Linux,
+                    2 => HystartConfig::Search,
                     _ => HystartConfig::PlusPlus,
                 },
                 rules: if self.choice(18) {
@@ -351,7 +385,21 @@ impl TcpDraft {
                 base_history: 1 + u32::from(self.parameters[1] % 12),
                 current_filter: 1 + u32::from(self.parameters[0] % 9),
             }),
-            CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+            CongestionKind::Copa => CongestionConfig::Copa(CopaConfig {
+                delta: f64::from(self.parameters[0] + 1) / 60.0,
+                competitive: self.choice(16),
+            }),
+            CongestionKind::Prague => CongestionConfig::Prague(PragueConfig {
+                rtt_target_ps: (1 + u64::from(self.parameters[0])) * SECOND / 6000,
+                transition: u32::from(self.parameters[1] % 10),
+            }),
+            CongestionKind::LinuxReno => CongestionConfig::LinuxReno(LinuxRenoConfig {
+                hystart: match self.parameters[2] % 3 {
+                    0 => HystartConfig::None,
+                    1 => HystartConfig::Search,
+                    _ => HystartConfig::PlusPlus,
+                },
+            }),
             CongestionKind::Veno => CongestionConfig::Veno(VenoConfig {
                 backlog: f64::from(self.parameters[0] + 1) / 64.0,
             }),

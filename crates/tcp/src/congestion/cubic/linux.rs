@@ -2,7 +2,7 @@
 
 use super::config::{CubicConfig, MARK_BETA};
 use crate::congestion::control::{Ack, Cause};
-use crate::congestion::hystart::{Hystart, HystartConfig, Start};
+use crate::congestion::hystart::{HystartConfig, SlowStart};
 use crate::congestion::linux::{AckedSegments, CaEvent, CaState, Module, Socket};
 use crate::flight::Flight;
 use longpipe_events::Span;
@@ -23,16 +23,6 @@ pub struct LinuxCubic {
     /// Minimum RTT sample.
     delay_min: Option<Span>,
     epoch: Option<LinuxEpoch>,
-}
-
-/// Slow start, with its early end.
-#[derive(Clone, Debug)]
-struct SlowStart {
-    hystart: Hystart,
-    /// Share of delivered data by which the window grows, less than 1 only with HyStart++, and remaining fraction of a
-    /// segment.
-    share: f64,
-    left: f64,
 }
 
 /// Growth since a reduction.
@@ -71,11 +61,7 @@ impl Module for LinuxCubic {
         let scale = (config.scaling * f64::from(SCALE) / PER_SECOND as f64).round() as u64;
         LinuxCubic {
             config: *config,
-            slow_start: SlowStart {
-                hystart: Hystart::new(config.hystart),
-                share: 1.0,
-                left: 0.0,
-            },
+            slow_start: SlowStart::new(config.hystart),
             scale: scale.max(1) * PER_SECOND,
             each: 0,
             computed: (0, 0),
@@ -97,17 +83,14 @@ impl Module for LinuxCubic {
         let counts = if self.config.hystart == HystartConfig::Linux {
             !self.is_blind(socket)
         } else {
-            ack.grows
+            ack.grows || self.slow_start.hystart.counts_duplicates()
         };
         if counts && socket.in_slow_start() {
             let ack = Ack {
                 least_rtt: self.delay_min,
                 ..*ack
             };
-            match self.slow_start.hystart.on_ack(&ack, flight) {
-                Start::Leave => socket.snd_ssthresh = socket.snd_cwnd,
-                Start::Grow(share) => self.slow_start.share = share,
-            }
+            self.slow_start.on_ack(&ack, flight, socket);
         }
     }
 
@@ -156,16 +139,6 @@ impl Module for LinuxCubic {
                 epoch.began = (epoch.began + idle).min(now);
             }
         }
-    }
-}
-
-impl SlowStart {
-    /// Returns the segments by which the window grows for `acked` segments in slow start.
-    fn credit(&mut self, acked: u32) -> u32 {
-        let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
-        let whole = credit as u32;
-        self.left = credit - f64::from(whole);
-        whole
     }
 }
 

@@ -69,24 +69,24 @@ impl Control for Rfc9438 {
         let mss = flight.mss();
         let (cwnd, ssthresh) = (flight.cwnd() / mss, flight.ssthresh());
         let mut update = CwndUpdate::unchanged(flight);
+        let starts = flight.cwnd() < ssthresh && (ack.grows || self.hystart.counts_duplicates());
+        let start = starts.then(|| self.hystart.on_ack(ack, flight));
+        if start == Some(Start::Leave) {
+            // The data that this ACK acknowledges count for congestion avoidance.
+            update.threshold = flight.cwnd();
+        }
         if !ack.grows {
             return update;
         }
         let mut arrived = ack.delivered as f64 / mss;
         let mut window = cwnd;
-        if flight.cwnd() < ssthresh {
-            match self.hystart.on_ack(ack, flight) {
-                // The data that this ACK acknowledges count for congestion avoidance.
-                Start::Leave => update.threshold = flight.cwnd(),
-                Start::Grow(share) => {
-                    let room = ssthresh / mss - cwnd;
-                    let more = share * arrived.min(self.hystart.most_per_ack());
-                    if is_limited(ack, flight) {
-                        window += more.min(room);
-                    }
-                    arrived = (more - room).max(0.0) / share;
-                }
+        if let Some(Start::Grow(share)) = start {
+            let room = ssthresh / mss - cwnd;
+            let more = share * arrived.min(self.hystart.most_per_ack());
+            if is_limited(ack, flight) {
+                window += more.min(room);
             }
+            arrived = (more - room).max(0.0) / share;
         }
         if ack.window_limited && arrived > 0.0 {
             window = self.avoid(ack, window, arrived);

@@ -43,7 +43,7 @@ fn config(name: &str) -> CongestionConfig {
             reference_ps: Span::millis(25).0,
         }),
         "illinois" => CongestionConfig::Illinois(IllinoisConfig {}),
-        "reno" => CongestionConfig::LinuxReno(LinuxRenoConfig {}),
+        "reno" => CongestionConfig::LinuxReno(LinuxRenoConfig::default()),
         "scalable" => CongestionConfig::Scalable(ScalableConfig {
             increase: 0.01,
             decrease: 0.125,

@@ -37,7 +37,7 @@ impl TestSender {
                 ..Wants::RECORDS
             }),
             flight: Flight::new(limits, 1 << 40, MSS as u32),
-            congestion: Congestion::new(&CongestionConfig::LinuxReno(LinuxRenoConfig {})),
+            congestion: Congestion::new(&CongestionConfig::LinuxReno(LinuxRenoConfig::default())),
             journal: Journal::default(),
             now: Time(Span::seconds(1).0),
         };

@@ -1,0 +1,144 @@
+"""How connections start over long paths: SEARCH, and Careful Resume (RFC 9959)."""
+
+from typing import Any
+
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, pictures, simulate
+from longpipe.pictures.events import loss_events, phases, slow_start_exits
+
+# picoquic's satellite test: 100 MB over 250 Mbit/s down and 3 Mbit/s up, 300 ms each way.
+GEO: dict[str, Any] = {
+    "framing": "ip",
+    "duration": "30 s",
+    "network": {
+        "kind": "dumbbell",
+        "sources": 1,
+        "access_rate": "1 Gbit/s",
+        "trunk_rate": "250 Mbit/s",
+        "return_rate": "3 Mbit/s",
+        "trunk_delay": "300 ms",
+    },
+    "switch.buffer": "1 BDP",
+    "tcp": {"profile": "linux-6", "initial_rtt": "600 ms", "receiver_window": "64 MiB"},
+    "traffic": {"kind": "transfer", "size": "100 MB"},
+}
+SAVED = {"kind": "saved", "cwnd": "18.75 MB", "rtt": "600 ms"}
+
+
+def geo(**changes: object) -> Result:
+    return simulate(Scenario().with_(**{**GEO, **changes}), seed=1)
+
+
+def test_careful_resume_halves_the_time_of_picoquics_satellite_transfer() -> None:
+    without, resumed = geo(), geo(**{"tcp.careful_resume": SAVED})
+    assert without.flows["completion_s"][0] == pytest.approx(9.25, abs=0.01)
+    assert resumed.flows["completion_s"][0] < 5.5
+
+
+def test_the_trace_and_pictures_have_the_phases_of_careful_resume() -> None:
+    traces = {"traces.control": True, "traces.cwnd": True}
+    result = geo(**{"tcp.careful_resume": SAVED, "duration": "4 s", **traces})
+    (name,) = result.flows["flow"]
+    found = phases(result, name)
+    assert found["phase"].tolist()[:3] == ["reconnaissance", "unvalidated", "validating"]
+    assert set(found["phase"][3:]) <= {"slow start", "avoidance"}
+    # The initial window is acknowledged after one RTT; the window after the jump is sent in the next one.
+    begins = found["begin_s"].to_numpy()
+    assert begins[1] == pytest.approx(0.6, abs=0.02)
+    assert begins[2] - begins[1] == pytest.approx(0.6, abs=0.02)
+    windows = result.traces["cwnd"].query("time_s < 1.1")["cwnd_bytes"]
+    assert windows.iloc[-1] == pytest.approx(18.75e6 / 2, rel=1e-3)
+    control = result.traces["control"]
+    (paced,) = control.loc[control["stage"] == "unvalidated", "pacing_bps"].unique()
+    assert paced == pytest.approx(8 * 18.75e6 / 2 / 0.6, rel=0.01)
+    labels = {text.get_text() for text in pictures.window(result).legends[0].get_texts()}
+    assert {"reconnaissance", "unvalidated", "validating"} <= labels
+
+
+def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds() -> None:
+    """The path has 40 % of the rate that was saved, less than what the jump sends, and a small buffer."""
+    slower = {"network.trunk_rate": "100 Mbit/s", "switch.buffer": "0.05 BDP", "duration": "12 s"}
+    result = geo(**{"tcp.careful_resume": SAVED, "traces.control": True, "traces.cwnd": True, **slower})
+    (name,) = result.flows["flow"]
+    found = phases(result, name)
+    retreat = found[found["phase"] == "safe-retreat"].iloc[0]
+    during = result.traces["cwnd"].query(f"time_s > {retreat['begin_s']} and time_s < {retreat['end_s']}")
+    assert retreat["end_s"] < 6.0
+    assert (during["cwnd_bytes"] < 100e6 * 0.6 / 8).all()
+    assert during["cwnd_bytes"].nunique() <= 1
+
+
+def pair(start: str, resume: object, sink: str = "b") -> Result:
+    """Returns a run in which one flow from a to b of 20 MB precedes another from a to b or c."""
+    links = [{"between": [host, "left"], "rate": "1 Gbit/s", "delay": "1 ms"} for host in ("a",)] + [
+        {"between": ["left", "right"], "rate": "100 Mbit/s", "delay": "298 ms"}
+    ]
+    links += [{"between": ["right", host], "rate": "1 Gbit/s", "delay": "1 ms"} for host in ("b", "c")]
+    flows = [
+        {"name": "first", "from": "a", "to": "b"},
+        {"name": "second", "from": "a", "to": sink, "start": {"kind": "fixed", "at": start}},
+    ]
+    nodes = [
+        {"name": name, "kind": kind}
+        for kind, names in (("host", "abc"), ("switch", ("left", "right")))
+        for name in names
+    ]
+    scenario = Scenario().with_(
+        framing="ip",
+        duration="40 s",
+        network={"kind": "graph", "nodes": nodes, "links": links, "flows": flows},
+        switch={"buffer": "1 BDP"},
+        tcp={"profile": "linux-6", "receiver_window": "64 MiB", "careful_resume": resume},
+        traffic={"kind": "transfer", "size": "20 MB"},
+    )
+    return simulate(scenario, seed=1)
+
+
+def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_saved() -> None:
+    def times(*arguments: Any) -> tuple[float, float]:  # noqa: ANN401 - of `pair`
+        first, second = pair(*arguments).flows["completion_s"]
+        return first, second - 20.0
+
+    first, second = times("20 s", "previous")
+    assert second < first - 2.0
+    # Not to another host, nor after the lifetime, nor while nothing is saved.
+    for arguments in (("20 s", "previous", "c"), ("20 s", {"kind": "previous", "lifetime": "1 s"}), ("20 s", "off")):
+        again, other = times(*arguments)
+        assert again == first
+        assert other == pytest.approx(first, abs=0.01)
+
+
+def test_careful_resume_needs_rack_and_a_control_with_a_window() -> None:
+    for tcp, accepted in (
+        ({"careful_resume": SAVED}, "saved with reno; needs recovery = 'rack'"),
+        ({"profile": "linux-6", "congestion": "bbr", "careful_resume": SAVED}, "saved with bbr; needs a control that"),
+    ):
+        with pytest.raises(ScenarioError, match=f"careful_resume: {accepted}"):
+            Scenario().with_(**{"framing": "ip", "switch.buffer": "100 packets", "tcp": tcp})
+
+
+@pytest.mark.parametrize("control", ["cubic", "linux-reno"])
+def test_search_ends_slow_start_before_a_loss_where_the_buffer_permits_it(control: str) -> None:
+    """The buffer of 8 BDP holds what is sent until the exit, at six BDP; with one BDP a loss ends slow start first."""
+
+    def run(buffer: str) -> Result:
+        return geo(
+            **{
+                "duration": "9 s",
+                "network.trunk_rate": "50 Mbit/s",
+                "network.return_rate": "5 Mbit/s",
+                "switch.buffer": buffer,
+                "tcp.congestion": {"kind": control, "hystart": "search"},
+                "traffic": "greedy",
+                "traces": {"cwnd": True, "events": True},
+            }
+        )
+
+    result = run("8 BDP")
+    (name,) = result.flows["flow"]
+    assert slow_start_exits(result, name)["time_s"].tolist() == pytest.approx([8.375], abs=0.01)
+    assert loss_events(result, name).empty
+    result = run("1 BDP")
+    assert slow_start_exits(result, name).empty
+    assert not loss_events(result, name).empty
