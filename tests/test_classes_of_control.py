@@ -49,7 +49,7 @@ def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as 
     return line
 
 
-# What a class computes
+# Results of a class
 
 
 @pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])

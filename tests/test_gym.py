@@ -138,7 +138,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
         _, _, _, _, information = env.step(np.array([towards], dtype=np.float32))
     assert information["throughput_bps"] == pytest.approx(6e6, rel=0.08)
     assert information["rtt_s"] == pytest.approx(information["min_rtt_s"], rel=0.05)
-    # Above it, a queue builds up, and then losses.
+    # With a higher rate a queue builds up, and then packets are lost.
     for _ in range(60):
         _, _, _, _, information = env.step(np.ones(1, dtype=np.float32))
     assert information["rtt_s"] > 1.5 * information["min_rtt_s"]

@@ -119,7 +119,7 @@ def test_a_table_is_the_same_bytes_each_time() -> None:
     assert pd.read_csv(StringIO(content("a.csv", frame).decode())).equals(frame)
 
 
-# What is asked for
+# Requested cases
 
 
 def test_longpipes_own_controls_are_found_by_linuxs_names() -> None:

@@ -288,7 +288,7 @@ def test_longpipes_own_captures_have_its_own_counts(simulated: tuple[Path, int])
     )
     assert retransmitted > 0
     trunk = read(folder / "trunk.pcapng")
-    # One direction of cells, of all flows.
+    # The capture point sees one direction of all flows.
     assert any("its ACKs were not captured" in note for note in trunk.notes)
     # The inserted handshake takes no time and shows no RTT.
     assert "captured at" not in read(folder / "sink.pcapng").subjects[0].facts

@@ -61,7 +61,7 @@ def of_core(scenario: Scenario) -> dict[str, Any]:
     return found
 
 
-# What a module computes
+# Results of a module
 
 
 def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() -> None:

@@ -65,7 +65,7 @@ def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_pa
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(bin_ / "python")]
     # Fails if a dependency that the wheel declares is missing, as nothing is downloaded.
     subprocess.run([*pip, "install", "--quiet", "--no-index", str(wheel)], check=True)
-    # Nothing of this environment, no Rust, no sources.
+    # The process sees neither this environment nor Rust nor the sources.
     bare = {"PATH": str(bin_), "HOME": str(tmp_path), "NO_COLOR": "1", "COLUMNS": "100"}
     assert shutil.which("cargo", path=bare["PATH"]) is None
 

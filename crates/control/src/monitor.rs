@@ -97,7 +97,7 @@ impl Monitor {
         mean(&self.rtts[half..]) - mean(&self.rtts[..half])
     }
 
-    /// Share of data that was lost, of what was lost or delivered; 0 if nothing was.
+    /// Lost data divided by lost and delivered data; 0 without either.
     pub fn loss_rate(&self) -> f64 {
         match self.lost + self.delivered {
             0 => 0.0,

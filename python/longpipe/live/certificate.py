@@ -45,7 +45,7 @@ class Certificate:
     # CPU time that the host of a virtual machine took; None if it is not counted.
     stolen_s: float | None
     devices: tuple[str, ...]
-    # TCP connections of real programs, with what limited each.
+    # TCP connections of real programs, with the limit of each.
     flows: tuple[RealFlow, ...]
     ports: dict[str, Any]
 

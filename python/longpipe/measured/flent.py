@@ -74,7 +74,7 @@ def _first(raw: object) -> int | None:
     lists = raw.values() if isinstance(raw, dict) else ()
     times = [get(one, "t") for found in lists if isinstance(found, list) for one in found]
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
-    # Floats have microseconds of these.
+    # Unix times in floats are exact to a microsecond only.
     return round(min(known) * 1e6) * 1000 if known else None
 
 

@@ -64,7 +64,7 @@ class ShortestRoutes:
         if known := [(taken[name], name) for name in ends if name in taken]:
             return min(known)[1]
         wanted = set(ends)
-        # Taken nodes stay at the front of the queue.
+        # Visited nodes remain in the list, in front of the nodes still to visit.
         while len(taken) < len(tree.queue):
             here = tree.queue[len(taken)]
             taken[here] = len(taken)

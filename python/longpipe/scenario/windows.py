@@ -11,7 +11,8 @@ from longpipe.units import SIZE
 
 # Maximum of the window field without RFC 7323.
 SMALLEST: Final = SIZE.parse("64 KiB")
-# The content of the path is in flight and, above a hole, the same amount again for an RTT.
+# Factor on the BDP: data of one BDP are in flight, and during the RTT in which a loss is repaired as much again is sent
+# above the hole.
 TIMES_PATH: Final = 2
 
 Links = Sequence[Mapping[str, Any]]

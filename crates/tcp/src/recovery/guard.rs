@@ -33,8 +33,8 @@ impl Guard {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerRestart {
-    /// The first one of each recovery ("impatient").
+    /// The first partial ACK of each recovery restarts the timer ("impatient").
     First,
-    /// Every one ("slow but steady").
+    /// Every partial ACK restarts the timer ("slow but steady").
     Every,
 }

@@ -33,7 +33,7 @@ class Device(StrEnum):
 
 
 class PathContext(typer.Context):
-    """The context of `longpipe live FILE.toml`, whose command has no name that users type."""
+    """Context of `longpipe live FILE.toml`, whose hidden command name does not appear in usage lines."""
 
     @property
     def command_path(self) -> str:

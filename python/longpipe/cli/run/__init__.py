@@ -156,7 +156,7 @@ def _traces(qlog: Path | None, perfetto: Path | None) -> list[str]:
 
 
 def _write_traces(result: Result, qlog: Path | None, dialect: Dialect, perfetto: Path | None) -> None:
-    """Writes qlog and a Perfetto trace, where asked for."""
+    """Writes qlog and a Perfetto trace, if requested."""
     if qlog is not None:
         from longpipe import qlog as written_as_qlog
 
