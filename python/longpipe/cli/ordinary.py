@@ -14,7 +14,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("round-trip", "delays"), (*_DELAYS, "tcp.initial_rtt", "traces.rtt")),
     **dict.fromkeys(("bottleneck",), ("network.trunk_*", "switch.buffer", "switch.policy")),
     **dict.fromkeys(("corruption", "plr"), _LOSSES),
-    **dict.fromkeys(("aqm", "discipline", "qdisc"), _POLICIES),
+    **dict.fromkeys(("aqm", "discipline", "qdisc", "queue", "queues"), _POLICIES),
     **dict.fromkeys(("mtu", "segment-size", "packet-size"), ("tcp.mss", "framing")),
     **dict.fromkeys(("rwnd", "rcvbuf", "receive-window"), ("tcp.receiver_window", "tcp.window_scale")),
     **dict.fromkeys(("congestion-window", "iw"), ("tcp.initial_window", "traces.cwnd")),

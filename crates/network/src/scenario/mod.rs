@@ -288,7 +288,7 @@ pub struct FlowConfig {
     pub rerouting: Option<Box<ReroutingConfig>>,
 }
 
-/// Forwarding at a split-TCP proxy (RFC 3135 section 3.1).
+/// Forwarding at a split-TCP proxy (RFC 3135 section 2.4).
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct ForwardingConfig {
