@@ -75,7 +75,9 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: Fit, tmp_path: Path) -> No
     told = read(path)
     assert told is not None
     assert told["estimates"] == json.loads(json.dumps(estimates(lossy)))
-    assert RATE.parse(scenario(lossy).model_dump()["network"]["trunk_rate"]) == pytest.approx(5.7e6 * IP_SHARE, rel=1e-4)
+    assert RATE.parse(scenario(lossy).model_dump()["network"]["trunk_rate"]) == pytest.approx(
+        5.7e6 * IP_SHARE, rel=1e-4
+    )
     assert path.read_text().startswith("# Fitted by longpipe to ")
     found = whatif(path, {"tcp.congestion": "bbr"}, seeds=3)
     goodput, rtt, _ = found.measures
