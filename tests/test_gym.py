@@ -269,6 +269,20 @@ def test_a_policy_runs_as_congestion_control_beside_cubic() -> None:
     assert beside.efficiency > 0.9
 
 
+def eager(seen: np.ndarray[Any, Any]) -> float:
+    """Raises the rate while the RTT is within 50 % of its minimum."""
+    return 1.0 if seen[-2] < 1.5 else -1.0
+
+
+def test_policies_are_told_apart_by_their_code_and_settings() -> None:
+    classes = [control(gentle), control(eager), control(gentle, step="2 RTTs"), control(gentle, action="window")]
+    digests = [PATH.with_(**{"tcp.congestion": one}).digest() for one in [*classes, control(gentle)]]
+    assert len(set(digests)) == 4
+    assert digests[4] == digests[0]
+    first, other = (simulate(PATH.with_(**{"tcp.congestion": one, "duration": "5 s"})) for one in classes[:2])
+    assert first.state_hash != other.state_hash
+
+
 def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
     """The same policy in both: rates at the end agree, although steps end with ACKs in a run of its own."""
     env = LinkEnv(PATH, step="1 RTT", most_steps=2000)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longpipe.control import Control, Grant, Interval
+from longpipe.controls.identity import is_of_user
 from longpipe.gym.actions import Action, action, step_length
 from longpipe.gym.features import NAMES, Array, Features
 from longpipe.gym.observations import Observation, observation
@@ -35,7 +36,10 @@ def control(
         "interval": step, "paces": by_rate, "owns_window": True,
         "version": version, "chosen": chosen,
     }  # fmt: skip
-    return type("PolicyControl", (_Steered,), {"__module__": __name__, **fields})
+    # The identity of a class consists of its attributes only if it is the user's own.
+    module = getattr(policy, "__module__", None)
+    place = module if is_of_user(module) else "__main__"
+    return type("PolicyControl", (_Steered,), {"__module__": place, **fields})
 
 
 def _controller(
