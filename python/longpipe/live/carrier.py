@@ -17,6 +17,7 @@ from longpipe.live.flow_limits import RealFlow
 from longpipe.live.hosts import Plan
 from longpipe.live.priority import hurry
 from longpipe.live.stolen import stolen_s, taken_since
+from longpipe.run import control_error, register_classes
 
 Way = Literal["any", "tun", "packet"]
 
@@ -74,6 +75,7 @@ class Carrier:
         self._before_s: float | None = None
         self._taken_s: float | None = None
         self._plan, self._seed, self._settings = plan, seed, settings
+        register_classes(plan.scenario)
         record, capture = files
         self._record = None if record is None else str(record)
         # A capture has an interface for each host.
@@ -124,6 +126,8 @@ class Carrier:
     def _found(self) -> dict[str, Any]:
         if isinstance(self._error, _core.ScenarioError):
             raise ScenarioError(str(self._error)) from None
+        if isinstance(self._error, _core.ControlError):
+            raise control_error(self._error) from None
         if isinstance(self._error, OSError):
             raise RunError(f"live: {(self._error.strerror or str(self._error)).lower()}") from None
         if self._error is not None or self._result is None:

@@ -15,6 +15,7 @@ from longpipe.files import check_file, will_read
 from longpipe.inputs import parse_json
 from longpipe.inputs.bytes import check_regular
 from longpipe.live.hosts import Plan, plan
+from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
 
 MAGIC: Final = b"longpipe live record "
@@ -191,10 +192,13 @@ def replay(file: str | Path, **changes: object) -> Replay:
         raise ScenarioError(
             f"{file}: recorded by engine {record.engine}, which decides otherwise; this one is {_core.__engine__}"
         )
+    register_classes(record.scenario)
     try:
         return Replay(**_core.live_replay(resolved, record.seed, str(record.file), record.offset))
     except _core.ScenarioError as error:
         raise ScenarioError(f"{file}: {error}") from None
+    except _core.ControlError as error:
+        raise control_error(error) from None
     except _core.DefectError as error:
         raise RunError(f"{error}; a defect of longpipe") from None
     except ValueError as error:
