@@ -2,12 +2,13 @@
 
 import json
 import os
+import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from commands import run
+from commands import PLAIN, run
 from longpipe import Design, Factor, Scenario, ScenarioError, Study
 from longpipe.study import bundle
 
@@ -152,3 +153,81 @@ def test_an_index_that_unpacks_to_more_than_it_may_is_not_unpacked(
     large = changed(exported, tmp_path / "large.zip", bundle.INDEX, b" " * (2 << 20))
     with pytest.raises(ScenarioError, match=r"bundle.json: more than 1 MiB; needs a bundle"):
         bundle.read(large)
+
+
+# Controllers of one's own
+
+PATH = Scenario.from_toml("""
+name = "own"
+duration = "3 s"
+framing = "ip"
+tcp.profile = "linux-6"
+switch.buffer = "100 packets"
+network = {kind = "dumbbell", sources = 1, trunk_rate = "10 Mbit/s", trunk_delay = "20 ms", access_rate = "100 Mbit/s"}
+""")
+MODULES = Path(__file__).parent / "data" / "modules"
+CLASS = Path(__file__).parent / "data" / "classes" / "aimd.py"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Exports a study of a module of Linux and a class, whose files are then deleted."""
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    folder = tmp_path_factory.mktemp("own")
+    module, file = (shutil.copy(source, folder) for source in (MODULES / "tcp_aimd.c", CLASS))
+    levels = {
+        "module": {"kind": "module", "file": module, "parameters": {"beta": 700}},
+        "class": {"kind": "python", "class": f"{file}:Aimd", "parameters": {"beta": 0.6}},
+        "cubic": "cubic",
+    }
+    factor = Factor("control", {name: {"tcp.congestion": level} for name, level in levels.items()})
+    study = Study(Design.full_factorial(PATH, [factor], replications=2), folder / "own.db")
+    study.run(workers=1)
+    study.close()
+    done = run("study", "export", "own", "--bundle", folder / "own.zip", "--store", folder / "own.db")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.rstrip().endswith("longpipe study rerun " + f"{folder}/own.zip --trust")
+    Path(module).unlink()
+    Path(file).unlink()
+    return folder / "own.zip"
+
+
+def test_a_bundle_takes_modules_and_classes_along(own: Path, tmp_path: Path) -> None:
+    """Another machine: no file of the author's, and an empty cache."""
+    environment = {**PLAIN, "XDG_CACHE_HOME": str(tmp_path)}
+    done = run("study", "rerun", own, "--workers", "1", "--trust", environment=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["6 of 6 runs of own have the same bits"]
+    with zipfile.ZipFile(own) as archive:
+        names = {Path(name).suffix: name for name in archive.namelist() if name.startswith("controls/")}
+        assert names.keys() == {".so", ".pickle", ".c"}
+        assert b"tcp_congestion_ops" in archive.read(names[".c"])
+        assert "--trust" in archive.read("README.txt").decode()
+
+
+def test_controllers_of_a_bundle_run_only_if_it_is_trusted(own: Path) -> None:
+    done = run("study", "rerun", own)
+    assert done.returncode == 2
+    told = "needs --trust to run them"
+    assert done.stderr.startswith(f"error: {own}: its controllers execute with your rights: ")
+    assert done.stderr.rstrip().endswith(told)
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_changed_controller_is_refused(own: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(own) as archive:
+        index = json.loads(archive.read("bundle.json"))
+        name = next(name for name in archive.namelist() if name.endswith(".so"))
+        content = archive.read(name)
+    (row,) = (row for row in index["controls"] if row["kind"] == "module")
+    other = row["digest"].encode()
+    wrong = changed(own, tmp_path / "a.zip", name, content.replace(other, b"0" * 64))
+    with pytest.raises(ScenarioError, match="not what its name is of; needs a bundle as it was written"):
+        bundle.read(wrong)
+    for field, value in (("kind", "script"), ("file", "controls/other.so"), ("digest", 3)):
+        entries = [{**row, field: value}]
+        text = json.dumps({**index, "controls": entries}).encode()
+        with pytest.raises(ScenarioError, match="controls: ") as error:
+            bundle.read(changed(own, tmp_path / "b.zip", "bundle.json", text))
+        assert len(str(error.value).splitlines()) == 1

@@ -1,8 +1,9 @@
 """Bundles: one file with all that a colleague needs to repeat a study to the same bits.
 
 A bundle has the design, each point as the core runs it and as TOML, every run with its seed and the hash of its
-results, the results as a table, and the software and the machine of the export. It has no reference to other files: the
-core runs a point without the traces or schedules from which it was resolved.
+results, the results as a table, the software and the machine of the export, and congestion controllers of the user's
+own. It has no reference to other files: the core runs a point without the traces or schedules from which it was
+resolved.
 """
 
 from __future__ import annotations
@@ -14,21 +15,29 @@ import multiprocessing
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from longpipe import _core
-from longpipe.errors import ScenarioError, shown
+from longpipe.errors import RunError, ScenarioError, shown
 from longpipe.files import write_bytes
 from longpipe.inputs import open_regular, parse_json
 from longpipe.memory import cores, limit_bytes, share
 from longpipe.stacks import load
+from longpipe.study.bundled_controls import (
+    FOLDER,
+    BundledControl,
+    controls_of,
+    files_of,
+    index_of,
+    read_controls,
+)
 
 if TYPE_CHECKING:
     from longpipe.study.study import Study
@@ -59,6 +68,10 @@ design.json       the design: base scenario, factors, replications
 points/           each point as a TOML file, for longpipe run
 resolved/         each point as the core runs it, by its digest
 bundle.json       every run with its seed and the hash of its results; software and machine
+{controls}"""
+_CONTROLS: Final = """\
+controls/         congestion controllers of the author's own, by digest: objects, their C sources, pickled classes.
+                  Rerun them with --trust, because they execute with your rights.
 """
 
 
@@ -83,6 +96,8 @@ class Bundle:
     runs: tuple[BundledRun, ...]
     # Resolved scenarios by digest, as JSON.
     resolved: dict[str, str]
+    # Controllers of the author's own by digest.
+    controls: dict[str, BundledControl] = field(default_factory=dict)
 
 
 def write(study: Study, path: Path) -> int:
@@ -93,23 +108,29 @@ def write(study: Study, path: Path) -> int:
     table = study.frame()
     if table.empty:
         raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
-    runs, points, resolved = [], {}, {}
+    runs, points, resolved, scenarios = [], {}, {}, {}
     for row, result in zip(table.to_dict("records"), study.results(), strict=True):
         digest = result.scenario.digest()
+        scenarios[digest] = result.scenario
         resolved[digest] = result.scenario.resolved_json()
         points[int(row["point"])] = result.scenario.to_toml()
         numbers = {name: int(row[name]) for name in ("point", "replication", "seed")}
         runs.append({**numbers, "digest": digest, "state_hash": result.state_hash})
-    about = {"software": software(), "machine": machine()}
+    about: dict[str, object] = {"software": software(), "machine": machine()}
+    controls = controls_of(scenarios.values())
+    if controls:
+        about["controls"] = index_of(controls.values())
     index = {"format": FORMAT, "study": study.name, "engine": study.engine, "longpipe": _core.__version__, **about}
     said = {"version": _core.__version__, "engine": study.engine, "name": study.name, "runs": len(runs)}
+    trust, told = (" --trust", _CONTROLS) if controls else ("", "")
     files = {
-        "README.txt": _README.format(**said, file=path.name).encode(),
+        "README.txt": _README.format(**said, file=path.name + trust, controls=told).encode(),
         INDEX: orjson.dumps({**index, "runs": runs}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE),
         "design.json": to_json(study.design).encode(),
         "results.csv": table.to_csv(index=False).encode(),
         **{f"points/{point}.toml": text.encode() for point, text in sorted(points.items())},
         **{f"resolved/{digest}.json": text.encode() for digest, text in sorted(resolved.items())},
+        **dict(files_of(controls.values())),
     }
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -132,6 +153,7 @@ def read(path: Path) -> Bundle:
             runs = _runs(path, index)
             names = {run.digest: f"resolved/{run.digest}.json" for run in runs}
             resolved = {digest: archive.read(name).decode() for digest, name in names.items()}
+            inside = {name: archive.read(name) for name in archive.namelist() if name.startswith(f"{FOLDER}/")}
     except ScenarioError:
         raise
     except _DAMAGES as error:
@@ -141,7 +163,8 @@ def read(path: Path) -> Bundle:
             raise ScenarioError(
                 f"{path}: resolved/{digest}.json: not what its name is of; needs a bundle as it was written"
             )
-    return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved)
+    controls = read_controls(path, index.get("controls", []), inside)
+    return Bundle(str(index["study"]), str(index["engine"]), str(index["longpipe"]), runs, resolved, controls)
 
 
 def _runs(path: Path, index: Any) -> tuple[BundledRun, ...]:  # noqa: ANN401 - whatever JSON holds
@@ -172,7 +195,10 @@ def rerun(
     limit = share(memory, number)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(number, len(bundle.runs)), mp_context=context) as pool:
-        asked = {pool.submit(hash_of, bundle.resolved[run.digest], run.seed, limit): run for run in bundle.runs}
+        controls = list(bundle.controls.values())
+        asked = {
+            pool.submit(hash_of, bundle.resolved[run.digest], run.seed, limit, controls): run for run in bundle.runs
+        }
         try:
             for count, done in enumerate(as_completed(asked), 1):
                 progress(count)
@@ -181,14 +207,40 @@ def rerun(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def hash_of(resolved: str, seed: int, memory: str | None = None) -> str:
+def hash_of(resolved: str, seed: int, memory: str | None = None, controls: Sequence[BundledControl] = ()) -> str:
     """Runs a resolved scenario and returns the hash of its results, or the reason why it can't be run."""
+    used = [one for one in controls if f'"{one.digest}"' in resolved]
     try:
-        # The core reports the problem of a malformed scenario.
-        with suppress(KeyError, TypeError, orjson.JSONDecodeError):
-            load(orjson.loads(resolved))
-        return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])
+        if not used:
+            return _hash(resolved, seed, memory)
+        from longpipe.controls import isolation
+
+        names = ", ".join(one.name for one in used)
+        return str(isolation.run(names, _with_controls, (resolved, seed, memory, used)))
     except (
-        ScenarioError, _core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError
+        ScenarioError, RunError, _core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError
     ) as error:  # fmt: skip
         return f"not run: {error}"
+
+
+def _hash(resolved: str, seed: int, memory: str | None) -> str:
+    # The core reports the problem of a malformed scenario.
+    with suppress(KeyError, TypeError, orjson.JSONDecodeError):
+        load(orjson.loads(resolved))
+    return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])
+
+
+def _with_controls(
+    resolved: str, seed: int, memory: str | None, controls: Sequence[BundledControl], _progress: object
+) -> str:
+    """Runs a scenario in the process that exists for its controllers."""
+    from longpipe.controls.classes import register
+    from longpipe.run import control_error
+
+    for one in controls:
+        one.remember()
+    register([one.digest for one in controls])
+    try:
+        return _hash(resolved, seed, memory)
+    except _core.ControlError as error:
+        raise control_error(error) from None

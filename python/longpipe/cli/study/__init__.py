@@ -147,8 +147,12 @@ def rerun(
     file: Annotated[Path, typer.Argument(metavar="FILE.zip", help="Bundle of `longpipe study export --bundle`.")],
     workers: WorkersOption = None,
     memory: MemoryOption = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Run the controllers in the bundle, which execute with your rights."),
+    ] = False,
 ) -> None:
     """Repeat every run of a bundle and compare its results bit by bit; exit status 1 if one differs."""
     from longpipe.cli.study import bundles
 
-    bundles.rerun(file, workers, memory)
+    bundles.rerun(file, workers, memory, trust=trust)

@@ -8,6 +8,7 @@ from longpipe.cli.console import terminal
 from longpipe.cli.progress import RunBar, Waiting
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import opened
+from longpipe.errors import ScenarioError
 from longpipe.store import engine_version
 from longpipe.study import Study, bundle
 
@@ -19,14 +20,18 @@ def export(name: str, url: str | None, path: Path) -> None:
     """Writes a study as a bundle."""
     with opened(url, readonly=True) as store, Waiting(f"exporting {name}"):
         number = bundle.write(Study.open(name, store), path)
+    trust = " --trust" if bundle.read(path).controls else ""
     terminal().print(
-        f"{number} runs: {path}; repeat them with: longpipe study rerun {path}", markup=False, soft_wrap=True
+        f"{number} runs: {path}; repeat them with: longpipe study rerun {path}{trust}", markup=False, soft_wrap=True
     )
 
 
-def rerun(path: Path, workers: int | None, memory: str | None) -> None:
+def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -> None:
     """Repeats the runs of a bundle, and prints how many have the same bits."""
     found = bundle.read(path)
+    if found.controls and not trust:
+        names = ", ".join(one.name for one in found.controls.values())
+        raise ScenarioError(f"{path}: its controllers execute with your rights: {names}; needs --trust to run them")
     if found.engine != engine_version():
         echo(
             f"warning: made by engine {found.engine} of longpipe {found.version}; this is engine {engine_version()}, "

@@ -1,0 +1,113 @@
+"""Congestion controllers of the user's own in a bundle: shared objects and pickled classes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.scenario.module import modules_of
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+FOLDER: Final = "controls"
+_FIELDS: Final = ("digest", "kind", "name", "file")
+
+
+@dataclass(frozen=True)
+class BundledControl:
+    """A controller with the digest that scenarios name, the user's name for it, and its content."""
+
+    digest: str
+    # "module" for an object, "python" for a pickled class.
+    kind: str
+    name: str
+    content: bytes
+
+    @property
+    def file(self) -> str:
+        """Name in the bundle."""
+        suffix = "pickle" if self.kind == "python" else "so"
+        return f"{FOLDER}/{self.digest}.{suffix}"
+
+    def remember(self) -> None:
+        """Makes the controller known to this process."""
+        if self.kind == "python":
+            from longpipe.controls import classes
+
+            classes.remember(self.digest, self.name, self.content)
+        else:
+            from longpipe.controls import objects
+
+            objects.remember(self.digest, self.name, self.content)
+
+
+def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
+    """Returns the controllers of scenarios by digest. Raises ScenarioError for one that this machine does not have."""
+    found: dict[str, BundledControl] = {}
+    for scenario in scenarios:
+        for digest in modules_of(scenario.resolved):
+            if digest not in found:
+                found[digest] = _known(digest)
+    return found
+
+
+def _known(digest: str) -> BundledControl:
+    from longpipe.controls import classes, objects
+    from longpipe.controls.names import name_of
+
+    if (pickled := classes.content(digest)) is not None:
+        return BundledControl(digest, "python", name_of(digest), pickled)
+    content = objects.content(digest)
+    if content is None:
+        raise ScenarioError(f"--bundle: no file of this machine has the digest {digest}; needs the controller's file")
+    return BundledControl(digest, "module", name_of(digest), content)
+
+
+def files_of(controls: Iterable[BundledControl]) -> Iterator[tuple[str, bytes]]:
+    """Yields the files of controllers, and the C sources of those that were compiled from one."""
+    from longpipe.controls.sources import read_source
+
+    for control in controls:
+        yield control.file, control.content
+        path = Path(control.name)
+        if control.kind == "module" and path.suffix == ".c" and path.is_file():
+            for name, content in sorted(read_source(path).files.items()):
+                yield f"{FOLDER}/{control.digest}/{name}", content
+
+
+def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
+    """Returns the entries of the index."""
+    return [
+        {"digest": one.digest, "kind": one.kind, "name": one.name, "file": one.file}
+        for one in sorted(controls, key=lambda one: one.digest)
+    ]
+
+
+def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - whatever JSON holds
+    """Returns the controllers of a bundle by digest. Raises ScenarioError for entries that no export writes."""
+    found = {}
+    if not isinstance(rows, list):
+        raise ScenarioError(f"{path}: controls: {shown(rows)}; needs a list")
+    for row in rows:
+        if not isinstance(row, dict) or any(type(row.get(name)) is not str for name in _FIELDS):
+            raise ScenarioError(f"{path}: controls: {shown(row)}; needs {', '.join(_FIELDS)}")
+        control = BundledControl(row["digest"], row["kind"], row["name"], files.get(row["file"], b""))
+        if control.kind not in ("module", "python") or control.file != row["file"] or not control.content:
+            raise ScenarioError(
+                f"{path}: controls: {shown(row)}; needs a module or a python class that is in the bundle"
+            )
+        if control.kind == "module" and control.digest != _digest(control.content):
+            raise ScenarioError(f"{path}: {control.file}: not what its name is of; needs a bundle as it was written")
+        found[control.digest] = control
+    return found
+
+
+def _digest(content: bytes) -> str:
+    from longpipe.controls.facts import facts
+
+    return facts(content).source or hashlib.sha256(content).hexdigest()
