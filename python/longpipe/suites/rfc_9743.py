@@ -97,6 +97,25 @@ def _many(counts: tuple[int, ...]) -> "Levels":
     return {count: {"network.group.0.count": count} for count in counts}
 
 
+def _impairments() -> "Levels":
+    """Losses, jitter and duplicates of a link."""
+    nothing: dict[str, object] = {"network.trunk_loss": {"kind": "none"}, "network.conditioners": []}
+    losses: dict[str, dict[str, object]] = {
+        f"loss of {100 * p:g} %": {"network.trunk_loss": {"kind": "bernoulli", "probability": p}}
+        for p in (0.0001, 0.001, 0.01, 0.02)
+    }
+    jitter: dict[str, dict[str, object]] = {
+        f"jitter of {ms} ms": {
+            "network.conditioners": [{"kind": "jitter", "delay": f"{ms} ms", "jitter": f"{ms} ms", "order": "fifo"}]
+        }
+        for ms in (5, 20)
+    }
+    doubled: dict[str, dict[str, object]] = {
+        "duplicates, 1 %": {"network.conditioners": [{"kind": "duplication", "probability": 0.01}]}
+    }
+    return {name: {**nothing, **fields} for name, fields in {**losses, **jitter, **doubled}.items()}
+
+
 def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
     """Goodput of the one CUBIC flow in terms of its fair share, less 5 %."""
     flows = rows.index.get_level_values("joined").astype(int) + 1
@@ -240,17 +259,35 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             ),
         ),
         SuitePart(
-            "6.4",
-            "Wireless paths: losses that are no congestion",
-            _scenario("6.4", _tested()),
+            "5.3.2",
+            "Existing equipment: a policer of 10 Mbit/s on a link of 100 Mbit/s",
+            {**_scenario("5.3.2", _tested(), trunk_rate="100 Mbit/s"), "switch": {"buffer": "1000 packets"}},
             {
                 CONTROL: own,
-                "random_loss": over(
-                    "network.trunk_loss",
-                    {f"{100 * p:g} %": {"kind": "bernoulli", "probability": p} for p in (0.0001, 0.001, 0.01, 0.02)},
+                "burst": over(
+                    "network.conditioners",
+                    {
+                        burst: [{"kind": "policer", "rate": "10 Mbit/s", "burst": burst}]
+                        for burst in ("16 KB", "50 KB", "250 KB")
+                    },
                 ),
             },
+            (GOODPUT, LOSS),
+            note="50 KB are the BDP of 10 Mbit/s and 40 ms.",
+            criteria=(
+                Criterion(
+                    "5.3.2", "Goodput is at least 90 % of CUBIC's", not_less("goodput", factor=0.9, scale=MBITS)
+                ),
+                Criterion("5.3.2", "Loss is at most 5 points more than CUBIC's", compared("loss", plus=0.05)),
+            ),
+        ),
+        SuitePart(
+            "6.4",
+            "Wireless paths: losses that are no congestion, jitter and duplicates",
+            _scenario("6.4", _tested()),
+            {CONTROL: own, "impairment": _impairments()},
             (GOODPUT, P95),
+            note="Jitter is uniform and keeps the order of packets. Its delay is not that of the queue.",
             criteria=(
                 Criterion(
                     "6.4",
@@ -312,6 +349,33 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(Criterion("7.5", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=20e6)),),
         ),
         SuitePart(
+            "7.7",
+            "Extreme reordering: a share of the packets overtakes others",
+            _scenario("7.7", _tested()),
+            {
+                CONTROL: own,
+                "reordering": over(
+                    "network.conditioners",
+                    {
+                        f"{100 * share:g} % by {ms} ms": [
+                            {"kind": "jitter", "delay": f"{ms} ms", "jitter": "0 s"},
+                            {"kind": "reordering", "probability": share},
+                        ]
+                        for share, ms in ((0.01, 6), (0.1, 6), (0.5, 6), (0.01, 40))
+                    },
+                ),
+            },
+            (GOODPUT, "resent=flow:*.resent"),
+            note="6 ms are 5 packets, 40 ms the RTT of the path without them.",
+            criteria=(
+                Criterion(
+                    "7.7",
+                    "Goodput is at least CUBIC's, less 5 points of the link",
+                    not_less("goodput", minus=0.05 * RATE_BPS, scale=MBITS),
+                ),
+            ),
+        ),
+        SuitePart(
             "7.8",
             "Transient events and sudden changes of the path (also 7.9)",
             _scenario("7.8", _tested()),
@@ -364,9 +428,8 @@ def of_control(text: str) -> Suite:
         left_out=(
             "5.1.1: full back-off at losses of half of all packets and more, which needs the packets sent over time.",
             "5.2.1: QUIC's New Reno. 5.2.2: media that adapt, and circuit breakers (RFC 8083).",
-            "5.3: text about deviations and deployment, no experiment. 6.1 and 6.3 are the conditions of all parts.",
-            "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.7: extreme "
-            "reordering. 7.10: multipath.",
+            "5.3.1: text about deviations, no experiment. 6.1 and 6.3 are the conditions of all parts.",
+            "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.10: multipath.",
         ),
         seeds=5,
         of_control=of_control,
