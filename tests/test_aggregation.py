@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from longpipe import Scenario, simulate
+from longpipe import Result, Scenario, simulate
 from longpipe.errors import ScenarioError
 
 LENGTH = 1000
@@ -73,6 +73,12 @@ def test_a_packet_waits_half_an_interval_at_low_load() -> None:
     assert 4.99e-3 < waits.max() <= 5e-3 + 5 * 160e-6
 
 
+def _packets_out(result: Result) -> int:
+    """Returns the number of packets that the trunk sent."""
+    ports = result.ports
+    return int(ports["packets_out"][ports["port"] == "switch1->switch2"].iloc[0])
+
+
 def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
     """ns-3's examples/wireless/wifi-aggregation.cc asserts 58.5 to 59.5 Mbit/s of payload: HT MCS 7 at 65 Mbit/s.
 
@@ -86,21 +92,21 @@ def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
         "max_size": "65535 B",
         "max_duration": "5448 us",
     }
-    changes = {"network.trunk_rate": "65 Mbit/s", "traffic.payload": "1472 B", "traces.arrivals": False}
+    changes: dict[str, Any] = {"network.trunk_rate": "65 Mbit/s", "traffic.payload": "1472 B", "traces.arrivals": False}
     result = simulate(batched(aggregation, **changes))
-    goodput = result.ports.set_index("port").loc["switch1->switch2", "packets_out"] * 1472 * 8 / 4e6
+    goodput = _packets_out(result) * 1472 * 8 / 4e6
     assert goodput == pytest.approx(59.0, rel=0.05)
     # Its network B, without aggregation: 30 to 31 Mbit/s with an ACK of 28 us.
     alone = {"overhead": "190.5 us", "packet_overhead": "38 B", "max_packets": 1}
     result = simulate(batched(alone, **changes))
-    goodput = result.ports.set_index("port").loc["switch1->switch2", "packets_out"] * 1472 * 8 / 4e6
+    goodput = _packets_out(result) * 1472 * 8 / 4e6
     assert goodput == pytest.approx(30.5, rel=0.05)
 
 
 @pytest.mark.parametrize("policy", ["tail-drop", "codel", "fq-codel", "red", "pie", "drr"])
 @pytest.mark.parametrize("path", [None, {"kind": "moving", "rate": [["0 s", "20 Mbit/s"], ["1 s", "5 Mbit/s"]]}])
 def test_both_engines_aggregate_behind_every_kind_of_queue(policy: str, path: dict[str, Any] | None) -> None:
-    changes = {"traffic": "greedy", "switch.policy": policy, "network.sources": 2, "traces.arrivals": False}
+    changes: dict[str, Any] = {"traffic": "greedy", "switch.policy": policy, "network.sources": 2, "traces.arrivals": False}
     changes |= {"duration": "3 s", "network.path": path}
     scenario = batched({"interval": "3 ms", "overhead": "500 us", "max_packets": 8}, **changes)
     result = simulate(scenario)
@@ -124,5 +130,5 @@ def test_both_engines_aggregate_behind_every_kind_of_queue(policy: str, path: di
 )
 def test_conditioners_that_cannot_be_are_refused(conditioners: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        batched({}, **{"network.conditioners": conditioners}).resolve()
+        batched({}).with_(**{"network.conditioners": conditioners}).resolve()
     assert str(caught.value) == message
