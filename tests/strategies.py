@@ -90,7 +90,7 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
     if tcp["congestion"] == "ledbat":
         needed["timer"] = {"kind": "fine", "timestamps": True}
     if tcp["handshake"]:
-        needed["initial_rtt"] = "0 s"
+        needed |= {"initial_rtt": "0 s", "preconnect": "0 s"}
     if tcp["congestion"] in MODELS or tcp["recovery"] != RECOVERY_OF_MODELS:
         needed["careful_resume"] = "off"
     return tcp | needed
@@ -121,6 +121,7 @@ tcps = st.fixed_dictionaries(
         "silly_window_avoidance": st.booleans(),
         "idle_restart": st.booleans(),
         "initial_rtt": times("0 s", "30 ms"),
+        "preconnect": times("0 s", "1 s"),
         "handshake": st.booleans(),
         "pacing": st.booleans(),
         "careful_resume": st.sampled_from(["off", "previous", {"kind": "saved", "cwnd": "20 KB", "rtt": "30 ms"}]),
@@ -129,7 +130,7 @@ tcps = st.fixed_dictionaries(
         "ack": kinds(
             {"kind": st.just("immediate")},
             {"kind": st.just("delayed"), "timeout": times("20 ms", "200 ms")},
-            {"kind": st.just("linux")},
+            {"kind": st.just("linux"), "growing_window": st.booleans()},
         ),
     }
 ).map(_possible)

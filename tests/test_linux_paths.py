@@ -11,8 +11,9 @@ from longpipe import ScenarioError
 from longpipe.validate import linux_paths
 from longpipe.validate.linux import LinuxCase, LinuxFlow, LinuxRun, run, run_each
 from longpipe.validate.linux_disciplines import switch_of
-from longpipe.validate.linux_paths import CONTROLS, DRAWS, KEY, collect, draw, missing, read
+from longpipe.validate.linux_paths import CONTROLS, DRAWS, KEY, collect, draw, missing, read, tick
 from longpipe.validate.linux_paths_judged import TIMES, judged
+from longpipe.validate.linux_ticks import after
 
 FILE = Path(__file__).parent / "data" / "linux" / "control-paths.csv"
 TABLE = read(FILE)
@@ -24,7 +25,7 @@ AGREE = {
     "cubic": (6, 6, 6),
     "bic": (6, 6, 6),
     "htcp": (6, 6, 6),
-    "hybla": (5, 4, 4),
+    "hybla": (5, 6, 6),
     "illinois": (4, 6, 5),
     "scalable": (6, 6, 6),
     "highspeed": (6, 6, 6),
@@ -76,6 +77,27 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
     assert len(keys) == len(set(keys)) == 16
     collect(file, ("reno", "cubic", "bbr"), 2, print)
     assert len(started) == 3
+
+
+def test_the_time_since_a_tick_is_as_measured_in_the_guest() -> None:
+    """CLOCK_MONOTONIC less CLOCK_MONOTONIC_COARSE when cases began, in two starts of the guest [ms]."""
+    for round_trips, durations, measured in (
+        ((135, 530, 184, 555, 73), (2, 2, 2, 2, 2), (5.444, 5.403, 7.374, 2.331, 1.307)),
+        ((100, 100, 100, 100), (60, 60, 30, 2), (0.446, 9.680, 8.913, 8.530)),
+    ):
+        cases = [
+            LinuxCase(round_trip=f"{round_trip} ms", duration=f"{duration} s")
+            for round_trip, duration in zip(round_trips, durations, strict=True)
+        ]
+        found = [1e3 * after(cases[: count + 1]) for count in range(len(cases))]
+        assert found == pytest.approx(measured, abs=0.05)
+
+
+def test_a_start_that_continues_a_collection_has_other_ticks() -> None:
+    alone = after([draw("westwood", 3)[0]])
+    assert tick("westwood", 3, 0, 3010) == alone
+    assert tick("westwood", 3, 0, 3009) == after([draw("veno", 3)[0], draw("westwood", 3)[0]])
+    assert tick("dctcp", 3, 0, 3017) == after([draw("dctcp", 3)[0]])
 
 
 def test_dctcp_s_queue_is_a_step_in_longpipe_too() -> None:

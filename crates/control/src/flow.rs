@@ -21,6 +21,8 @@ pub struct Flow {
     /// Random stream of the connection, boxed because `state` keeps its address.
     draws: Box<Stream>,
     answers: Answers,
+    /// Time for which the connection is established and idle before its first segment leaves.
+    preconnect: Span,
     object: Arc<Object>,
 }
 
@@ -42,6 +44,7 @@ impl Flow {
             state: std::ptr::null_mut(),
             draws: Box::new(Stream::new(0, "control", 0)),
             answers: Answers::default(),
+            preconnect: Span(0),
             object,
         }
     }
@@ -51,7 +54,7 @@ impl Flow {
             draw,
             source: std::ptr::from_mut(&mut *self.draws).cast(),
             ecn: u32::from(ecn),
-            reserved: 0,
+            preconnect_us: u32::try_from(self.preconnect.0 / 1_000_000).unwrap_or(u32::MAX),
         };
         let create = self.object.control().create.expect("checked when it was loaded");
         // SAFETY: the structure is that of the interface; the source outlives the state.
@@ -110,7 +113,7 @@ fn shown(flight: &Flight, now: Time) -> interface::Flight {
         max: flight.max,
         cwnd: flight.cwnd(),
         ssthresh: flight.ssthresh(),
-        rwnd: flight.rwnd,
+        rwnd: flight.rwnd(),
         mss: flight.mss,
         reserved: 0,
     }
@@ -138,6 +141,10 @@ impl Control for Flow {
 
     fn draw_from(&mut self, draws: Stream) {
         *self.draws = draws;
+    }
+
+    fn set_preconnect(&mut self, idle: Span) {
+        self.preconnect = idle;
     }
 
     /// Also creates the state, because this is the last setting before the connection starts.

@@ -117,7 +117,7 @@ pub struct Connection {
     pub draw: extern "C" fn(*mut c_void, u32) -> u32,
     pub source: *mut c_void,
     pub ecn: u32,
-    pub reserved: u32,
+    pub preconnect_us: u32,
 }
 
 #[repr(C)]

@@ -14,8 +14,10 @@ pub struct Flight {
     pub max: u64,
     /// Congestion window and slow start threshold.
     pub limits: Limits,
-    /// Receiver's window [byte].
-    pub rwnd: u64,
+    /// Window that the receiver advertised last [byte].
+    pub rwnd: u32,
+    /// Largest window that the receiver can advertise [byte], an upper bound of cwnd.
+    pub most_rwnd: u32,
     /// Payload of a full segment [byte].
     pub mss: u32,
     /// Duplicate ACKs since SND.UNA last advanced.
@@ -23,14 +25,17 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// Returns the state before the first segment.
+    /// Returns the state before the first segment, for a receiver whose window is constant.
     pub fn new(limits: Limits, rwnd: u64, mss: u32) -> Flight {
+        // A window has at most 1 GiB (RFC 7323 section 2.3).
+        let rwnd = u32::try_from(rwnd).unwrap_or(u32::MAX);
         Flight {
             una: 0,
             nxt: 0,
             max: 0,
             limits,
             rwnd,
+            most_rwnd: rwnd,
             mss,
             duplicates: 0,
         }
@@ -52,7 +57,13 @@ impl Flight {
     #[inline]
     pub fn window(&self) -> u64 {
         // cwnd is never negative; the conversion to a signed integer is one instruction.
-        (self.cwnd() as i64 as u64).min(self.rwnd)
+        (self.cwnd() as i64 as u64).min(self.rwnd())
+    }
+
+    /// Returns the window that the receiver advertised last [byte].
+    #[inline(always)]
+    pub fn rwnd(&self) -> u64 {
+        u64::from(self.rwnd)
     }
 
     /// Returns the bytes sent and not acknowledged: SND.MAX − SND.UNA (RFC 5681: FlightSize).

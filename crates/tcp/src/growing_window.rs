@@ -1,10 +1,11 @@
-//! Receive-window autotuning as in Linux (tcp_input.c, 6.1), as far as it affects ACKs: while the window grows, each segment
-//! is acknowledged at once.
+//! Receive-window autotuning as in Linux (tcp_input.c, tcp_output.c, 6.1): while the window grows, each segment is
+//! acknowledged at once.
 //!
-//! The window starts small and grows by two segments per segment received in order, up to a bound that follows the data that
-//! the application reads per RTT. It does not limit the sender: the window that the scenario sets is advertised from the
-//! start.
+//! The window (`rcv_ssthresh`) starts small and grows by two segments per segment received in order, up to a bound
+//! (`window_clamp`) that follows the data that the application reads per RTT. ACKs advertise it if the scenario asks for it;
+//! otherwise the window that the scenario sets is advertised from the start.
 
+use crate::config::MAX_WINDOW_FIELD;
 use longpipe_events::{Span, Time};
 
 /// The window and its bound.
@@ -23,6 +24,19 @@ pub struct GrowingWindow {
     least_way: Span,
     /// Smoothed RTT, if the estimate is not that of each segment.
     smoothed: Option<Smoothed>,
+    /// The window in ACKs, if they advertise the growing one.
+    advertised: Option<Advertised>,
+}
+
+/// The window that ACKs advertise.
+#[derive(Clone, Copy, Debug)]
+struct Advertised {
+    /// Largest window [byte]: half of the largest buffer (tcp_rmem).
+    most: u64,
+    /// Unit of the window field [byte].
+    unit: u64,
+    /// Right edge of the window, which never moves back.
+    edge: u64,
 }
 
 /// RTT estimate that follows a shorter RTT at once, and a longer one by an eighth of the difference (tcp_rcv_rtt_update,
@@ -61,6 +75,16 @@ const TAKEN: u64 = 15;
 const TWICE: u64 = 2;
 const SPARE: u64 = 16;
 
+/// Below half of the bound, free space is rounded down; below this share of the bound, none is advertised
+/// (__tcp_select_window).
+const LEAST_FREE: u64 = 16;
+
+/// Returns the window of the SYN-ACK, of whole segments (tcp_select_initial_window). `most` is the largest window [byte].
+pub fn first(most: u64, mss: u32) -> u64 {
+    let (first, mss) = (FIRST.min(most), u64::from(mss));
+    (first / mss * mss).max(mss)
+}
+
 impl GrowingWindow {
     /// Creates the window for segments of `mss` bytes.
     pub fn new(mss: u32, least_round_trip: bool) -> GrowingWindow {
@@ -69,6 +93,7 @@ impl GrowingWindow {
             window: FIRST,
             bound: FIRST,
             mss,
+            advertised: None,
             read: FIRST_READ * mss,
             began: Time::ZERO,
             before: 0,
@@ -78,6 +103,40 @@ impl GrowingWindow {
                 tick: 0,
             }),
         }
+    }
+
+    /// Lets ACKs advertise the window: at most `most` bytes, in units of 2^scale bytes.
+    pub fn advertises(self, most: u64, scale: u32) -> GrowingWindow {
+        let advertised = Advertised {
+            most,
+            unit: 1 << scale,
+            edge: first(most, self.mss as u32),
+        };
+        GrowingWindow {
+            window: FIRST.min(most),
+            bound: FIRST.min(most),
+            advertised: Some(advertised),
+            ..self
+        }
+    }
+
+    /// Returns the window of an ACK of all bytes before `next` [byte], while `beyond` bytes wait beyond a hole; 0 if ACKs do not
+    /// advertise it (tcp_select_window).
+    pub fn advertise(&mut self, next: u64, beyond: u64) -> u32 {
+        let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
+            return 0;
+        };
+        let mut free = self.bound.saturating_sub(beyond * TAKEN / 16);
+        if free < self.bound / 2 {
+            free = free / *unit * *unit;
+            if free < self.bound / LEAST_FREE || free < self.mss {
+                free = 0;
+            }
+        }
+        let window = free.min(self.window).max(edge.saturating_sub(next));
+        let field = window.div_ceil(*unit).min(MAX_WINDOW_FIELD);
+        *edge = next + field * *unit;
+        (field * *unit) as u32
     }
 
     /// Increases the window by two segments, if there is room besides the `beyond` bytes that wait beyond a hole. Returns
@@ -126,7 +185,8 @@ impl GrowingWindow {
         let room = u128::from(TWICE * read + SPARE * self.mss);
         let more = room * u128::from(read - self.read) / u128::from(self.read);
         let bound = u64::try_from(room + u128::from(TWICE) * more).unwrap_or(u64::MAX);
-        self.bound = self.bound.max(bound / self.mss * self.mss);
+        let most = self.advertised.map_or(u64::MAX, |advertised| advertised.most);
+        self.bound = self.bound.max((bound / self.mss * self.mss).min(most));
     }
 }
 
@@ -177,6 +237,39 @@ mod tests {
         );
         assert_eq!(window.window, FIRST + 20 * MSS - 7 * MSS * 15 / 16);
         assert!(window.grow(0));
+    }
+
+    /// tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later ACKs multiples of 2048, and the right
+    /// edge never moves back.
+    #[test]
+    fn the_advertised_window_is_rounded_up_and_its_edge_stays() {
+        assert_eq!(
+            (first(32 << 20, 1448), first(10_000, 1448), first(1000, 1448)),
+            (65_160, 8688, 1448)
+        );
+        let mut window = GrowingWindow::new(MSS as u32, false).advertises(32 << 20, 11);
+        assert_eq!(window.advertise(0, 0), 32 * 2048);
+        // 20 segments beyond a hole leave 38 386 bytes, but 65 536 were offered.
+        assert_eq!(window.advertise(0, 20 * MSS), 32 * 2048);
+        assert_eq!(window.advertise(20 * MSS, 0), 32 * 2048);
+        // Almost no memory is free: the edge stays 3000 bytes ahead, rounded up to two units.
+        assert_eq!(window.advertise(20 * MSS + 32 * 2048 - 3000, 60 * MSS), 2 * 2048);
+        window.bound = 100 * MSS;
+        while window.grow(0) {}
+        assert_eq!(window.advertise(100 * MSS, 0), (100 * MSS).div_ceil(2048) as u32 * 2048);
+        // Without a growing window ACKs carry none.
+        assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, 0), 0);
+    }
+
+    #[test]
+    fn the_bound_is_at_most_half_of_the_largest_buffer() {
+        let mut window = GrowingWindow::new(MSS as u32, false).advertises(100_000, 11);
+        window.raise(1 << 30);
+        assert_eq!(window.bound, 100_000);
+        assert_eq!(
+            GrowingWindow::new(MSS as u32, false).advertises(20_000, 0).bound,
+            20_000
+        );
     }
 
     /// Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice the previous one and ends with a queue: the

@@ -40,7 +40,7 @@ pub struct Receiver {
     fast_path: bool,
     /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
-    /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
+    /// Whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
     acks_carry_more: bool,
     /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
     in_order_fast_path: bool,
@@ -104,6 +104,16 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
     }
 }
 
+/// Returns the autotuned window, which ACKs advertise if the scenario asks for it.
+fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
+    let window = GrowingWindow::new(config.mss_bytes, least_round_trip);
+    if config.advertises_growth() {
+        window.advertises(config.advertised_window(), config.window_scale)
+    } else {
+        window
+    }
+}
+
 impl Receiver {
     /// Creates a receiver that has received nothing.
     pub fn new(config: &TcpConfig) -> Receiver {
@@ -117,7 +127,7 @@ impl Receiver {
                 ..
             } => (
                 Some(Delays::new(Span(timeout_ps), config.hz)),
-                Some(GrowingWindow::new(config.mss_bytes, least_round_trip)),
+                Some(window(config, least_round_trip)),
                 Compression::new(sack_delay_ps).filter(|_| config.recovery.sack_blocks() > 0),
                 Writes::new(write_every_ps, config.mss_bytes),
             ),
@@ -131,8 +141,11 @@ impl Receiver {
             timeout: Span(timeout_ps),
             delays,
             slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
-            acks_carry_more: !config.ecn.is_off() || config.congestion.measures_delay(),
-            in_order_fast_path: config.ecn.is_off() && !config.congestion.measures_delay() && writes.is_none(),
+            acks_carry_more: !config.ecn.is_off() || config.congestion.measures_delay() || config.advertises_growth(),
+            in_order_fast_path: config.ecn.is_off()
+                && !config.congestion.measures_delay()
+                && writes.is_none()
+                && !config.advertises_growth(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
             writes: writes.map(Box::new),
@@ -407,7 +420,7 @@ impl Receiver {
         self.pending
     }
 
-    /// Whether ACKs may report more than received data: marks, the clock, or a part of a handshake.
+    /// Whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
     #[inline(always)]
     pub fn acks_carry_more(&self) -> bool {
         self.acks_carry_more

@@ -88,6 +88,8 @@ pub struct AckSegment {
     pub opening: Opening,
     /// Byte counters of the AccECN option, if both ends use it.
     pub counts: ByteCounts,
+    /// Window that the receiver advertises [byte]; 0 if every ACK advertises the same one (`TcpConfig::advertised_window`).
+    pub window: u32,
 }
 
 /// Two counters of an AccECN option (RFC 9768 section 3.2.3): payload bytes that arrived marked, and ECN-capable

@@ -42,7 +42,14 @@ def cautions(scenario: Scenario) -> list[str]:
     """
     resolved = scenario.resolved
     ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
-    return [*doubts_of_files(scenario), *window_warnings(scenario), *ways, *_unsplit(scenario), *_never_wait(resolved)]
+    return [
+        *doubts_of_files(scenario),
+        *window_warnings(scenario),
+        *ways,
+        *_unsplit(scenario),
+        *_never_wait(resolved),
+        *_never_grows(resolved),
+    ]
 
 
 def _default_buffer(scenario: Scenario) -> Iterator[str]:
@@ -141,6 +148,13 @@ def _never_wait(resolved: Resolved) -> Iterator[str]:
         yield f"tcp.ack.sack_delay: no ACK waits without SACK; needs tcp.recovery {', '.join(SELECTIVE)}"
     elif not all(tcp["timer"].get("timestamps") for tcp in asked):
         yield "tcp.ack.sack_delay: no ACK waits where no round trip is known; needs tcp.timer.timestamps = true"
+
+
+def _never_grows(resolved: Resolved) -> Iterator[str]:
+    """Yields a line if `ack.growing_window` keeps the window at its first size without timestamps."""
+    growing = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("growing_window")]
+    if not all(tcp["timer"].get("timestamps") for tcp in growing):
+        yield "tcp.ack.growing_window: the window stays at 64 KiB; needs tcp.timer.timestamps = true to grow"
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:

@@ -102,6 +102,11 @@ class Tcp(Model):
         description="RTT known before the first segment [time], as from a handshake; '0 s': none. It initializes SRTT, "
         "BBR's rate and Hybla's window",
     )
+    preconnect: Annotated[Delay, LATER] = Field(
+        default="0 s",
+        description="Time for which the connection is established and idle before its first segment [time]; Westwood "
+        "and BBR by Linux's code measure from the handshake",
+    )
     handshake: Annotated[bool, LATER] = Field(
         default=False,
         description="SYN and SYN-ACK cross the path before data, and give the first RTT sample; a lost one is "
@@ -166,6 +171,11 @@ class Tcp(Model):
             "initial_rtt",
             "handshake is true and initial_rtt > '0 s'",
             "{initial_rtt}; needs 0 s with a handshake, which measures it",
+        ),
+        Constraint(
+            "preconnect",
+            "handshake is true and preconnect > '0 s'",
+            "{preconnect}; needs 0 s with a handshake, which data follow at once",
         ),
         Constraint(
             "ecn",

@@ -129,8 +129,8 @@ class LinuxAcks(Model):
     """Linux's ACK policy: immediate at the start and while the receive window grows, otherwise every second segment.
 
     The receive window starts at 64 KiB and grows by two segments per arriving segment, up to a limit that follows the
-    data read per RTT (tcp_input.c, 6.1). The policy needs timestamps. The window affects only when ACKs are sent; the
-    sender is limited by `receiver_window`.
+    data read per RTT (tcp_input.c, 6.1). The policy needs timestamps. The growing window limits the sender only with
+    `growing_window`; otherwise `receiver_window` is advertised from the start.
     """
 
     kind: Literal["linux"] = "linux"
@@ -156,6 +156,11 @@ class LinuxAcks(Model):
         default="0 s",
         description="Interval at which the sender's application fills its buffer of 1538 segments; the end of each "
         "write (PSH) gets an immediate ACK [time]; '0 s' disables it; Linux 6.1.176",
+    )
+    growing_window: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Advertise the receive window while it grows from 64 KiB up to `receiver_window`, so that it "
+        "limits the sender; if false, advertise `receiver_window` from the start; Linux tcp_moderate_rcvbuf",
     )
 
 

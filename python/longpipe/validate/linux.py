@@ -71,6 +71,11 @@ class LinuxCase(Model):
     police: str = Field(
         default="", description="Policer before the queue, as tc takes it: 'rate 5mbit burst 50k'; by IP packets"
     )
+    shape: str = Field(
+        default="",
+        description="Token bucket filter with its own queue in place of rate, buffer and discipline, as tc takes it: "
+        "'rate 5mbit burst 50k limit 100k'",
+    )
     rates: tuple[tuple[Instant, Rate], ...] = Field(
         default=(), description="Further rates of the bottleneck, each from an instant on, in multiples of 20 ms"
     )
@@ -100,6 +105,7 @@ class LinuxCase(Model):
             "loss": self.loss,
             "lost_packets": list(self.lose),
             "police": self.police,
+            "shape": self.shape,
             "capture": self.capture,
             "interval_s": INTERVAL_S,
             "duration_s": seconds(self.duration),
@@ -119,8 +125,9 @@ class LinuxRun:
     """Results of a case in Linux.
 
     `series` has a row per 100 ms and flow: `time_s`, `flow`, then fields of TCP_INFO: `cwnd`, `ssthresh`,
-    `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`, and
-    `delivered` and `retransmits` since the start [segments]. `queue_drops`, `marks`, `link_losses` and
+    `unacked` [segments], `srtt_us`, `rttvar_us`, `min_rtt_us`, `ca_state` (place in STATES), `bytes_acked`,
+    `delivered` and `retransmits` since the start [segments], and of BBR (else 0) `bbr_bw` [byte/s] and
+    `bbr_pacing_gain` [1/256]. `queue_drops`, `marks`, `link_losses` and
     `policed` count packets; `receiver_limited_s` is the time for which the receiver window limited each flow.
 
     With a capture at the sender's device, `sent` has a row per data segment: `time_s`, `flow` (numbered by start),

@@ -21,9 +21,10 @@ from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
 from longpipe.scenario.profiles import PROFILES
 from longpipe.units import RATE, TIME
+from longpipe.validate import linux_ticks as ticks
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
 from longpipe.validate.linux_disciplines import GUEST_HZ, switch_of
-from longpipe.validate.linux_guest.load import WRITE_S
+from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S, WRITE_S
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
 # Linux's names that differ in longpipe.
@@ -38,13 +39,21 @@ TRUNK: Final = "switch1->switch2"
 # Disciplines with random drops or marks.
 DRAWING: Final = ("red", "pie", "choke")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
+# RTT samples of the guest are up to 3 us longer than the path's RTT, because its clock advances at each reading. For a
+# controller that rounds up to ticks, such as Westwood, that is a tick more over RTTs of multiples of 10 ms.
+LONGER_PS: Final = 1_000_000
+# Half of the guest's largest receive buffer, and its window scale (tcp_select_initial_window).
+WINDOW_BYTES: Final = 32 << 20
+WINDOW_SCALE: Final = 11
 # The guest sends single segments, and its application fills its buffer at this interval.
 TCP: Final[dict[str, Any]] = {
     "profile": "linux-6",
     "mss": f"{MSS} B",
     "pacing_burst": "1 segment",
     "hz": GUEST_HZ,
-    "ack": {**PROFILES["linux-6"]["ack"], "write_every": f"{WRITE_S} s"},
+    "receiver_window": f"{WINDOW_BYTES} B",
+    "window_scale": WINDOW_SCALE,
+    "ack": {**PROFILES["linux-6"]["ack"], "write_every": f"{WRITE_S} s", "growing_window": True},
 }
 
 
@@ -63,8 +72,11 @@ def missing(case: LinuxCase) -> str | None:
     return None if known else f"longpipe has no {case.discipline} of tc"
 
 
-def scenario(case: LinuxCase, **changes: object) -> Scenario:
-    """Returns the case as an IP scenario with changed fields. Raises ScenarioError if longpipe cannot run it."""
+def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object) -> Scenario:
+    """Returns the case as an IP scenario with changed fields. Raises ScenarioError if longpipe cannot run it.
+
+    The case begins `tick_s` after a tick of the kernel's clock, by default as it does alone in a start of the guest.
+    """
     lacks = missing(case)
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
@@ -72,8 +84,8 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
     rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
     packet_ps = wire * 8 * 10**12 // rate
     half_ps = TIME.parse(case.round_trip) // 2
-    # Links beside the trunk delay a segment twice, its ACK three times. Linux's shortest RTT is the path's to the
-    # microsecond: one more is a tick of 10 ms to a controller that rounds up, one less a millisecond to the receiver.
+    tick_ps = round(1e12 * (ticks.after([case]) if tick_s is None else tick_s))
+    # Links beside the trunk delay a segment twice, its ACK three times.
     fast_bps = SPEED_UP * rate
     beside_ps = sum(times * (size * 8 * 10**12 // fast_bps) for times, size in ((2, wire), (3, wire - MSS)))
     loss: object = "none"
@@ -87,13 +99,13 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
         "duration": case.duration,
         "network": {
             "kind": "dumbbell",
-            "group": [_group(case, number, packet_ps // SPEED_UP) for number in range(len(case.flows))],
+            "group": [_group(case, number, tick_ps, packet_ps // SPEED_UP) for number in range(len(case.flows))],
             "access_rate": f"{fast_bps} bit/s",
             "trunk_rate": f"{rate} bit/s",
             "access_delay": "0 s",
             "exit_delay": "0 s",
             "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
-            "return_delay": f"{max(0, half_ps - beside_ps)} ps",
+            "return_delay": f"{max(0, half_ps - beside_ps) + LONGER_PS} ps",
             "return_rate": f"{fast_bps} bit/s",
             "trunk_loss": loss,
         },
@@ -101,6 +113,7 @@ def scenario(case: LinuxCase, **changes: object) -> Scenario:
         "tcp": {
             **TCP,
             "initial_rtt": case.round_trip,
+            "preconnect": _idle(case, tick_ps),
             "ecn": "classic" if "ecn" in case.discipline.split() else "off",
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
@@ -123,17 +136,31 @@ def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
     }
 
 
-def _group(case: LinuxCase, number: int, packet_ps: int) -> dict[str, object]:
+def _idle(case: LinuxCase, tick_ps: int, earlier: int = 0, start: str = "0 s") -> str:
+    """Returns the time between the handshake and the start of a flow that connects `earlier` flows before the last one.
+
+    The time begins with the tick before the handshake, because longpipe counts a sender's ticks from the handshake. The
+    last flow's first segment leaves `tick_ps` after a tick.
+    """
+    round_trips = IDLE_ROUND_TRIPS + earlier
+    later_ps = TIME.parse(start)
+    idle_ps = round(IDLE_S * 1e12) + round_trips * TIME.parse(case.round_trip)
+    return f"{idle_ps + (tick_ps - idle_ps) % ticks.TICK_PS + later_ps} ps"
+
+
+def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[str, object]:
     """Returns a flow; `packet_ps` is the transmission time of a packet at its host's link."""
     flow = case.flows[number]
     kind = longpipe_name(flow.control)
     ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
-    # The guest writes to one connection after another, and each sends its first window at once.
+    # The guest connects one flow after another, writes to them in this order, and each sends its first window at once.
+    later = len(case.flows) - 1 - number
+    idle = {"preconnect": _idle(case, tick_ps, later, flow.start)} if later or TIME.parse(flow.start) else {}
     earlier = sum(other.start == flow.start for other in case.flows[:number])
     start_ps = TIME.parse(flow.start) + earlier * FIRST_WINDOW * packet_ps
     return {
         "name": f"flow{number}",
-        "tcp": {"congestion": kind, **ecn},
+        "tcp": {"congestion": kind, **idle, **ecn},
         "start": {"kind": "fixed", "at": TIME.canonical(f"{start_ps} ps") if earlier else flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }
@@ -262,7 +289,7 @@ def compare(case: LinuxCase, *, alone: bool = False, **changes: object) -> Linux
     Raises ScenarioError if the guest is unavailable.
     """
     # Errors in the changes are reported before the long run.
-    own = None if alone or missing(case) is not None else scenario(case, **changes)
+    own = None if alone or missing(case) is not None else scenario(case).with_(**changes)
     theirs = run(case)
     return LinuxComparison(theirs, None if own is None else simulate(own, seed=case.seed))
 

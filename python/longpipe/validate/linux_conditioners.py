@@ -20,6 +20,8 @@ DATAGRAMS: Final = 2000
 JITTERED: Final = 20_000
 QUANTILES: Final = 501
 TIMEOUT_S: Final = 1800.0
+# Rate of a bottleneck that never queues.
+FAST: Final = "1 Gbit/s"
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,42 @@ TCP: Final = tuple(
             ("60 ms", "6mbit", 100000, LinuxFlow(control="cubic")),
             ("20 ms", "4mbit", 15000, LinuxFlow(control="cubic")),
             ("100 ms", "8mbit", 200000, LinuxFlow(control="reno")),
+        )
+    )
+)
+# TCP over a token bucket filter with a queue of its own [bytes].
+SHAPED_TCP: Final = tuple(
+    LinuxCase(
+        rate=FAST, round_trip=round_trip, shape=f"rate {rate} burst {burst} limit {limit}", flows=flows, duration="30 s"
+    )
+    for round_trip, rate, burst, limit, flows in (
+        ("30 ms", "10mbit", 30_000, 60_000, (LinuxFlow(control="reno"),)),
+        ("60 ms", "6mbit", 100_000, 50_000, (LinuxFlow(control="cubic"),)),
+        ("20 ms", "4mbit", 5000, 30_000, (LinuxFlow(control="cubic"),)),
+        ("100 ms", "8mbit", 200_000, 150_000, (LinuxFlow(control="reno"),)),
+        ("40 ms", "12mbit", 20_000, 90_000, (LinuxFlow(control="cubic"), LinuxFlow(control="reno", start="3 s"))),
+        ("50 ms", "5mbit", 60_000, 80_000, (LinuxFlow(control="bbr"),)),
+    )
+)
+# BBR over a policer, which it is to detect (lt_bw): the policer's rate and burst [bytes].
+POLICED_BBR: Final = tuple(
+    LinuxCase(
+        rate=rate,
+        round_trip=round_trip,
+        buffer=1000,
+        police=f"rate {policed} burst {burst}",
+        flows=(LinuxFlow(control="bbr"),),
+        duration="20 s",
+        seed=seed,
+    )
+    for seed, (rate, round_trip, policed, burst) in enumerate(
+        (
+            ("40 Mbit/s", "30 ms", "8mbit", 20_000),
+            ("40 Mbit/s", "60 ms", "5mbit", 60_000),
+            ("100 Mbit/s", "20 ms", "10mbit", 40_000),
+            ("30 Mbit/s", "100 ms", "4mbit", 100_000),
+            ("20 Mbit/s", "40 ms", "6mbit", 200_000),
+            ("50 Mbit/s", "150 ms", "12mbit", 500_000),
         )
     )
 )

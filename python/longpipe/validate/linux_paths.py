@@ -18,6 +18,7 @@ from longpipe.inputs import read_text
 from longpipe.inputs.frame import read_frame
 from longpipe.validate.linux import PACKET_BYTES, LinuxCase, LinuxControl, LinuxFlow, LinuxRun, run_each
 from longpipe.validate.linux_tables import PHASES, draw_from, measures
+from longpipe.validate.linux_ticks import after
 
 CONTROLS: Final[tuple[LinuxControl, ...]] = (
     "reno", "cubic", "bic", "htcp", "hybla", "illinois", "scalable", "highspeed", "vegas", "veno", "westwood", "dctcp",
@@ -93,6 +94,18 @@ def missing(found: pd.DataFrame, controls: Sequence[LinuxControl], paths: int) -
         left = [run for run in runs if run not in done]
         starts.extend([run for run in left if (run[0] == "dctcp") == dctcp] for dctcp in (False, True))
     return [start for start in starts if start]
+
+
+def tick(control: LinuxControl, number: int, one: int, seed: int) -> float:
+    """Returns how long after a tick of the guest's clock a run began [s].
+
+    `seed` tells how many runs of the path were finished when the guest started.
+    """
+    finished = seed % SEEDS_APART
+    runs = [(each, number, which) for each in CONTROLS for which in range(DRAWS.get(each, 1))]
+    started = [run for run in runs if (run[0] == "dctcp") == (control == "dctcp")]
+    before = started[finished if control != "dctcp" else 0 : started.index((control, number, one)) + 1]
+    return after([draw(each, number)[0] for each, number, _ in before])
 
 
 def collect(file: Path, controls: Sequence[LinuxControl], paths: int, tell: Callable[[str], None]) -> None:

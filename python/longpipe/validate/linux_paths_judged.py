@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 from longpipe.validate.linux import INTERVAL_S, STEADY, LinuxCase, seconds
 from longpipe.validate.linux_compare import TRUNK, at, scenario
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
-from longpipe.validate.linux_paths import DRAWN, draw
+from longpipe.validate.linux_paths import DRAWN, draw, tick
 
 TOLERANCES: Final = Tolerances(goodput=0.03, round_trip=0.05, counts=0.15)
 # Required shares of a control's paths with agreement of goodput and RTT, and of packet counts.
@@ -54,14 +54,17 @@ def _judged(control: Any, path: int, rows: pd.DataFrame) -> PathJudgement:  # no
         if set(rows[name]) != {getattr(case, name)}:
             raise ScenarioError(f"FILE: {name} of path {path} of {control}; needs {getattr(case, name)!r}, as drawn")
     linux = {quantity: float(rows[column].mean()) for quantity, column in COLUMNS.items()}
-    draws = [measured(case, 1 + number) for number in rows["draw"]]
+    draws = [
+        measured(case, 1 + number, tick(control, path, number, seed))
+        for number, seed in zip(rows["draw"], rows["seed"], strict=True)
+    ]
     longpipe = {quantity: float(np.mean([one[quantity] for one in draws])) for quantity in COLUMNS}
     return PathJudgement(control, path, judge(linux, longpipe, TOLERANCES))
 
 
-def measured(case: LinuxCase, seed: int) -> dict[str, float]:
-    """Runs a case with one flow in longpipe, and measures it at Linux's times."""
-    result = simulate(scenario(case), seed)
+def measured(case: LinuxCase, seed: int, tick_s: float) -> dict[str, float]:
+    """Runs a case with one flow in longpipe, `tick_s` after a tick as in Linux, and measures it at Linux's times."""
+    result = simulate(scenario(case, tick_s=tick_s), seed)
     end = seconds(case.duration)
     begin = round(end * STEADY, 1)
     acks = result.traces["sequence"].query("event == 1")

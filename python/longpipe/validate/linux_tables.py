@@ -23,6 +23,7 @@ from longpipe.validate.linux import (
     LinuxFlow,
     LinuxRun,
     run,
+    run_each,
     seconds,
 )
 from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared, shared_measures
@@ -83,9 +84,9 @@ QUEUES: Final = {
     "pie": 16,
     "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1": 16,
 }
-# Controls that longpipe has only as modules of Linux, and the number of seeds of random ones. YeAH is missing because
-# it needs the module of Vegas, which the guest does not load.
-MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv")
+# Controls that longpipe has as modules of Linux only, with Vegas, on which YeAH is based, and how many seeds of those
+# that draw.
+MODULES: Final[tuple[LinuxControl, ...]] = ("cdg", "lp", "nv", "vegas", "yeah")
 DRAWS: Final = {"cdg": 8}
 # Step marking at 20 packets, for DCTCP.
 STEP: Final = "red limit 1000000 min 30000 max 30001 avpkt 1514 burst 20 probability 1 ecn"
@@ -144,8 +145,7 @@ def transfers(tell: Tell) -> Files:
     """Captures transfers of 200 segments with lists of lost packets: 10 Mbit/s, 100 ms; each segment and each ACK."""
     rows, sent, acks = [], [], []
     for control in ("cubic", "reno"):
-        for number, lost in enumerate(TRANSFERS):
-            found = _transfer(control, lost)
+        for number, found in enumerate(_transfers(control)):
             tell(f"{control} {' '.join(map(str, found.case.lose))}")
             assert found.sent is not None  # noqa: S101 - captured
             assert found.acks is not None  # noqa: S101 - captured
@@ -163,6 +163,19 @@ def transfers(tell: Tell) -> Files:
         "transfers-sent.csv.gz": pd.concat(sent),
         "transfers-acks.csv.gz": pd.concat(acks),
     }
+
+
+def module_transfers(tell: Tell) -> Files:
+    """The lists of `transfers` for every control: the segments sent, in order."""
+    rows = []
+    for control in CONTROLS:
+        for number, found in enumerate(_transfers(control)):
+            assert found.sent is not None  # noqa: S101 - captured
+            segments = " ".join(map(str, found.sent["byte"] // MSS))
+            lost = " ".join(map(str, found.case.lose))
+            rows.append({"control": control, "list": number, "lost": lost, "segments": segments})
+        tell(f"{control}: {len(TRANSFERS)} transfers")
+    return {"module-transfers.csv.gz": pd.DataFrame(rows)}
 
 
 def phases(tell: Tell) -> Files:
@@ -232,7 +245,15 @@ def policers(tell: Tell) -> Files:
         found = _told(case, f"police {case.police}", tell)
         about = {"police": case.police, "round_trip": case.round_trip, "control": case.flows[0].control}
         rows.append({**about, "policed": found.policed})
-    return {"policed-datagrams.csv.gz": pd.concat(datagrams), "policed-paths.csv": pd.DataFrame(rows)}
+    series = []
+    for number, case in enumerate(linux_conditioners.POLICED_BBR):
+        sampled = _told(case, f"BBR, police {case.police}", tell).series
+        series.append(pd.DataFrame({"case": number, **sampled[["time_s", "bytes_acked", "bbr_bw", "bbr_pacing_gain"]]}))
+    return {
+        "policed-datagrams.csv.gz": pd.concat(datagrams),
+        "policed-paths.csv": pd.DataFrame(rows),
+        "policed-bbr.csv.gz": pd.concat(series),
+    }
 
 
 def shapers(tell: Tell) -> Files:
@@ -241,7 +262,13 @@ def shapers(tell: Tell) -> Files:
     for frame in linux_conditioners.measured(linux_conditioners.SHAPED):
         tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
         datagrams.append(frame)
-    return {"shaped-datagrams.csv.gz": pd.concat(datagrams)}
+    rows = []
+    for case in linux_conditioners.SHAPED_TCP:
+        found = _told(case, f"shape {case.shape}", tell)
+        controls = " ".join(flow.control for flow in case.flows)
+        about = {"shape": case.shape, "round_trip": case.round_trip, "controls": controls}
+        rows.append({**about, **shared_measures(found)})
+    return {"shaped-datagrams.csv.gz": pd.concat(datagrams), "shaped-paths.csv": pd.DataFrame(rows)}
 
 
 def delays(tell: Tell) -> Files:
@@ -282,6 +309,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "modules": modules,
     "losses": losses,
     "transfers": transfers,
+    "module-transfers": module_transfers,
     "phases": phases,
     "queues": queues,
     "paths": paths,
@@ -355,25 +383,34 @@ def _series(found: LinuxRun, **about: str) -> pd.DataFrame:
     return pd.DataFrame({**about, **found.series[["time_s", *KEPT]]})
 
 
-def _transfer(control: LinuxControl, lost: tuple[Lost, ...]) -> LinuxRun:
-    """Runs a transfer, once more for each retransmission to lose, because only a run shows its packet number."""
-    numbers = [one for one in lost if isinstance(one, int)]
-    again = [one[1] for one in lost if not isinstance(one, int)]
-    while True:
-        found = run(
+def _transfers(control: LinuxControl) -> list[LinuxRun]:
+    """Runs the transfer with each of TRANSFERS, once more for each retransmission to lose.
+
+    Only a run shows the packet number of a retransmission.
+    """
+    numbers = [[one for one in lost if isinstance(one, int)] for lost in TRANSFERS]
+    again = [[one[1] for one in lost if not isinstance(one, int)] for lost in TRANSFERS]
+    found: dict[int, LinuxRun] = {}
+    waiting = list(range(len(TRANSFERS)))
+    while waiting:
+        cases = [
             LinuxCase(
                 buffer=1000,
-                lose=tuple(numbers),
+                lose=tuple(numbers[place]),
                 duration="100 s",
                 capture=True,
                 flows=(LinuxFlow(control=control, size=f"{SEGMENTS * MSS} B"),),
             )
-        )
-        if not again:
-            return found
-        assert found.sent is not None  # noqa: S101 - captured
-        byte = found.sent["byte"]
-        numbers.append(int(byte[byte == byte.iloc[again.pop(0)]].index[-1]))
+            for place in waiting
+        ]
+        found.update(zip(waiting, run_each(cases, seed=0), strict=True))
+        waiting = [place for place in waiting if again[place]]
+        for place in waiting:
+            sent = found[place].sent
+            assert sent is not None  # noqa: S101 - captured
+            bytes_sent = sent["byte"]
+            numbers[place].append(int(bytes_sent[bytes_sent == bytes_sent.iloc[again[place].pop(0)]].index[-1]))
+    return [found[place] for place in range(len(TRANSFERS))]
 
 
 def _between(random: Random, low: float, high: float) -> float:

@@ -108,6 +108,7 @@ fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> S
             least_round_trip: true,
             sack_delay_ps: 0,
             write_every_ps,
+            growing_window: false,
         },
         ..tcp(RecoveryKind::Sack, 262_144)
     };

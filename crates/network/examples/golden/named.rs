@@ -148,6 +148,7 @@ fn linux(book: &mut Book) {
                     least_round_trip,
                     sack_delay_ps,
                     write_every_ps: 0,
+                    growing_window: false,
                 },
                 ..tcp(RecoveryKind::Sack, 262_144)
             };

@@ -80,6 +80,8 @@ pub struct Options {
     /// SACK blocks (ACK only).
     pub(super) blocks: [SackBlock; MAX_SACK_BLOCKS],
     pub(super) counts: ByteCounts,
+    /// Advertised window (ACK only), if it varies [byte].
+    pub(super) window: u32,
 }
 
 impl Options {
@@ -89,12 +91,13 @@ impl Options {
         clock: MaybeTime::NONE,
         blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
         counts: ByteCounts::NONE,
+        window: 0,
     };
 
     /// Returns true if a timestamp or its echo is the only option.
     #[inline(always)]
     pub fn is_stamp_alone(&self) -> bool {
-        !self.blocks[0].is_some() & !self.counts.is_some() & (self.clock == MaybeTime::NONE)
+        !self.blocks[0].is_some() & !self.counts.is_some() & (self.clock == MaybeTime::NONE) & (self.window == 0)
     }
 
     /// Returns the timestamp or its echo.
@@ -356,6 +359,7 @@ impl Packet {
             clock,
             blocks,
             counts,
+            window,
         } = if self.has_options() {
             *options
         } else {
@@ -374,6 +378,7 @@ impl Packet {
             clock,
             opening,
             counts,
+            window,
         }
     }
 

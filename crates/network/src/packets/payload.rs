@@ -88,6 +88,7 @@ impl Payload for AckSegment {
             clock: self.clock,
             blocks: self.blocks,
             counts: self.counts,
+            window: self.window,
         };
         (self.echo != MaybeTime::NONE || self.blocks[0].is_some() || self.counts.is_some()).then_some(options)
     }

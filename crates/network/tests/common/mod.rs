@@ -98,6 +98,7 @@ pub fn tcp(kind: RecoveryKind, receiver_window_bytes: u64) -> TcpConfig {
         silly_window_avoidance: true,
         idle_restart: false,
         initial_rtt_ps: 0,
+        preconnect_ps: 0,
         handshake: false,
         pacing: false,
         pacing_burst_segments: None,

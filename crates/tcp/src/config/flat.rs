@@ -35,6 +35,8 @@ struct Flat {
     #[serde(default)]
     initial_rtt_ps: u64,
     #[serde(default)]
+    preconnect_ps: u64,
+    #[serde(default)]
     handshake: bool,
     #[serde(default)]
     pacing: bool,
@@ -102,6 +104,7 @@ impl Flat {
             silly_window_avoidance: flat.silly_window_avoidance,
             idle_restart: flat.idle_restart,
             initial_rtt_ps: flat.initial_rtt_ps,
+            preconnect_ps: flat.preconnect_ps,
             handshake: flat.handshake,
             pacing: flat.pacing,
             pacing_burst_segments: flat.pacing_burst_segments,

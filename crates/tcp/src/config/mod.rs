@@ -5,6 +5,7 @@ mod timer;
 
 use crate::congestion::CarefulResumeConfig;
 pub use crate::congestion::{AimdConfig, CongestionConfig, CongestionKind, VegasConfig, DEFAULT_HZ};
+use crate::growing_window;
 use crate::problem::Problem;
 pub use crate::recovery::{
     NewRenoConfig, PipeStart, RackConfig, RecoveryConfig, RecoveryKind, RenoConfig, Rfc6675Config, SackConfig,
@@ -49,6 +50,9 @@ pub struct TcpConfig {
     /// Round-trip time known before the first segment, for example from an earlier handshake [ps]. 0: unknown.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
+    /// Time for which the connection is established and idle before its first segment leaves [ps].
+    #[serde(skip_serializing_if = "is_none")]
+    pub preconnect_ps: u64,
     /// Simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
     #[serde(skip_serializing_if = "is_none")]
     pub handshake: bool,
@@ -188,6 +192,26 @@ impl TcpConfig {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
 
+    /// Returns true if ACKs advertise a window that grows as Linux's receive buffer does.
+    pub fn advertises_growth(&self) -> bool {
+        matches!(
+            self.ack,
+            AckConfig::Linux {
+                growing_window: true,
+                ..
+            }
+        )
+    }
+
+    /// Returns the window before the first ACK as the sender sees it [byte].
+    pub fn first_window(&self) -> u64 {
+        if self.advertises_growth() {
+            growing_window::first(self.advertised_window(), self.mss_bytes)
+        } else {
+            self.advertised_window()
+        }
+    }
+
     /// Returns the first invalid parameter, if any.
     pub fn problem(&self) -> Option<Problem> {
         if !(1..=65_000).contains(&self.mss_bytes) {
@@ -248,6 +272,14 @@ impl TcpConfig {
             let accepted = "needs 0 with handshake, which measures it";
             return Some(Problem::new("initial_rtt", self.initial_rtt_ps, accepted));
         }
+        if self.handshake && self.preconnect_ps > 0 {
+            let accepted = "needs 0 with handshake, which data follow at once";
+            return Some(Problem::new("preconnect", self.preconnect_ps, accepted));
+        }
+        if self.preconnect_ps > LONGEST_PRECONNECT {
+            let accepted = "needs at most 1000 s, in ps";
+            return Some(Problem::new("preconnect", self.preconnect_ps, accepted));
+        }
         if !HZ.contains(&self.hz) {
             let accepted = format!("needs {} to {}", HZ.start(), HZ.end());
             return Some(Problem::new("hz", self.hz, accepted));
@@ -286,6 +318,8 @@ const HZ: std::ops::RangeInclusive<u32> = 24..=1024;
 pub const MAX_WINDOW_FIELD: u64 = 65_535;
 /// Largest shift of the window field (RFC 7323 section 2.3).
 pub const MAX_WINDOW_SCALE: u32 = 14;
+/// Upper limit of the idle time between the handshake and the first segment [ps].
+const LONGEST_PRECONNECT: u64 = 1_000 * PS_PER_SECOND;
 /// Upper limit of a delayed ACK's timeout [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 
@@ -324,6 +358,10 @@ pub enum AckConfig {
         /// is acknowledged at once. 0: the writes are unknown; written only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
+        /// Whether ACKs advertise the window while it grows from 64 KiB (Linux: tcp_moderate_rcvbuf), up to
+        /// `receiver_window_bytes`; otherwise that is advertised from the start. Written only if true.
+        #[serde(default, skip_serializing_if = "is_none")]
+        growing_window: bool,
     },
 }
 
@@ -389,6 +427,7 @@ pub(crate) mod tests {
             silly_window_avoidance: true,
             idle_restart: false,
             initial_rtt_ps: 0,
+            preconnect_ps: 0,
             handshake: false,
             pacing: false,
             pacing_burst_segments: None,

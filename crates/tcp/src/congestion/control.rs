@@ -24,6 +24,10 @@ pub trait Control {
     /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
     fn set_hz(&mut self, _hz: u32) {}
 
+    /// Sets the time for which the connection is established and idle before its first segment leaves. Called before
+    /// `set_ecn`.
+    fn set_preconnect(&mut self, _idle: Span) {}
+
     /// Sets whether packets of the connection can be ECN-marked.
     fn set_ecn(&mut self, _on: bool) {}
 

@@ -123,6 +123,10 @@ impl Control for Loaded {
         self.controller.draw_from(draws);
     }
 
+    fn set_preconnect(&mut self, idle: Span) {
+        self.controller.set_preconnect(idle);
+    }
+
     fn set_ecn(&mut self, on: bool) {
         self.controller.set_ecn(on);
     }

@@ -164,6 +164,11 @@ impl Congestion {
         each!(self, one => one.set_hz(hz));
     }
 
+    /// Sets the time for which the connection is established and idle before its first segment leaves.
+    pub fn set_preconnect(&mut self, idle: Span) {
+        each!(self, one => one.set_preconnect(idle));
+    }
+
     /// Sets whether packets of the connection can be ECN-marked.
     pub fn set_ecn(&mut self, on: bool) {
         each!(self, one => one.set_ecn(on));

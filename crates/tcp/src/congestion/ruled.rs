@@ -50,6 +50,10 @@ impl<P: Control, L: Control> Control for Ruled<P, L> {
         either!(self, one => one.set_hz(hz));
     }
 
+    fn set_preconnect(&mut self, idle: Span) {
+        either!(self, one => one.set_preconnect(idle));
+    }
+
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         either!(self, one => one.on_start(rtt, flight))
     }

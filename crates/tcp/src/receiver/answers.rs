@@ -34,6 +34,7 @@ impl Receiver {
             ace: self.ace(),
             clock: self.clock(now),
             counts: self.counts(),
+            window: self.advertised_window(),
             opening: std::mem::take(&mut self.opening),
             ..self.acknowledge()
         })
@@ -104,6 +105,15 @@ impl Receiver {
             now.into()
         } else {
             MaybeTime::NONE
+        }
+    }
+
+    /// Returns the window of an ACK of all received data, if it grows; a SYN-ACK advertises the first one.
+    fn advertised_window(&mut self) -> u32 {
+        let (next, beyond) = (self.next, self.waiting);
+        match &mut self.window {
+            Some(window) if !self.opening.is_syn() => window.advertise(next, beyond),
+            _ => 0,
         }
     }
 

@@ -150,6 +150,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
         sack_delay_ps,
         least_round_trip: true,
         write_every_ps: 0,
+        growing_window: false,
     };
     // Segments .1 ms apart, each with a delay of 50 ms; the fifth segment is lost.
     let told = |sack_delay_ps| {
@@ -204,6 +205,7 @@ fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
             sack_delay_ps: Span::millis(1).0 * 11 / 10,
             least_round_trip: true,
             write_every_ps: 0,
+            growing_window: false,
         },
         recovery: RecoveryConfig::Rfc6675(Rfc6675Config { blocks: 3, fack: false }),
         ..crate::config::tests::config()

@@ -104,6 +104,9 @@ impl Sender {
         if ack.acknowledgement < self.flight.una {
             return;
         }
+        if ack.window > 0 {
+            self.take_window(ack);
+        }
         let may_mark = self.optional.is_some();
         if may_mark {
             self.on_marks_reported(ack);
@@ -116,6 +119,13 @@ impl Sender {
             }
         }
         self.update_fast_path();
+    }
+
+    /// Takes the receiver's window from an ACK; only an ACK of new data can make it smaller (tcp_may_update_window).
+    fn take_window(&mut self, ack: &AckSegment) {
+        if ack.acknowledgement > self.flight.una || ack.window > self.flight.rwnd {
+            self.flight.rwnd = ack.window;
+        }
     }
 
     /// Processes the ECN fields of an ACK.

@@ -103,7 +103,7 @@ impl Sender {
         let (sequence, mss) = (flight.nxt, u64::from(flight.mss));
         let end = sequence + mss;
         let in_flight = end - flight.una;
-        let fits = (in_flight <= flight.rwnd) & (in_flight as i64 as f64 <= flight.cwnd()) & (end <= self.written);
+        let fits = (in_flight <= flight.rwnd()) & (in_flight as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         if !(fits && sequence == flight.max) {
             return None;
         }
@@ -317,7 +317,7 @@ mod tests {
                 idle_restart,
                 ack: match ack {
                     0 => AckConfig::Immediate {},
-                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: Span::millis(20).0 },
+                    1 => AckConfig::Linux { timeout_ps: Span::millis(40).0, quick: 16, least_round_trip: true, sack_delay_ps: Span::millis(1).0, write_every_ps: Span::millis(20).0, growing_window: true },
                     _ => AckConfig::Delayed { segments: 2, timeout_ps: Span::millis(40).0, quick: 0 },
                 },
                 ..config()

@@ -100,6 +100,8 @@ pub struct Sender {
     /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs acknowledged
     /// bytes only.
     may_use_fast_path: bool,
+    /// Whether ACKs change the receiver's window.
+    rwnd_varies: bool,
     fast_retransmit_restarts_timer: bool,
     silly_window_avoidance: bool,
     /// Cause of the next retransmission, if it is not part of go-back-N after a timeout or a fast retransmit.
@@ -123,7 +125,7 @@ impl Sender {
             rtt.measure(Time::ZERO, Time::ZERO + known);
         }
         let optional = OptionalFeatures::new(config, initial_window);
-        let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.advertised_window() / 2;
+        let short_at_end_only = config.silly_window_avoidance && u64::from(mss) <= config.first_window() / 2;
         let initial_ssthresh = config
             .initial_ssthresh_bytes
             .map_or(f64::INFINITY, |bytes| bytes as f64);
@@ -133,6 +135,7 @@ impl Sender {
             congestion = congestion.resuming(&config.careful_resume, config.pacing, initial_window);
         }
         congestion.set_hz(config.hz);
+        congestion.set_preconnect(Span(config.preconnect_ps));
         congestion.set_ecn(!config.ecn.is_off());
         if let Some(rack) = recovery.rack_mut() {
             rack.set_hz(config.hz);
@@ -140,11 +143,19 @@ impl Sender {
         let wants = congestion.wants().or(recovery.wants());
         let reports_transmissions = !wants.is_nothing() || config.pacing;
         let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
-        let may_use_fast_path = optional.is_none() && !needs_cc_state;
-        let mut flight = Flight::new(limits, config.advertised_window(), mss);
+        let rwnd_varies = config.advertises_growth();
+        let may_use_fast_path = optional.is_none() && !needs_cc_state && !rwnd_varies;
+        let mut flight = Flight {
+            most_rwnd: config.advertised_window() as u32,
+            ..Flight::new(limits, config.first_window(), mss)
+        };
         let mut cc_state = needs_cc_state.then(|| Box::new(CcState::new(wants, config)));
         if let Some(known) = known {
             opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
+        }
+        // Idle since the handshake for longer than the RTO (tcp_slow_start_after_idle_check).
+        if config.idle_restart && Span(config.preconnect_ps) > rtt.rto() {
+            flight.limits = Limits::new(flight.cwnd().min(initial_window), flight.ssthresh());
         }
         Sender {
             flight,
@@ -159,6 +170,7 @@ impl Sender {
             measured: None,
             fast_path: may_use_fast_path,
             may_use_fast_path,
+            rwnd_varies,
             optional,
             cc_state,
             reports_transmissions,
@@ -375,7 +387,7 @@ impl Sender {
 
     /// Sets the receiver's advertised window [byte].
     pub fn advertise(&mut self, window: u64) {
-        self.flight.rwnd = window;
+        self.flight.rwnd = u32::try_from(window).unwrap_or(u32::MAX);
     }
 
     /// Whether all written data have been acknowledged.
@@ -397,10 +409,104 @@ fn expiry(rto: Option<NonZeroU64>, rtt: &mut RttEstimator, now: Time) -> MaybeTi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{tests, AckConfig, RackConfig, RecoveryConfig, TimerConfig};
+    use crate::congestion::{CongestionConfig, HyblaConfig};
+    use crate::{AckSegment, Receiver};
     use std::mem::offset_of;
 
     #[test]
     fn what_most_acks_touch_fits_two_lines_of_cache_beside_16_bytes() {
         assert!(offset_of!(Sender, uniform_segments) < 112);
+    }
+    /// A sender with Linux's ACKs whose receiver advertises a growing window, and an initial window of 100 segments.
+    fn limited(growing_window: bool) -> (TcpConfig, Sender) {
+        let ack = AckConfig::Linux {
+            timeout_ps: Span::millis(40).0,
+            quick: 16,
+            sack_delay_ps: 0,
+            least_round_trip: true,
+            write_every_ps: 0,
+            growing_window,
+        };
+        let timer = TimerConfig::Fine {
+            granularity_ps: Span::millis(200).0,
+            min_rto_ps: Span::millis(200).0,
+            max_rto_ps: Span::seconds(120).0,
+            initial_rto_ps: Span::seconds(1).0,
+            timestamps: true,
+        };
+        let config = TcpConfig {
+            mss_bytes: 1448,
+            receiver_window_bytes: 32 << 20,
+            window_scale: 11,
+            initial_window_segments: 100,
+            ack,
+            timer,
+            ..tests::config()
+        };
+        let mut sender = Sender::new(&config, Span(0));
+        sender.write_up_to(GREEDY);
+        (config, sender)
+    }
+
+    /// Linux's SYN-ACK offers 65 160 bytes of the first receive buffer (tcp_select_initial_window), and every ACK 65 536 bytes
+    /// while the buffer is as large.
+    #[test]
+    fn a_growing_window_limits_the_sender_to_the_first_buffer() {
+        let sent = |sender: &mut Sender| std::iter::from_fn(|| sender.poll_transmit(Time(0))).count();
+        let (_, mut sender) = limited(false);
+        assert_eq!(sent(&mut sender), 100);
+        let (config, mut sender) = limited(true);
+        let mut receiver = Receiver::new(&config);
+        let flight: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(Time(0))).collect();
+        assert_eq!(flight.len(), 45);
+        let now = Time(Span::millis(50).0);
+        receiver.on_segment(now, &flight[0]);
+        let ack = receiver
+            .poll_transmit(now)
+            .expect("the first segments are acknowledged at once");
+        assert_eq!(ack.window, 65_536);
+        sender.on_ack(now, &ack);
+        assert_eq!(sender.flight().rwnd, 65_536);
+        assert_eq!(sent(&mut sender), 1);
+        // A duplicate can only enlarge the window.
+        let smaller = AckSegment { window: 4096, ..ack };
+        sender.on_ack(now, &smaller);
+        assert_eq!(sender.flight().rwnd, 65_536);
+    }
+    /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart); Hybla's first
+    /// window over 351 ms is 14.
+    #[test]
+    fn a_connection_that_was_idle_since_its_handshake_restarts() {
+        let first = |preconnect_ps, idle_restart| {
+            let config = TcpConfig {
+                congestion: CongestionConfig::Hybla(HyblaConfig {
+                    reference_ps: Span::millis(25).0,
+                }),
+                recovery: RecoveryConfig::Rack(RackConfig {
+                    blocks: 3,
+                    probe: true,
+                    undo: true,
+                    dsack: true,
+                    frto: true,
+                    successive: true,
+                }),
+                initial_rtt_ps: Span::millis(351).0,
+                preconnect_ps,
+                idle_restart,
+                ..limited(true).0
+            };
+            let mut sender = Sender::new(
+                &TcpConfig {
+                    initial_window_segments: 10,
+                    ..config
+                },
+                Span(0),
+            );
+            sender.write_up_to(GREEDY);
+            std::iter::from_fn(|| sender.poll_transmit(Time(0))).count()
+        };
+        let long = Span::millis(1702).0;
+        assert_eq!([first(0, true), first(long, true), first(long, false)], [14, 10, 14]);
     }
 }

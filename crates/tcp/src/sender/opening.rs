@@ -121,7 +121,8 @@ pub(super) fn end(sender: &mut Sender) {
     if optional.is_nothing() {
         sender.optional = None;
     }
-    sender.may_use_fast_path = sender.optional.is_none() && sender.cc_state.is_none() && !handshake.slow_path;
+    let plain = sender.optional.is_none() && sender.cc_state.is_none() && !sender.rwnd_varies;
+    sender.may_use_fast_path = plain && !handshake.slow_path;
     sender.update_fast_path();
 }
 

@@ -212,7 +212,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
             sender.emit(now, sequence, length)
         }
         None => {
-            let length = sender.room(sender.flight.rwnd);
+            let length = sender.room(sender.flight.rwnd());
             let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
             if whole && (probes || fits(length)) {
                 if !probes && has_to_wait(sender, now, length) {
@@ -243,7 +243,7 @@ fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;
     }
-    let (length, max) = (sender.room(sender.flight.rwnd), sender.flight.max);
+    let (length, max) = (sender.room(sender.flight.rwnd()), sender.flight.max);
     let fits = (in_flight + u64::from(length)) as i64 as f64 <= sender.flight.cwnd();
     let whole = length > 0 && (length == sender.flight.mss || sender.may_send_short(length));
     (whole && fits) || !sender.recovery.rack_mut().is_some_and(|rack| rack.give_up_forward(max))

@@ -55,7 +55,7 @@ impl Sender {
         let end = sequence + u64::from(mss);
         let needed = end - flight.una;
         // Equivalent to `needed <= flight.window()`, with fewer instructions.
-        let full = (needed <= flight.rwnd) & (needed as i64 as f64 <= flight.cwnd()) & (end <= self.written);
+        let full = (needed <= flight.rwnd()) & (needed as i64 as f64 <= flight.cwnd()) & (end <= self.written);
         full.then(|| {
             self.flight.nxt = end;
             (sequence, self.on_sent(now, sequence, mss))
@@ -66,7 +66,7 @@ impl Sender {
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         debug_assert!(self.short_at_end_only);
-        self.flight.una + self.flight.rwnd < self.written
+        self.flight.una + self.flight.rwnd() < self.written
     }
 
     /// Returns a segment shorter than the MSS, if the window and silly-window avoidance allow it.
@@ -147,7 +147,7 @@ impl Sender {
         match self.recovery.next(flight) {
             Next::Window => self.poll_short(now, flight.window()),
             Next::Beyond => {
-                let segment = self.poll_short(now, flight.rwnd)?;
+                let segment = self.poll_short(now, flight.rwnd())?;
                 self.recovery.on_sent(&self.flight, segment.length, None);
                 Some(segment)
             }
@@ -156,7 +156,7 @@ impl Sender {
             Next::Unsent { otherwise } => {
                 // All data in between have arrived.
                 self.flight.nxt = self.flight.max;
-                if let Some(segment) = self.poll_short(now, self.flight.rwnd) {
+                if let Some(segment) = self.poll_short(now, self.flight.rwnd()) {
                     self.recovery.on_sent(&self.flight, segment.length, None);
                     return Some(segment);
                 }
@@ -207,7 +207,7 @@ impl Sender {
         let flight = &self.flight;
         !self.silly_window_avoidance
             || flight.nxt + u64::from(length) == self.written
-            || u64::from(length) >= flight.rwnd / 2
+            || u64::from(length) >= flight.rwnd() / 2
     }
 
     pub(super) fn emit(&mut self, now: Time, sequence: u64, length: u32) -> DataSegment {

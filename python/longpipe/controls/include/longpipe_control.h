@@ -159,7 +159,8 @@ struct longpipe_connection {
 	void *source;
 	/* Whether packets of the connection can be ECN-marked. */
 	uint32_t ecn;
-	uint32_t reserved;
+	/* Time for which the connection is established and idle before its first segment leaves [us]. */
+	uint32_t preconnect_us;
 };
 
 /* Values of `longpipe_parameter.type`: the value is an int64_t, a double, or text that stays valid. */

@@ -91,7 +91,10 @@ static void event(struct flow *f, enum tcp_ca_event which)
 		ops_of(f)->cwnd_event(sk_of(f), which);
 }
 
-/* Takes the clock, sequence numbers and windows from the sender. */
+/* Returns an instant after the first segment left by the clock of the module, which starts when the connection is established. */
+static u64 by_clock(const struct flow *f, u64 at) { return at + f->connection.preconnect_us * PS_PER_US; }
+
+/* Takes the module's clock, sequence numbers and windows from the sender. */
 static void refresh(struct flow *f, u64 now, const struct longpipe_flight *flight)
 {
 	struct tcp_sock *tp = &f->tp;
@@ -152,8 +155,9 @@ static void establish(struct flow *f, u64 sent, u64 una, const struct longpipe_f
 	f->established = true;
 	refresh(f, sent, flight);
 	f->tp.snd_una = f->tp.snd_nxt = (u32)una;
-	f->tp.first_tx_mstamp = f->tp.delivered_mstamp = f->tp.tcp_mstamp;
 	init(f);
+	now_ps = by_clock(f, sent);
+	f->tp.first_tx_mstamp = f->tp.delivered_mstamp = longpipe_now_ns() / NSEC_PER_USEC;
 	f->keeps_ssthresh = !f->started && f->tp.snd_ssthresh != f->shown_ssthresh;
 }
 
@@ -266,12 +270,12 @@ static void on_sample(void *state, const struct longpipe_sample *sample, const s
 	establish(f, sent, una, flight);
 	if (f->idle) {
 		f->idle = false;
-		refresh(f, sent, flight);
+		refresh(f, by_clock(f, sent), flight);
 		tp->snd_una = tp->snd_nxt = (u32)una;
 		event(f, CA_EVENT_TX_START);
 		keep(f);
 	}
-	refresh(f, now, flight);
+	refresh(f, by_clock(f, now), flight);
 	f->delivered += sample->delivered;
 	f->marked += sample->marked;
 	tp->delivered = segments(f->delivered, flight->mss);
@@ -284,8 +288,8 @@ static void on_sample(void *state, const struct longpipe_sample *sample, const s
 			f->has_ts_offset = true;
 			f->ts_offset = longpipe_draw(0);
 		}
-		tp->rx_opt.rcv_tsecr = timestamp(sent);
-		tp->rx_opt.rcv_tsval = timestamp(sent + (u64)sample->delay_ps) + f->ts_offset;
+		tp->rx_opt.rcv_tsecr = timestamp(by_clock(f, sent));
+		tp->rx_opt.rcv_tsval = timestamp(by_clock(f, sent + (u64)sample->delay_ps)) + f->ts_offset;
 	}
 	if (ops_of(f)->pkts_acked) {
 		struct ack_sample acked = {
@@ -306,7 +310,7 @@ static void on_sample(void *state, const struct longpipe_sample *sample, const s
 	keep(f);
 	if (flight->max == flight->una) {
 		f->idle = true;
-		tp->lsndtime = (u32)(sent / tick_ps + FIRST_JIFFIES);
+		tp->lsndtime = (u32)(by_clock(f, sent) / tick_ps + FIRST_JIFFIES);
 	}
 }
 
@@ -399,7 +403,7 @@ static void on_ack(void *state, const struct longpipe_ack *ack, const struct lon
 	struct tcp_sock *tp = &f->tp;
 	u8 after;
 
-	refresh(f, flight->now_ps, flight);
+	refresh(f, by_clock(f, flight->now_ps), flight);
 	set_in_flight(f, ack->in_flight);
 	f->lost += ack->lost;
 	tp->lost = segments(f->lost, flight->mss);
@@ -433,7 +437,7 @@ static void on_sent(void *state, const struct longpipe_sent *sent, const struct 
 	struct flow *f = state;
 
 	if (sent->in_flight == sent->end - sent->sequence && f->established) {
-		refresh(f, flight->now_ps, flight);
+		refresh(f, by_clock(f, flight->now_ps), flight);
 		f->tp.packets_out = 0;
 		set_in_flight(f, 0);
 		f->tp.app_limited = sent->app_limited;
@@ -442,7 +446,7 @@ static void on_sent(void *state, const struct longpipe_sent *sent, const struct 
 		keep(f);
 		f->idle = false;
 	}
-	f->tp.lsndtime = (u32)(flight->now_ps / tick_ps + FIRST_JIFFIES);
+	f->tp.lsndtime = (u32)(by_clock(f, flight->now_ps) / tick_ps + FIRST_JIFFIES);
 }
 
 static void on_reduction(void *state, enum longpipe_cause cause, const struct longpipe_flight *flight,
@@ -452,7 +456,7 @@ static void on_reduction(void *state, enum longpipe_cause cause, const struct lo
 	struct tcp_sock *tp = &f->tp;
 
 	establish(f, flight->now_ps, flight->una, flight);
-	refresh(f, flight->now_ps, flight);
+	refresh(f, by_clock(f, flight->now_ps), flight);
 	f->own_cwr = false;
 	tp->snd_cwnd_cnt = 0;
 	tp->prior_cwnd = tp->snd_cwnd;
@@ -483,7 +487,7 @@ static void on_recovered(void *state, int spurious, const struct longpipe_flight
 	struct tcp_sock *tp = &f->tp;
 	u8 before_end = tp->inet_conn.icsk_ca_state;
 
-	refresh(f, flight->now_ps, flight);
+	refresh(f, by_clock(f, flight->now_ps), flight);
 	if (spurious)
 		tcp_snd_cwnd_set(tp, ops_of(f)->undo_cwnd(sk_of(f)));
 	else if ((before_end == TCP_CA_CWR || before_end == TCP_CA_Recovery) && !ops_of(f)->cong_control)

@@ -26,8 +26,13 @@ TCP_CONGESTION: Final = 13
 PR_SET_TIMERSLACK: Final = 29
 # Interval at which the application fills its buffer [s].
 WRITE_S: Final = 0.02
+# Time between the last connection and the first write: seconds, and round trips.
+IDLE_S: Final = 1.0
+IDLE_ROUND_TRIPS: Final = 2
 MOST_FLOWS: Final = 16
 CHUNK: Final = bytes(1 << 16)
+# Modules whose functions a congestion control uses.
+NEEDS: Final = {"tcp_yeah": ("tcp_vegas",)}
 MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_bpf", "cls_matchall", "act_police")
 
 
@@ -37,6 +42,7 @@ class Flow:
     def __init__(self, flow: dict[str, Any]) -> None:
         self.start, self.left = float(flow["start_s"]), flow["bytes"]
         self.size, self.done = self.left, False
+        self.is_bbr = flow["control"] == "bbr"
         self.socket = socket.socket()
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
         while True:
@@ -58,6 +64,10 @@ class Flow:
                     self.left -= sent
         except BlockingIOError:
             pass
+
+    def info(self) -> dict[str, int]:
+        """Returns the connection's TCP_INFO."""
+        return tcpinfo.read(self.socket, bbr=self.is_bbr)
 
     def abort(self) -> None:
         """Resets the connection, so that none of its data remain in the kernel."""
@@ -99,7 +109,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
         losses.attach("d", "d0")
     capture = Capture("a0", share / "sender.pcap") if case["capture"] else None
     flows = [Flow(flow) for flow in case["flows"]]
-    time.sleep(1 + 4 * case["delay_s"])
+    time.sleep(IDLE_S + IDLE_ROUND_TRIPS * 2 * case["delay_s"])
     begin = time.clock_gettime(time.CLOCK_MONOTONIC)
     if capture is not None:
         capture.begin(time.clock_gettime(time.CLOCK_REALTIME))
@@ -135,7 +145,7 @@ def _change(rate: int | None) -> None:
 
 def _counted(flows: list[Flow], losses: Losses | None) -> dict[str, Any]:
     """Returns counters of the queue, the link and each connection."""
-    counted = path.counters() | {"flows": [tcpinfo.read(flow.socket) for flow in flows]}
+    counted = path.counters() | {"flows": [flow.info() for flow in flows]}
     return counted if losses is None else counted | {"by_number": losses.lost}
 
 
@@ -143,7 +153,7 @@ def _sample(flows: list[Flow], now: float) -> list[str]:
     """Writes a row of the series for each flow."""
     rows = []
     for number, flow in enumerate(flows):
-        told = tcpinfo.read(flow.socket)
+        told = flow.info()
         rows.append(f"{now:.2f},{number}," + ",".join(str(told[name]) for name in tcpinfo.COLUMNS))
         # The SYN counts as a byte.
         flow.done = flow.size is not None and told["bytes_acked"] > flow.size
@@ -179,9 +189,10 @@ def main(modules: Path, share: Path) -> None:
             _leave(datagrams.run(case, share / str(number)), share / str(number))
             number += 1
             continue
-        controls = {f"tcp_{flow['control']}" for flow in case["flows"]}
+        controls = sorted({f"tcp_{flow['control']}" for flow in case["flows"]})
+        needed = [module for control in controls for module in NEEDS.get(control, ())]
         discipline = f"sch_{case['discipline'].split()[0]}"
-        path.load_modules(modules, [*MODULES, discipline, *sorted(controls)])
+        path.load_modules(modules, [*MODULES, discipline, *needed, *controls])
         if receiver is None:
             path.build(case)
             receiver = subprocess.Popen(  # noqa: S603 - in the guest

@@ -56,7 +56,7 @@ def load_modules(home: Path, names: list[str]) -> None:
 
 
 def build(case: dict[str, Any]) -> None:
-    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability)."""
+    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability), `shape`."""
     settings = [*SETTINGS, *_connection_settings(case)]
     _run("sysctl", "-q", *settings)
     for name in "drb":
@@ -88,7 +88,9 @@ def _set_queues(case: dict[str, Any]) -> None:
     _batch(
         "r",
         "tc",
-        [
+        [f"qdisc add dev r1 root handle 10: tbf {case['shape']}"]
+        if case["shape"]
+        else [
             f"qdisc add dev r1 root handle 1: {_bucket(case['rate'])}",
             f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
         ],

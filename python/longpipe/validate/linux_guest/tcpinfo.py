@@ -5,6 +5,9 @@ import struct
 from typing import Final
 
 TCP_INFO: Final = 11
+TCP_CC_INFO: Final = 26
+# struct tcp_bbr_info: bandwidth (low and high word), minimum RTT, gains of pacing and window.
+BBR_INFO: Final = struct.Struct("=5I")
 BYTES: Final = 232
 LAYOUT: Final = struct.Struct("=8B24I4Q6I4Q2I2Q4I")
 # Index of each field among the values of LAYOUT; times are in microseconds, windows and counters in segments.
@@ -38,10 +41,19 @@ COLUMNS: Final = (
     "bytes_acked",
     "delivered",
     "retransmits",
+    "bbr_bw",
+    "bbr_pacing_gain",
 )
 
 
-def read(connection: socket.socket) -> dict[str, int]:
-    """Returns the current PLACES fields of a TCP socket."""
+def read(connection: socket.socket, *, bbr: bool) -> dict[str, int]:
+    """Returns the current PLACES fields of a TCP socket, and the estimates of its congestion control if that is BBR."""
     values = LAYOUT.unpack(connection.getsockopt(socket.IPPROTO_TCP, TCP_INFO, BYTES))
-    return {name: values[place] for name, place in PLACES.items()}
+    low = high = gain = 0
+    if bbr:
+        low, high, _, gain, _ = BBR_INFO.unpack(connection.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, BBR_INFO.size))
+    return {
+        **{name: values[place] for name, place in PLACES.items()},
+        "bbr_bw": high << 32 | low,
+        "bbr_pacing_gain": gain,
+    }

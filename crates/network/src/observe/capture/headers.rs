@@ -83,7 +83,7 @@ pub struct ConnectionHeaders {
     mss: u16,
     /// Window field of SYN and SYN-ACK, which is never scaled.
     unscaled: u16,
-    /// Window field of all other packets.
+    /// Window field of all other packets, except for ACKs that carry their own window.
     window: u16,
     scale: u8,
     sack: bool,
@@ -145,12 +145,12 @@ impl ConnectionHeaders {
         };
         let timestamps = config.timestamps();
         let options = if timestamps { TIMESTAMP_OPTION_BYTES } else { 0 };
-        let window = config.advertised_window();
+        let (first, window) = (config.first_window(), config.advertised_window());
         ConnectionHeaders {
             ends: [end(0), end(1)],
             opener,
             mss: (config.mss_bytes + options).min(u32::from(u16::MAX)) as u16,
-            unscaled: window.min(MAX_WINDOW_FIELD) as u16,
+            unscaled: first.min(MAX_WINDOW_FIELD) as u16,
             window: (window >> config.window_scale) as u16,
             scale: config.window_scale as u8,
             sack: config.recovery.sack_blocks() > 0,
@@ -211,7 +211,10 @@ impl ConnectionHeaders {
             acknowledgement: on_wire(ack.acknowledgement),
             ecn: 0,
             flags: ACK | ace(ack.ace),
-            window: self.window,
+            window: match ack.window {
+                0 => self.window,
+                window => (window >> self.scale) as u16,
+            },
             options: options.bytes(),
             payload: 0,
         };

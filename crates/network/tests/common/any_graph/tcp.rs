@@ -179,6 +179,11 @@ impl TcpDraft {
             } else {
                 0
             },
+            preconnect_ps: if self.choice(31) && !(self.choice(27) && self.choice(28)) {
+                pace.packets(self.interval).min(1_000 * SECOND)
+            } else {
+                0
+            },
             pacing: self.choice(22) && self.choice(23),
             pacing_burst_segments: self.choice(24).then(|| 1 + u32::from(self.parameters[2] % 50)),
             hz: [DEFAULT_HZ, 24, 100, 1024][usize::from(self.parameters[2] % 4)],
@@ -207,6 +212,7 @@ impl TcpDraft {
                         } else {
                             0
                         },
+                        growing_window: self.choice(30),
                     },
                     false => AckConfig::Delayed {
                         segments,

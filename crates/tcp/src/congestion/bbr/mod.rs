@@ -51,6 +51,8 @@ struct FullPipe {
 struct MinRttState {
     rtt: Option<Span>,
     since: Time,
+    /// Age of the sample at `since`, if it is the handshake's.
+    aged: Span,
     /// End of ProbeRTT, and whether a round has passed in it.
     until: Option<Time>,
     round_over: bool,
@@ -169,6 +171,10 @@ impl Control for Bbr {
 
     fn draw_from(&mut self, draws: Stream) {
         self.draws = draws;
+    }
+
+    fn set_preconnect(&mut self, idle: Span) {
+        self.min_rtt.aged = idle;
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {

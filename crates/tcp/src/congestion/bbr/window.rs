@@ -86,7 +86,7 @@ impl Bbr {
         if self.mode == Mode::ProbeRtt {
             cwnd = cwnd.min(LEAST_SEGMENTS * mss);
         }
-        cwnd.min((flight.rwnd as f64).max(mss))
+        cwnd.min((flight.most_rwnd as f64).max(mss))
     }
 
     /// Subtracts losses from cwnd, and restores it at the end of a recovery. Returns cwnd during packet conservation

@@ -96,7 +96,7 @@ impl Bbr3 {
         if self.state == State::ProbeRtt {
             cwnd = cwnd.min(self.probe_rtt_cwnd(flight));
         }
-        cwnd.min(self.bound(flight)).min((flight.rwnd as f64).max(mss))
+        cwnd.min(self.bound(flight)).min((flight.most_rwnd as f64).max(mss))
     }
 
     fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {

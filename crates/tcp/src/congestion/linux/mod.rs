@@ -92,7 +92,10 @@ impl<M: Module> Linux<M> {
             self.established = true;
             self.socket.refresh(sent, flight);
             (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
+            // The connection was established that much earlier.
+            let idle = std::mem::take(&mut self.socket.preconnect);
             self.module.init(&mut self.socket);
+            self.socket.preconnect = idle;
         }
     }
 
@@ -120,6 +123,10 @@ impl<M: Module> Control for Linux<M> {
 
     fn set_hz(&mut self, hz: u32) {
         self.socket.set_hz(hz);
+    }
+
+    fn set_preconnect(&mut self, idle: Span) {
+        self.socket.preconnect = idle;
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {

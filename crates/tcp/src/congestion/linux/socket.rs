@@ -65,6 +65,8 @@ pub struct Socket {
     pub ca_state: CaState,
     /// Send time of the last segment before an idle period.
     pub lsndtime: Time,
+    /// Time for which the connection was established and idle before its first segment left.
+    pub preconnect: Span,
     now: Time,
     hz: u32,
     tick: u64,
@@ -86,6 +88,7 @@ impl Socket {
             srtt_us: 0,
             ca_state: CaState::Open,
             lsndtime: Time::ZERO,
+            preconnect: Span(0),
             now: Time::ZERO,
             hz: 0,
             tick: 0,
@@ -156,9 +159,9 @@ impl Socket {
         self.jiffies_at(self.now)
     }
 
-    /// Ticks of the kernel's clock at an instant.
+    /// Ticks of the kernel's clock at an instant after the first segment left; the clock starts with the connection.
     pub fn jiffies_at(&self, at: Time) -> u64 {
-        at.0 / self.tick
+        (at + self.preconnect).0 / self.tick
     }
 
     /// Converts a time to ticks, rounded up (`usecs_to_jiffies`).

@@ -18,7 +18,9 @@ impl Prr {
     /// Starts a recovery, before the window is reduced.
     pub fn new(flight: &Flight) -> Prr {
         Prr {
-            prior: (flight.cwnd().min(flight.rwnd as f64) / flight.mss()).floor().max(1.0),
+            prior: (flight.cwnd().min(flight.most_rwnd as f64) / flight.mss())
+                .floor()
+                .max(1.0),
             delivered: 0,
             out: 0,
         }

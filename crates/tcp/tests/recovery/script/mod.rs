@@ -75,6 +75,7 @@ impl Draft {
                 silly_window_avoidance: true,
                 idle_restart: false,
                 initial_rtt_ps: 0,
+                preconnect_ps: 0,
                 handshake: false,
                 pacing: false,
                 pacing_burst_segments: None,
@@ -339,7 +340,7 @@ impl<'a> Player<'a> {
         let flight = self.sender.flight();
         assert!(flight.una <= flight.nxt && flight.nxt <= flight.max, "{flight:?}");
         assert!(
-            flight.max <= flight.una + flight.rwnd,
+            flight.max <= flight.una + flight.rwnd(),
             "beyond the receiver's window: {flight:?}"
         );
         if let Some((begin, recover)) = self.repairing.filter(|_| self.repair == 0.0) {
