@@ -23,7 +23,7 @@ JUDGED = 6
 AGREE = {
     "reno": (6, 6, 6),
     "cubic": (6, 6, 6),
-    "bic": (6, 6, 6),
+    "bic": (5, 6, 6),
     "htcp": (6, 6, 6),
     "hybla": (5, 6, 6),
     "illinois": (4, 6, 5),
