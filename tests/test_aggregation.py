@@ -106,7 +106,12 @@ def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
 @pytest.mark.parametrize("policy", ["tail-drop", "codel", "fq-codel", "red", "pie", "drr"])
 @pytest.mark.parametrize("path", [None, {"kind": "moving", "rate": [["0 s", "20 Mbit/s"], ["1 s", "5 Mbit/s"]]}])
 def test_both_engines_aggregate_behind_every_kind_of_queue(policy: str, path: dict[str, Any] | None) -> None:
-    changes: dict[str, Any] = {"traffic": "greedy", "switch.policy": policy, "network.sources": 2, "traces.arrivals": False}
+    changes: dict[str, Any] = {
+        "traffic": "greedy",
+        "switch.policy": policy,
+        "network.sources": 2,
+        "traces.arrivals": False,
+    }
     changes |= {"duration": "3 s", "network.path": path}
     scenario = batched({"interval": "3 ms", "overhead": "500 us", "max_packets": 8}, **changes)
     result = simulate(scenario)

@@ -131,7 +131,7 @@ def test_longpipes_own_controls_are_found_by_linuxs_names() -> None:
 
 
 def test_a_packet_takes_as_long_in_longpipe_as_over_a_token_bucket() -> None:
-    result = simulate(scenario(one("reno", duration="10 s"), **{"tcp.ack": "immediate"}))
+    result = simulate(scenario(one("reno", duration="10 s")).with_(**{"tcp.ack": "immediate"}))
     assert result.traces["rtt"]["rtt_s"].dropna().iloc[0] == pytest.approx(0.1, abs=5e-6)
     acks = result.traces["sequence"].query("event == 1 and time_s > 5")
     gaps = np.diff(acks["time_s"])
