@@ -35,7 +35,7 @@ def grid(results: Results) -> Grid:
     for one in statements(results.document):
         verdict = one.verdict(verdicts) or "no verdict"
         deciding = [claim for claim in one.claims if verdicts.get(claim) == verdict]
-        words = [evidence.get(claim, "") for claim in deciding[:1]]
+        words = [f"{evidence[claim]}." for claim in deciding[:1] if evidence.get(claim)]
         words += [notes.get(claim, "") for claim in deciding[:1]] + [one.reason]
         words += [f"{claim} {verdicts.get(claim, 'is not judged')}." for claim in one.beside]
         link = f"#{(deciding or one.claims)[0]}" if one.claims else ""

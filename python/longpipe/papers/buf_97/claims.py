@@ -42,7 +42,7 @@ def _half_is_enough(runs: pd.DataFrame) -> Iterator[Condition]:
         chosen = chosen[chosen["buffer_rtt"] > SUFFICIENT_RTT]
         for n in link.sources:
             bound = start_up_bound(link, n)
-            name = f"E({network}, N {n}, more than half a round trip); start-up alone allows {bound:.3f}"
+            name = f"E({network}, N {n}, more than half a round trip), of which the start-up allows {bound:.3f}"
             yield Condition(name, mean_by_seed(chosen, "efficiency", sources=n), above=0.98)
 
 
