@@ -45,7 +45,17 @@ export class Dimension {
         return [Rational.parse(found[1] as string).times(Rational.parse(count)), unit];
     }
 
-    Returns the unit that was probably meant by one with wrong case or of another dimension.
+    /** Returns the unit that was probably meant by one with wrong case or of another dimension. */
+    private meant(written: string): string {
+        const other = this.data.other[written];
+        if (other !== undefined) return other;
+        const own = [...this.units, ...Object.keys(this.data.multiples)].map((unit) => [unit, unit]);
+        const names = [...own, ...Object.entries(this.data.aliases)];
+        const same = names.filter(([name]) => (name as string).toLowerCase() === written.toLowerCase());
+        const found = [...new Set(same.map(([, unit]) => unit as string))].sort();
+        if (found.length > 1) return `, it may be ${found.map((unit) => repr(unit)).join(" or ")}`;
+        return found.length === 1 ? `, it is ${repr(found[0] as string)} here` : "";
+    }
 
     /** Parses a quantity into base units; throws ValueProblem. */
     parse(text: string): bigint {
