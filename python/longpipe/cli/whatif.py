@@ -16,7 +16,12 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from longpipe.fit.whatif import Measure, WhatIf
 
-_SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms"), "packets": (1.0, "packets")}
+_SCALES: Final = {
+    "bit/s": (1e-6, "Mbit/s"),
+    "s": (1e3, "ms"),
+    "packets": (1.0, "packets"),
+    "cells": (1.0, "cells"),
+}
 
 
 def whatif(

@@ -53,13 +53,16 @@ def simulated(result: Result, duration_s: float) -> Series:
     sequence, rtt = columns["sequence"], columns["rtt"]
     event = np.asarray(sequence["event"])
     times, byte = np.asarray(sequence["time_s"]), np.asarray(sequence["sequence_bytes"], dtype=float)
-    sent, acked = event == 0, event == 1
+    is_first = np.asarray(sequence["flow"]) == 0
+    sent, acked = is_first & (event == 0), is_first & (event == 1)
     ends = np.maximum.accumulate(byte[sent] + np.asarray(sequence["length_bytes"], dtype=float)[sent])
     grid = points(duration_s)
     flight = _latest(times[sent], ends, grid) - _latest(times[acked], np.maximum.accumulate(byte[acked]), grid)
     samples = np.asarray(rtt["rtt_s"], dtype=float)
-    known = ~np.isnan(samples)
-    lost = int(result.ports["packets_lost_overflow"].sum() + result.ports["packets_lost_aqm"].sum())
+    known = ~np.isnan(samples) & (np.asarray(rtt["flow"]) == 0)
+    # Ports of cells have neither column.
+    ports = result.part("ports")
+    lost = sum(int(count) for name in ("packets_lost_overflow", "packets_lost_aqm") for count in ports.get(name, ()))
     return Series(
         grid, flight, _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan), samples[known], lost
     )
@@ -72,6 +75,8 @@ def points(duration_s: float) -> Numbers:
 
 def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numbers:  # noqa: ANN401 - arrays of several types
     """Returns the last value at or before each time, `before` before the first."""
+    if not len(times):
+        return np.full(len(grid), before)
     place = np.searchsorted(times, grid, side="right") - 1
     found: Numbers = np.where(place >= 0, np.asarray(values, dtype=float)[np.maximum(place, 0)], before)
     return found

@@ -12,6 +12,7 @@ import numpy as np
 from longpipe.errors import ScenarioError
 from longpipe.fit.path_file import read
 from longpipe.fit.series import Series, simulated
+from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
@@ -84,13 +85,14 @@ def whatif(
     draws = [_drawn(scenario, told, random) if told else {} for _ in range(seeds)]
     draws[0] = {}
     traced = {"traces.sequence": True, "traces.rtt": True}
+    unit = "packets" if scenario.framing == "ip" else "cells"
 
     def both(seed: int) -> tuple[Series, Series, dict[str, float], dict[str, float]]:
         pair = []
         for more in ({}, changes):
             one = scenario.with_(**{**draws[seed], **traced, **more})
             result = simulate(one, seed=seed)
-            pair.append((simulated(result, TIME.parse(one.duration) / 1e12), _measures(result)))
+            pair.append((simulated(result, duration_s(one)), _measures(result, unit)))
         (first, before), (second, after) = pair
         return first, second, before, after
 
@@ -101,16 +103,16 @@ def whatif(
             progress(len(found) / seeds)
     seen = _observed(told) if told else {}
     measures = tuple(
-        _measure(name, unit, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
-        for name, unit in (("goodput", "bit/s"), ("median RTT", "s"), ("losses", "packets"))
+        _measure(name, of, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
+        for name, of in (("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit))
     )
     return WhatIf(scenario, dict(changes), seeds, measures, found[0][0], found[0][1], told)
 
 
-def _measures(result: Any) -> dict[str, float]:  # noqa: ANN401 - a result
+def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
     columns = result.part("traces")
     rtt, sequence = columns["rtt"], columns["sequence"]
-    end = TIME.parse(result.scenario.duration) / 1e12
+    end = duration_s(result.scenario)
     begin = end * STEADY
     event, times = np.asarray(sequence["event"]), np.asarray(sequence["time_s"])
     flow = np.asarray(sequence["flow"])
@@ -124,7 +126,7 @@ def _measures(result: Any) -> dict[str, float]:  # noqa: ANN401 - a result
     samples, at = np.asarray(rtt["rtt_s"], dtype=float), np.asarray(rtt["time_s"])
     late = samples[(at > begin) & ~np.isnan(samples)]
     ports = result.ports
-    lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith("packets_lost_"))
+    lost = sum(float(ports[name].sum()) for name in ports.columns if name.startswith(f"{unit}_lost_"))
     return {
         "goodput": 8 * moved / (end - begin),
         "median RTT": float(np.median(late)) if len(late) else float("nan"),
