@@ -1,14 +1,17 @@
 """`longpipe fit` against captures of Linux 6.1 whose paths are known, and `longpipe whatif`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from commands import run
+from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.fit import Fit, fit, observe
 from longpipe.fit.path_file import estimates, read, scenario, write
+from longpipe.fit.series import simulated
 from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
 
@@ -90,6 +93,36 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: Fit, tmp_path: Path) -> No
     assert again.measures == found.measures
 
 
+def test_the_file_keeps_what_is_known(lossy: Fit) -> None:
+    known = replace(lossy, fixed={"tcp.hz": 1000})
+    assert scenario(known).tcp.hz == 1000
+    assert scenario(lossy).tcp.hz == 250
+
+
+def test_an_unknown_field_is_refused_before_the_search() -> None:
+    with pytest.raises(ScenarioError, match=r"tcp.hzz: unknown field"):
+        fit(observe(SHORT), ("cubic",), {"tcp.hzz": 1000})
+
+
+@pytest.mark.parametrize("framing", ["aal5", "ip"])
+def test_two_settings_are_compared_over_any_scenario(framing: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_text(f"framing = '{framing}'\nduration = '1 s'\n[network]\nkind = 'dumbbell'\nsources = 2\n")
+    found = whatif(path, {"switch.buffer": "10 packets" if framing == "ip" else "100 cells"}, 3)
+    goodput, _, losses = found.measures
+    assert losses.unit == ("packets" if framing == "ip" else "cells")
+    assert losses.difference[0] == pytest.approx(losses.changed[0] - losses.baseline[0])
+    assert goodput.baseline[0] > 0.0
+
+
+def test_series_are_those_of_the_first_flow() -> None:
+    fields = {"framing": "ip", "duration": "1 s", "traces": {"sequence": True, "rtt": True}}
+    result = simulate(Scenario().with_(**fields, **{"network.sources": 2}))
+    rtt = result.traces["rtt"]
+    own = rtt.loc[rtt["flow"] == result.flows["flow"][0], "rtt_s"].dropna()
+    assert simulated(result, 1.0).samples.tolist() == own.tolist()
+
+
 @pytest.mark.parametrize("control", ["bbr", "scalable"])
 def test_longpipes_own_captures_give_the_control_back(control: str, tmp_path: Path) -> None:
     text = f"""
@@ -163,6 +196,7 @@ def test_a_change_that_cannot_be_is_refused(changes: dict[str, object], seeds: i
 def test_broken_estimates_are_named(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     path.write_text("framing = 'ip'\nduration = '1 s'\n")
-    (tmp_path / "p.fit.json").write_text("{}")
-    with pytest.raises(ScenarioError, match=r"p.fit.json: not the estimates of longpipe fit"):
-        whatif(path, {"tcp.congestion": "cubic"}, 3)
+    for text in ("{}", '{"format": 1, "estimates": {}}'):
+        (tmp_path / "p.fit.json").write_text(text)
+        with pytest.raises(ScenarioError, match=r"p.fit.json: not the estimates of longpipe fit"):
+            whatif(path, {"tcp.congestion": "cubic"}, 3)

@@ -15,8 +15,6 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from longpipe.fit import Fit
 
-_SHOWN = 0.005
-
 
 def fit(
     file: Annotated[str, typer.Argument(metavar="FILE", help="pcap or pcapng of a TCP transfer at its sender.")],
@@ -66,7 +64,7 @@ def fit(
 def _show(found: Fit) -> None:
     from rich.table import Table
 
-    from longpipe.fit.path_file import cannot_tell, estimates, said, seen_in
+    from longpipe.fit.path_file import LISTED, cannot_tell, estimates, said, seen_in
 
     echo(seen_in(found))
     table = Table(box=None, pad_edge=False)
@@ -75,7 +73,7 @@ def _show(found: Fit) -> None:
     for name, row in estimates(found).items():
         table.add_row(name, said(row), row["known"])
     for name, shares in (("sender", found.control_shares()), ("queue", found.queue_shares())):
-        listed = ", ".join(f"{one} {share:.0%}" for one, share in shares.items() if share >= _SHOWN)
+        listed = ", ".join(f"{one} {share:.0%}" for one, share in shares.items() if share >= LISTED)
         table.add_row(name, listed, "simulated candidates")
     Console().print(table, markup=False)
     echo(f"mean distance of the best simulation's data in flight: {found.best.distance:.1%}")

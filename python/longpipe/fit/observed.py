@@ -130,9 +130,7 @@ class _Replay:
     def __init__(self, mss: int) -> None:
         self.mss = mss
         self.is_over = False
-        self._syn: int | None = None
         self._next: int | None = None
-        self._first: int | None = None
         # Window scale of the receiver; None if the handshake was not captured.
         self._scale: int | None = None
         # First bytes and ends of segments in the order of sequence numbers, and of each when it was delivered [ns], -1
@@ -167,14 +165,13 @@ class _Replay:
             if self._sent:
                 self.is_over = True
             self._next = segment.seq + 1 + (1 << 32)
-            self._first = self._next
             return
         self._stamps |= segment.timestamps is not None
         self._ecn |= segment.ecn != 0
         if segment.flags & RST or not segment.length:
             return
         if self._next is None:
-            self._next = self._first = segment.seq + (1 << 32)
+            self._next = segment.seq + (1 << 32)
         begin = self._unwrapped(segment.seq)
         left, end = begin, begin + segment.length
         while left < end:

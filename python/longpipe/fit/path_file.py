@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 SUFFIX: Final = ".fit.json"
 FORMAT: Final = 1
 # Posterior probability below which a control or a queue is not listed.
-_LISTED: Final = 0.005
-# Bytes of a packet on Ethernet beside IP's: without preamble and gap.
-_ETHERNET: Final = 14
+LISTED: Final = 0.005
 
 
 def scenario(found: Fit) -> Scenario:
@@ -38,7 +36,7 @@ def scenario(found: Fit) -> Scenario:
         # A lower bound: the capture cannot tell more.
         changed = changed.with_(buffer_packets=max(math.ceil(found.features.longest), 1))
     duration = max(1, round(found.seen.duration_s))
-    return changed.with_(duration_s=float(duration)).scenario()
+    return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
 
 
 def estimates(found: Fit) -> dict[str, dict[str, Any]]:
@@ -87,7 +85,8 @@ def cannot_tell(found: Fit) -> list[str]:
     if features.buffer is None:
         lines.append(f"the size of the buffer: at least {math.floor(features.longest)} packets; it never overflowed")
     if found.same_controls:
-        lines.append(f"{found.best.hypothesis.control} from {', '.join(found.same_controls)}: they behave alike here")
+        likeliest = found.senders[0].hypothesis.control
+        lines.append(f"{likeliest} from {', '.join(found.same_controls)}: they behave alike here")
     if found.same_queues:
         lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave alike here")
     if not features.overflow.any() and not features.elsewhere.any():
@@ -107,8 +106,8 @@ def as_json(found: Fit) -> dict[str, Any]:
         "duration_s": seen.duration_s,
         "mss": seen.mss,
         "estimates": estimates(found),
-        "controls": {name: share for name, share in found.control_shares().items() if share >= _LISTED},
-        "queues": {name: share for name, share in found.queue_shares().items() if share >= _LISTED},
+        "controls": {name: share for name, share in found.control_shares().items() if share >= LISTED},
+        "queues": {name: share for name, share in found.queue_shares().items() if share >= LISTED},
         "distance": found.best.distance,
         "cannot_tell": cannot_tell(found),
         "notes": list(seen.notes),
@@ -137,7 +136,7 @@ def write(found: Fit, path: Path) -> Path:
     head = [f"# Fitted by longpipe to {seen_in(found)}. Rates count IP packets."]
     for name, row in estimates(found).items():
         head.append(f"# {name}: {said(row)}; {row['known']}")
-    likely = ", ".join(f"{name} {share:.0%}" for name, share in found.control_shares().items() if share >= _LISTED)
+    likely = ", ".join(f"{name} {share:.0%}" for name, share in found.control_shares().items() if share >= LISTED)
     head += [f"# sender: {likely}", *(f"# cannot tell {line}" for line in cannot_tell(found))]
     write_text(path, "\n".join(head) + "\n\n" + scenario(found).to_toml())
     beside = path.with_suffix(SUFFIX)
@@ -171,6 +170,10 @@ def read(path: Path) -> dict[str, Any] | None:
     if not beside.exists():
         return None
     told = parse_json(read_bytes(beside, "the estimates of longpipe fit"), str(beside), "JSON")
-    if not isinstance(told, dict) or told.get("format") != FORMAT or not isinstance(told.get("estimates"), dict):
+    if (
+        not isinstance(told, dict)
+        or told.get("format") != FORMAT
+        or not all(isinstance(told.get(name), dict) for name in ("estimates", "series"))
+    ):
         raise ScenarioError(f"{beside}: not the estimates of longpipe fit; needs `longpipe fit FILE -o {path}` again")
     return told

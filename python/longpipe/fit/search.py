@@ -80,6 +80,8 @@ class Fit:
     queues: tuple[Candidate, ...]
     # Candidates that were not simulated, because the search was interrupted.
     left: int
+    # Dotted scenario fields that were given as known.
+    fixed: Mapping[str, object]
 
     @property
     def best(self) -> Candidate:
@@ -125,11 +127,15 @@ def fit(
 ) -> Fit:
     """Returns the fit of an observation over `controls`; `fixed` has dotted scenario fields that are known.
 
-    On Ctrl-C the search ends with the candidates so far; KeyboardInterrupt is raised if there are none.
+    On Ctrl-C the search ends with the candidates so far; KeyboardInterrupt is raised if there are none. Raises
+    ScenarioError if a field of `fixed` is invalid.
     """
+    known = dict(fixed or {})
     found = features(seen)
     series = observed(seen)
     base = _base(seen, found)
+    # Candidates that fail are left out, so that an invalid field has to be reported before.
+    base.scenario(**known)
     plain = [(base.with_(control=control), TAIL_DROP) for control in controls]
     managed = dict(_managed(seen, found)) if _may_be_managed(found) else {}
     expected = len(plain) + min(_MANAGED_CONTROLS, len(controls)) * sum(map(len, managed.values()))
@@ -138,7 +144,7 @@ def fit(
     def simulate_each(tasks: list[tuple[Hypothesis, str]]) -> list[Candidate]:
         got: list[Candidate] = []
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            futures = [pool.submit(_simulate, seen, found, series, task, fixed or {}) for task in tasks]
+            futures = [pool.submit(_simulate, seen, found, series, task, known) for task in tasks]
             try:
                 for future in futures:
                     got.append(future.result())
@@ -167,9 +173,10 @@ def fit(
             raise
         senders = sorted((one for one in done if one.queue == TAIL_DROP), key=lambda one: one.distance)
         queues = sorted((one for one in done if one.queue != TAIL_DROP), key=lambda one: one.distance)
-    if not np.isfinite(senders[0].distance):
+    senders, queues = _simulated(senders), _simulated(queues)
+    if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return Fit(seen, found, series, _weighed(senders), _weighed(queues), expected - len(done))
+    return Fit(seen, found, series, _weighed(senders), _weighed(queues), expected - len(done), known)
 
 
 def _base(seen: Observation, found: Features) -> Hypothesis:
@@ -251,6 +258,11 @@ def _simulate(
     except (RunError, ScenarioError):
         return Candidate(hypothesis, queue, float("inf"), series)
     return Candidate(hypothesis, queue, float(np.mean(distances)), runs[int(np.argmin(distances))])
+
+
+def _simulated(candidates: list[Candidate]) -> list[Candidate]:
+    """Returns the candidates whose simulation did not fail."""
+    return [one for one in candidates if np.isfinite(one.distance)]
 
 
 def _weighed(candidates: list[Candidate]) -> tuple[Candidate, ...]:
