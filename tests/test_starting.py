@@ -69,8 +69,8 @@ def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds(
     assert during["cwnd_bytes"].nunique() <= 1
 
 
-def pair(start: str, resume: object, sink: str = "b") -> Result:
-    """Returns a run in which one flow from a to b of 20 MB precedes another from a to b or c."""
+def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any], ...] = ()) -> Result:
+    """Returns a run in which one flow from a to b of 20 MB precedes another from a to b or c, with more flows."""
     links = [{"between": [host, "left"], "rate": "1 Gbit/s", "delay": "1 ms"} for host in ("a",)] + [
         {"between": ["left", "right"], "rate": "100 Mbit/s", "delay": "298 ms"}
     ]
@@ -78,6 +78,7 @@ def pair(start: str, resume: object, sink: str = "b") -> Result:
     flows = [
         {"name": "first", "from": "a", "to": "b"},
         {"name": "second", "from": "a", "to": sink, "start": {"kind": "fixed", "at": start}},
+        *more,
     ]
     nodes = [
         {"name": name, "kind": kind}
@@ -107,6 +108,14 @@ def test_a_connection_resumes_what_an_earlier_one_between_the_same_hosts_has_sav
         again, other = times(*arguments)
         assert again == first
         assert other == pytest.approx(first, abs=0.01)
+
+
+def test_a_short_connection_between_two_others_does_not_keep_the_saved_window() -> None:
+    """Its last data are acknowledged before the jump is validated."""
+    fields = {"from": "a", "to": "b", "start": {"kind": "fixed", "at": "20 s"}}
+    short = {"name": "short", **fields, "traffic": {"kind": "transfer", "size": "5 KB"}}
+    first, second, _ = pair("24 s", "previous", more=(short,)).flows["completion_s"]
+    assert second - 24.0 < first - 2.0
 
 
 def test_careful_resume_needs_rack_and_a_control_with_a_window() -> None:

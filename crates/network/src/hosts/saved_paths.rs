@@ -8,9 +8,8 @@ use longpipe_tcp::congestion::{CarefulResume, Observed};
 impl<P: Probe> Hosts<P> {
     /// Lets a connection that is about to send its first segment use what earlier connections between its hosts have saved.
     pub fn resume(&mut self, flow: Flow) {
-        let sender = &self.flows[flow.index()].sender;
-        let lifetime = sender.careful_resume().and_then(CarefulResume::lifetime);
-        let (Some(lifetime), 0) = (lifetime, sender.flight().max) else {
+        let lifetime = self.careful_resume(flow.index()).and_then(CarefulResume::lifetime);
+        let (Some(lifetime), 0) = (lifetime, self.flows[flow.index()].sender.flight().max) else {
             return;
         };
         let now = self.clock.now;
@@ -24,18 +23,32 @@ impl<P: Probe> Hosts<P> {
     /// parameters, because these serve one connection at a time.
     fn observed(&self, flow: Flow) -> Option<Observed> {
         let (now, hosts) = (self.clock.now, self.hosts_of(flow.index()));
-        let others = (0..self.flows.len())
-            .filter(|&other| other != flow.index() && self.flows[other].start <= now && self.hosts_of(other) == hosts);
-        let others: Vec<&CarefulResume> = others
-            .filter_map(|other| self.flows[other].sender.careful_resume())
-            .collect();
-        if others.iter().any(|other| other.is_resuming()) {
-            return None;
+        let mut latest: Option<Observed> = None;
+        for (index, other) in self.flows.iter().enumerate() {
+            if index == flow.index() || other.start > now || self.hosts_of(index) != hosts {
+                continue;
+            }
+            let Some(resume) = self.careful_resume(index) else {
+                continue;
+            };
+            // A short transfer can end in any phase. `completion` is of the receiving host, whose events may be processed later.
+            let is_complete = other.sender.flight().una >= other.size;
+            if resume.is_resuming() && !is_complete {
+                return None;
+            }
+            let observed = resume.observed();
+            if observed.is_some_and(|observed| latest.is_none_or(|latest| observed.time >= latest.time)) {
+                latest = observed;
+            }
         }
-        others
-            .into_iter()
-            .filter_map(CarefulResume::observed)
-            .max_by_key(|observed| observed.time)
+        latest
+    }
+
+    /// Returns the state of Careful Resume of a flow's sender; None if it is not used, as with datagrams.
+    fn careful_resume(&self, flow: usize) -> Option<&CarefulResume> {
+        let connection = &self.flows[flow];
+        let sends_segments = connection.datagrams.is_none() && connection.external.is_none();
+        connection.sender.careful_resume().filter(|_| sends_segments)
     }
 
     /// Returns the nodes of a flow's sending and receiving host.
