@@ -68,6 +68,9 @@ class Transaction(Protocol):
     def rows(self, text: str, values: Values) -> list[Any]:
         """Executes a statement and returns its rows."""
 
+    def repeat(self, text: str, values: Sequence[Values]) -> None:
+        """Executes a statement for each of one or more sets of values."""
+
 
 class OfDriver:
     """A transaction of Python's own driver of SQLite."""
@@ -80,6 +83,10 @@ class OfDriver:
     def rows(self, text: str, values: Values) -> list[Any]:
         """Executes a statement and returns its rows."""
         return self._connection.execute(text, values).fetchall()
+
+    def repeat(self, text: str, values: Sequence[Values]) -> None:
+        """Executes a statement for each of one or more sets of values."""
+        self._connection.executemany(text, values)
 
 
 class OfSqlAlchemy:
@@ -95,6 +102,12 @@ class OfSqlAlchemy:
 
         found = self._connection.execute(sa.text(text), values)
         return list(found.all()) if found.returns_rows else []
+
+    def repeat(self, text: str, values: Sequence[Values]) -> None:
+        """Executes a statement for each of one or more sets of values."""
+        import sqlalchemy as sa
+
+        self._connection.execute(sa.text(text), values)
 
 
 def is_current(connection: sqlite3.Connection) -> bool:
@@ -134,8 +147,8 @@ def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str)
 
 def save_scenarios(transaction: Transaction, scenarios: Sequence[Values]) -> None:
     """Stores the scenarios that are not stored yet."""
-    for scenario in scenarios:
-        transaction.rows(_SAVE_SCENARIO, scenario)
+    if scenarios:
+        transaction.repeat(_SAVE_SCENARIO, scenarios)
 
 
 def save(transaction: Transaction, run: Values, summary: bytes) -> None:
