@@ -289,13 +289,13 @@ impl LinkConfig {
         })
     }
 
-    /// Whether the transmitter sends packets in batches.
+    /// Returns whether the transmitter sends packets in batches.
     pub(crate) fn aggregates(&self) -> bool {
         let aggregation = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Aggregation(_));
         self.conditioners.iter().any(aggregation)
     }
 
-    /// Whether its transmitter or its wire varies over time, by packet or by batch.
+    /// Returns whether the link's transmitter or wire varies over time, by packet or by batch.
     pub(crate) fn varies(&self) -> bool {
         self.motion.is_some() || self.jitter().is_some() || self.aggregates()
     }

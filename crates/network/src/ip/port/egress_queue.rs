@@ -108,7 +108,7 @@ struct Batches {
     carried: Option<QueuedPacket>,
 }
 
-/// The queue of a port with its counters.
+/// The queue of a port, with its counters.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressQueue {
     rate: Rate,
@@ -127,7 +127,7 @@ pub(crate) struct EgressQueue {
     counts_in_service: bool,
     /// Packets and bytes in transmission.
     in_service: (u64, u64),
-    /// When a packet last left or was dropped in an outage.
+    /// Time at which a packet last left or was dropped in an outage.
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
@@ -215,13 +215,13 @@ impl EgressQueue {
         (packets + carried.0, bytes + carried.1)
     }
 
-    /// Packets and bytes that were dequeued and wait for the next batch.
+    /// Returns the packets and bytes that were dequeued and wait for the next batch.
     fn carried(&self) -> (u64, u64) {
         let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
         carried.map_or((0, 0), |carried| (1, carried.bytes()))
     }
 
-    /// Packets and bytes held, those in transmission included.
+    /// Returns the packets and bytes held, including those in transmission.
     pub fn held(&self) -> (u64, u64) {
         let (packets, bytes) = self.backlog();
         (packets + self.in_service.0, bytes + self.in_service.1)
@@ -232,7 +232,7 @@ impl EgressQueue {
         self.disc.passes_through_statelessly() && self.loss.is_none()
     }
 
-    /// Whether a packet is in transmission.
+    /// Returns whether a packet or batch is in transmission.
     pub fn is_busy(&self) -> bool {
         self.in_service.0 > 0
     }
@@ -365,7 +365,7 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// The packet or batch in transmission has left; `None` if there was none.
+    /// Counts the packet or batch in transmission as sent. Returns `None` if there was none.
     pub fn finish(&mut self, now: Time) -> Option<()> {
         self.count_time(now);
         if !self.is_busy() {
@@ -385,12 +385,12 @@ impl EgressQueue {
         Some(next)
     }
 
-    /// Whether packets are transmitted in batches.
+    /// Returns whether packets are transmitted in batches.
     pub fn forms_batches(&self) -> bool {
         self.batches.is_some()
     }
 
-    /// The transmitter, of this rate, is free: returns the batch to transmit, which is empty if no packet waits.
+    /// Dequeues the batch to transmit, for a free transmitter of this rate. It is empty if no packet waits.
     pub fn begin_batch(&mut self, now: Time, rate_bps: u64) -> Batch {
         let mut batch = Batch::default();
         let Some(mut batches) = self.batches.take() else {
@@ -441,7 +441,7 @@ impl EgressQueue {
         self.marks.push((now, flow));
     }
 
-    /// An outage drops the packets in transmission.
+    /// Drops the packets in transmission because of an outage.
     pub fn drop_in_service<'a>(&mut self, now: Time, packets: impl IntoIterator<Item = &'a Packet>) {
         self.count_time(now);
         self.in_service = (0, 0);

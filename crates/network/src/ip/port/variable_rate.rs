@@ -233,7 +233,7 @@ impl VariableRatePort {
         Some(self.pass(line, now, queued, service))
     }
 
-    /// Whether packets of a batch that begins now have yet to be forwarded.
+    /// Returns whether packets of a batch that begins now have yet to be forwarded.
     pub fn is_releasing(&self) -> bool {
         matches!(self.state, TransmitterState::Releasing(..))
     }
