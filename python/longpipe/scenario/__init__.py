@@ -265,7 +265,7 @@ class Scenario(Model):
             if not changes:
                 raise
             for path, value in _wholes_first(changes):
-                _set(fields, path, value)
+                _set(fields, path, deepcopy(value))
             return cls(**fields)
         return found.with_(**changes) if changes else found
 
