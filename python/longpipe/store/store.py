@@ -330,9 +330,11 @@ class Store:
 
     @property
     def _database(self) -> sa.Engine:
-        if self._engine is None:
-            self._engine = self._address.engine(readonly=self._readonly)
-        return self._engine
+        # Heartbeats of leases need it on another thread.
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._address.engine(readonly=self._readonly)
+            return self._engine
 
     @property
     def _reader(self) -> sa.Engine:
