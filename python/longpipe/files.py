@@ -9,6 +9,8 @@ from typing import Final
 
 from longpipe.errors import ScenarioError
 
+# Suffixes of the pictures that commands write.
+PICTURES: Final = (".svg", ".pdf", ".png")
 # O_EXCL and O_NOFOLLOW, because another user of the directory may have created a link there.
 _NEW: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL

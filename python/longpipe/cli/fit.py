@@ -38,9 +38,10 @@ def fit(
     from longpipe.cli.run import change
     from longpipe.fit import CONTROLS, observe
     from longpipe.fit import fit as search
-    from longpipe.fit.path_file import as_json, write
+    from longpipe.fit.path_file import SUFFIX, as_json, write
 
     check_file("--output", output)
+    check_file("--output", output.with_suffix(SUFFIX))
     known = dict(change(text) for text in changes or [])
     wanted = tuple(one.strip() for one in controls.split(",")) if controls else CONTROLS
     # Linux 6.1 has no BBR version 3, which is therefore no candidate unless it is named.
@@ -66,14 +67,14 @@ def fit(
 def _show(found: Fit) -> None:
     from rich.table import Table
 
-    from longpipe.fit.path_file import LISTED, cannot_tell, estimates, said, seen_in
+    from longpipe.fit.path_file import LISTED, cannot_tell, estimates, flow_and_file, with_interval
 
-    echo(seen_in(found))
+    echo(flow_and_file(found))
     table = Table(box=None, pad_edge=False)
     for head in ("", "estimate (95 % interval)", "known from"):
         table.add_column(head)
     for name, row in estimates(found).items():
-        table.add_row(name, said(row), row["known"])
+        table.add_row(name, with_interval(row), row["known"])
     for name, shares in (("sender", found.control_shares()), ("queue", found.queue_shares())):
         listed = ", ".join(f"{one} {share:.0%}" for one, share in shares.items() if share >= LISTED)
         table.add_row(name, listed, "simulated candidates")

@@ -9,12 +9,11 @@ import typer
 
 from longpipe.cli.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest, shortened
-from longpipe.files import check_file
+from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from longpipe.measured import Recording, Subject
 
-PICTURES: Final = (".svg", ".pdf", ".png")
 # Rows of the table; --json has all subjects.
 MOST_ROWS: Final = 12
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}

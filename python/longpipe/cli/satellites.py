@@ -13,13 +13,12 @@ from typer.core import TyperCommand
 
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from longpipe.satellites import Constellation, RoundTrips, Station
 
 TABLES: Final = (".csv", ".parquet", ".json")
-PICTURES: Final = (".svg", ".pdf", ".png")
 # Maximum number of pairs that are printed.
 MOST_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from longpipe.cli.progress import RunBar
-from longpipe.cli.read import PICTURES
 from longpipe.cli.safe import Console, echo
 from longpipe.errors import ScenarioError, nearest
-from longpipe.files import check_file
+from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
     from longpipe.fit.whatif import Measure, WhatIf
@@ -65,8 +64,8 @@ def whatif(
 def _show(found: WhatIf, path: Path) -> None:
     from rich.table import Table
 
-    said = ", ".join(f"{field}={value}" for field, value in found.changes.items())
-    echo(f"{path}: {said}; {found.seeds} pairs of runs, goodput and RTT after a third of each")
+    changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
+    echo(f"{path}: {changes_text}; {found.seeds} pairs of runs, goodput and RTT after a third of each")
     table = Table(box=None, pad_edge=False)
     for head in ("", *(f"{one.name} [{_SCALES[one.unit][1]}]" for one in found.measures)):
         table.add_column(head, justify="right" if head else "left")

@@ -58,8 +58,6 @@ class Features:
     # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound.
     rate_bps: Estimate | None
     fastest_bps: float
-    # Share of the time in which the bottleneck was busy.
-    busy: float
     # Waiting time that each transmission found, by those beside it [s]; NaN where unknown.
     wait_s: Numbers
     # Of the lost transmissions: at a full queue, and elsewhere.
@@ -77,7 +75,7 @@ def features(seen: Observation) -> Features:
     packet = seen.packet_bytes * 8.0
     fastest = _fastest(seen)
     wait = np.clip(seen.sent_acked_s - seen.sent_s - base, 0.0, None)
-    rate, busy = _rate(seen, base, fastest)
+    rate = _rate(seen, base, fastest)
     bps = rate.value if rate is not None else fastest
     packet_s = packet / bps
     known = _filled(seen, wait)
@@ -93,7 +91,6 @@ def features(seen: Observation) -> Features:
         base_rtt_s=Estimate(base, base - packet_s / 2, base),
         rate_bps=rate,
         fastest_bps=fastest,
-        busy=busy,
         wait_s=known,
         overflow=full,
         elsewhere=lost & ~full,
@@ -148,8 +145,8 @@ def _fastest(seen: Observation) -> float:
     return float(np.quantile(moved, 0.999)) * 8 * seen.packet_bytes / seen.mss
 
 
-def _rate(seen: Observation, base: float, fastest: float) -> tuple[Estimate | None, float]:
-    """Returns the rate at which packets leave while others wait, and the share of the time in which they do.
+def _rate(seen: Observation, base: float, fastest: float) -> Estimate | None:
+    """Returns the rate at which packets leave while others wait, None if too few do.
 
     The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
     them arrived before its predecessor had left. Only the last packet of an ACK has an RTT without the delay of the
@@ -178,16 +175,15 @@ def _rate(seen: Observation, base: float, fastest: float) -> tuple[Estimate | No
         spans += np.diff(acked[cuts]).tolist()
         moved += np.diff(bits[cuts]).tolist()
     span, bit = np.array(spans), np.array(moved)
-    busy = float(span.sum()) / max(seen.duration_s, 1e-9)
     if not len(span) or bit.sum() < _FEWEST_PACKETS * seen.packet_bytes * 8:
-        return None, busy
+        return None
     rates = bit / span
     draw = np.random.default_rng(0).integers(0, len(span), (_RESAMPLES, len(span)))
     low, high = np.quantile([_middle(rates[one], bit[one]) for one in draw], _CONFIDENCE)
     rate = _middle(rates, bit)
     # The times of the ACKs at both ends of a run are exact to about a packet.
     slack = rate * seen.packet_bytes * 8 / bit.sum()
-    return Estimate(rate, min(float(low), rate - slack), max(float(high), rate + slack)), busy
+    return Estimate(rate, min(float(low), rate - slack), max(float(high), rate + slack))
 
 
 def _middle(values: Numbers, weights: Numbers) -> float:

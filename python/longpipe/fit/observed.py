@@ -59,14 +59,11 @@ class Observation:
     # RTT samples of segments that were sent once: time of the ACK and RTT [s].
     rtt_s: Numbers
     rtt: Numbers
-    # Segments that an ACK acknowledges in the median; 1 or 2 usually.
-    segments_per_ack: float
     # Largest advertised window [bytes], None if its scale is unknown, and share of ACKs after which it was full.
     window: int | None
     window_full: float
-    ce_marks: int
     ecn: bool
-    handshake_s: float | None
+    # Other flows of the capture.
     others: int
     notes: tuple[str, ...]
 
@@ -148,10 +145,8 @@ class _Replay:
         self._acks: list[tuple[int, int]] = []
         self._delivered = 0
         self._samples: list[tuple[int, int]] = []
-        self._per_ack: list[int] = []
         self._window = 0
         self._full = 0
-        self._ce = 0
         self._ecn = False
         self._stamps = False
 
@@ -199,7 +194,6 @@ class _Replay:
         if segment.flags & SYN:
             self._scale = segment.scale or 0
             return
-        self._ce += bool(segment.flags & 0x40)
         if self._next is None or segment.flags & RST:
             return
         ack = self._unwrapped(segment.ack)
@@ -208,7 +202,6 @@ class _Replay:
         latest, news = self._news(now, ack, segment.sack)
         if news:
             self._acks.append((now, self._delivered))
-            self._per_ack.append(news)
             self._full += self._scale is not None and self._next - ack + self.mss > window
             if len(self._tries[latest]) == 1:
                 self._samples.append((now, now - self._sent[self._tries[latest][0]][0]))
@@ -284,12 +277,9 @@ class _Replay:
             ack_delivered=acks[:, 1],
             rtt_s=(samples[:, 0] - begin) / 1e9,
             rtt=samples[:, 1] / 1e9,
-            segments_per_ack=float(np.median(self._per_ack)),
             window=None if self._scale is None else self._window,
             window_full=self._full / len(self._acks),
-            ce_marks=self._ce,
             ecn=self._ecn,
-            handshake_s=subject.counters["handshake"][0] if "handshake" in subject.counters else None,
             others=len(recording.subjects) - 1,
             notes=recording.notes,
         )

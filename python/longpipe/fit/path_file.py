@@ -91,7 +91,12 @@ def cannot_tell(found: Fit) -> list[str]:
         lines.append(f"{found.best.queue} from {', '.join(found.same_queues)}: they behave alike here")
     if not features.overflow.any() and not features.elsewhere.any():
         lines.append("how the queue drops: nothing was lost")
-    lines.append("other traffic: a path without any is fitted")
+    if found.seen.others:
+        lines.append(
+            f"the effect of {found.seen.others} other flows of the capture: a path without other traffic is fitted"
+        )
+    else:
+        lines.append("other traffic: a path without any is fitted")
     return lines
 
 
@@ -133,9 +138,9 @@ def write(found: Fit, path: Path) -> Path:
     """Writes the scenario to `path` and the estimates beside it; returns the second file."""
     import orjson
 
-    head = [f"# Fitted by longpipe to {seen_in(found)}. Rates count IP packets."]
+    head = [f"# Fitted by longpipe to {flow_and_file(found)}. Rates count IP packets."]
     for name, row in estimates(found).items():
-        head.append(f"# {name}: {said(row)}; {row['known']}")
+        head.append(f"# {name}: {with_interval(row)}; {row['known']}")
     likely = ", ".join(f"{name} {share:.0%}" for name, share in found.control_shares().items() if share >= LISTED)
     head += [f"# sender: {likely}", *(f"# cannot tell {line}" for line in cannot_tell(found))]
     write_text(path, "\n".join(head) + "\n\n" + scenario(found).to_toml())
@@ -144,7 +149,7 @@ def write(found: Fit, path: Path) -> Path:
     return beside
 
 
-def seen_in(found: Fit) -> str:
+def flow_and_file(found: Fit) -> str:
     """Returns the flow and its file, for a head line."""
     return f"{found.seen.flow} in {found.seen.file}, {found.seen.duration_s:.4g} s".replace("\n", " ")
 
@@ -152,7 +157,7 @@ def seen_in(found: Fit) -> str:
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s", ".5g"), "s": (1e3, "ms", ".5g"), "packets": (1.0, "packets", ".0f")}
 
 
-def said(row: dict[str, Any]) -> str:
+def with_interval(row: dict[str, Any]) -> str:
     """Returns a value with its interval and unit."""
     scale, unit, form = _SCALES.get(row["unit"], (1.0, row["unit"], ".3g"))
     value = format(scale * row["value"], form)
@@ -169,11 +174,11 @@ def read(path: Path) -> dict[str, Any] | None:
     beside = path.with_suffix(SUFFIX)
     if not beside.exists():
         return None
-    told = parse_json(read_bytes(beside, "the estimates of longpipe fit"), str(beside), "JSON")
+    estimates_of = parse_json(read_bytes(beside, "the estimates of longpipe fit"), str(beside), "JSON")
     if (
-        not isinstance(told, dict)
-        or told.get("format") != FORMAT
-        or not all(isinstance(told.get(name), dict) for name in ("estimates", "series"))
+        not isinstance(estimates_of, dict)
+        or estimates_of.get("format") != FORMAT
+        or not all(isinstance(estimates_of.get(name), dict) for name in ("estimates", "series"))
     ):
         raise ScenarioError(f"{beside}: not the estimates of longpipe fit; needs `longpipe fit FILE -o {path}` again")
-    return told
+    return estimates_of

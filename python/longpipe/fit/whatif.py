@@ -80,9 +80,9 @@ def whatif(
         raise ScenarioError(f"--seeds: {seeds}; needs at least {LEAST_SEEDS}")
     scenario = Scenario.from_toml(path)
     scenario.with_(**changes)
-    told = read(path)
+    fitted = read(path)
     random = np.random.default_rng(0)
-    draws = [_drawn(scenario, told, random) if told else {} for _ in range(seeds)]
+    draws = [_drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
     draws[0] = {}
     traced = {"traces.sequence": True, "traces.rtt": True}
     unit = "packets" if scenario.framing == "ip" else "cells"
@@ -101,12 +101,12 @@ def whatif(
         for one in pool.map(both, range(seeds)):
             found.append(one)
             progress(len(found) / seeds)
-    seen = _observed(told) if told else {}
+    seen = _observed(fitted) if fitted else {}
     measures = tuple(
         _measure(name, of, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
         for name, of in (("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit))
     )
-    return WhatIf(scenario, dict(changes), seeds, measures, found[0][0], found[0][1], told)
+    return WhatIf(scenario, dict(changes), seeds, measures, found[0][0], found[0][1], fitted)
 
 
 def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a result
@@ -134,9 +134,9 @@ def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a r
     }
 
 
-def _observed(told: Mapping[str, Any]) -> dict[str, float]:
+def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     """Returns the measures of the captured flow."""
-    series = {name: np.array(values, dtype=float) for name, values in told["series"].items()}
+    series = {name: np.array(values, dtype=float) for name, values in fitted["series"].items()}
     time, moved = series["time_s"], series["delivered_bytes"]
     late = time > STEADY * time[-1]
     first = int(np.argmax(late)) - 1
@@ -161,12 +161,12 @@ def _measure(name: str, unit: str, observed: float | None, before: list[float], 
     return Measure(name, unit, observed, mean(one), mean(other), mean(other - one), (float(low), float(high)))
 
 
-def _drawn(scenario: Scenario, told: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
+def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
     """Returns fields with values from the estimates' intervals, normally distributed about the file's values."""
     network: Any = scenario.network
     if network.kind != "dumbbell":
         return {}
-    rows = told["estimates"]
+    rows = fitted["estimates"]
     changes: dict[str, object] = {}
     rate = _near(rows.get("rate"), random)
     if rate:
