@@ -189,7 +189,7 @@ def graphs(draw: st.DrawFn) -> dict[str, Any]:
     pairs = st.lists(st.integers(0, len(places) - 1), min_size=2, max_size=2, unique=True)
     ends = draw(st.lists(pairs, min_size=1, max_size=4))
     flows: list[dict[str, Any]] = [{"name": f"f{i}", "from": f"h{a}", "to": f"h{b}"} for i, (a, b) in enumerate(ends)]
-    flows[0]["tcp"] = {"recovery": "vanilla", "congestion": "aimd", "mss": "100 B"}
+    flows[0]["tcp"] = {"recovery": "vanilla", "congestion": "aimd", "mss": "100 B", "careful_resume": "off"}
     nodes = [{"name": f"s{i}", "kind": "switch"} for i in range(switches)]
     nodes += [{"name": f"h{i}", "kind": "host", "send_jitter": draw(times("0 s", "1 ms"))} for i in range(len(places))]
     return {"kind": "graph", "nodes": nodes, "links": links, "flows": flows}

@@ -203,9 +203,10 @@ def _from_file(path: Path) -> ModuleType:
 
 
 @contextmanager
-def _by_value(module: str) -> Iterator[None]:
+def _by_value(module: str | None) -> Iterator[None]:
     """Lets pickles contain the code of a module and of its package, which another machine does not have."""
-    root = sys.modules.get(module.partition(".")[0])
+    # A class that was created by `exec` may have no module.
+    root = sys.modules.get(module.partition(".")[0]) if module else None
     if root is None or module == "__main__" or not is_of_user(root.__name__):
         yield
         return

@@ -45,7 +45,7 @@ _CHANGED_BY_7: Final = (
 # The recoveries and congestion controls that engine 8 changed.
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
 # One of them as a value, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
-_OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|"ack": (\{{"kind": )?"linux"')
+_OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|"ack": (\{{[^{{}}]*"kind": )?"linux"')
 # One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 

@@ -121,8 +121,8 @@ pub(super) fn end(sender: &mut Sender) {
     if optional.is_nothing() {
         sender.optional = None;
     }
-    let plain = sender.optional.is_none() && sender.cc_state.is_none() && !sender.rwnd_varies;
-    sender.may_use_fast_path = plain && !handshake.slow_path;
+    let has_only_window = sender.optional.is_none() && sender.cc_state.is_none() && !sender.rwnd_varies;
+    sender.may_use_fast_path = has_only_window && !handshake.slow_path;
     sender.update_fast_path();
 }
 
