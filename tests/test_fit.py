@@ -10,7 +10,7 @@ import pytest
 from commands import run
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
-from longpipe.fit import Fit, fit, observe
+from longpipe.fit import PathFit, fit, observe
 from longpipe.fit.path_file import estimates, read, scenario, write
 from longpipe.fit.series import simulated
 from longpipe.fit.whatif import whatif
@@ -32,12 +32,12 @@ def longpipe(*arguments: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def lossy() -> Fit:
+def lossy() -> PathFit:
     """5.7 Mbit/s, 215 ms, 51 packets, losses of .14 %; 20 s."""
     return fit(observe(LOSSY), CONTROLS)
 
 
-def test_rate_and_base_rtt_are_those_of_the_path(lossy: Fit) -> None:
+def test_rate_and_base_rtt_are_those_of_the_path(lossy: PathFit) -> None:
     rate, base = lossy.features.rate_bps, lossy.features.base_rtt_s
     assert rate is not None
     assert rate.value == pytest.approx(5.7e6 * IP_SHARE, rel=1e-4)
@@ -46,7 +46,7 @@ def test_rate_and_base_rtt_are_those_of_the_path(lossy: Fit) -> None:
     assert 0.215 in base
 
 
-def test_losses_are_told_apart_and_the_buffer_is_exact(lossy: Fit) -> None:
+def test_losses_are_told_apart_and_the_buffer_is_exact(lossy: PathFit) -> None:
     # The first overflow and 8 of the losses by number: the guest's counters at 20 s.
     assert lossy.features.buffer is not None
     assert lossy.features.buffer.value == 51
@@ -55,7 +55,7 @@ def test_losses_are_told_apart_and_the_buffer_is_exact(lossy: Fit) -> None:
     assert 0.0014 in lossy.loss_probability
 
 
-def test_the_sender_is_cubic(lossy: Fit) -> None:
+def test_the_sender_is_cubic(lossy: PathFit) -> None:
     shares = lossy.control_shares()
     assert next(iter(shares)) == "cubic"
     assert shares["cubic"] > 0.95
@@ -72,7 +72,7 @@ def test_a_queue_that_is_almost_always_full_is_no_aqm() -> None:
     assert found.features.rate_bps.value == pytest.approx(8.8e6 * IP_SHARE, rel=1e-4)
 
 
-def test_the_file_runs_and_keeps_the_estimates(lossy: Fit, tmp_path: Path) -> None:
+def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -> None:
     path = tmp_path / "path.toml"
     beside = write(lossy, path)
     assert beside == tmp_path / "path.fit.json"
@@ -97,7 +97,7 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: Fit, tmp_path: Path) -> No
     assert again.measures == found.measures
 
 
-def test_the_file_keeps_what_is_known(lossy: Fit) -> None:
+def test_the_file_keeps_what_is_known(lossy: PathFit) -> None:
     known = replace(lossy, fixed={"tcp.hz": 1000})
     assert scenario(known).tcp.hz == 1000
     assert scenario(lossy).tcp.hz == 250

@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError, nearest, shortened
 from longpipe.files import check_file
 
 if TYPE_CHECKING:
-    from longpipe.fit import Fit
+    from longpipe.fit import PathFit
 
 
 def fit(
@@ -64,7 +64,7 @@ def fit(
     echo(f"Path: {output}; estimates and observed series: {beside}", err=json)
 
 
-def _show(found: Fit) -> None:
+def _show(found: PathFit) -> None:
     from rich.table import Table
 
     from longpipe.fit.path_file import LISTED, cannot_tell, estimates, flow_and_file, with_interval

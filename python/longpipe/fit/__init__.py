@@ -4,7 +4,7 @@
 control over it, and `path_file.write(fit, path)` writes the result as a scenario.
 """
 
-from longpipe.fit.observed import Observation, observe
-from longpipe.fit.search import CONTROLS, Candidate, Fit, fit
+from longpipe.fit.observed import ObservedFlow, observe
+from longpipe.fit.search import CONTROLS, Candidate, PathFit, fit
 
-__all__ = ["CONTROLS", "Candidate", "Fit", "Observation", "fit", "observe"]
+__all__ = ["CONTROLS", "Candidate", "ObservedFlow", "PathFit", "fit", "observe"]

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.fit.observed import Observation
+    from longpipe.fit.observed import ObservedFlow
 
     Numbers = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -51,7 +51,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class PathFeatures:
     """What a capture says about its path without any simulation. Rates count IP packets [bit/s], queues packets."""
 
     base_rtt_s: Estimate
@@ -69,7 +69,7 @@ class Features:
     buffer: Estimate | None
 
 
-def features(seen: Observation) -> Features:
+def features(seen: ObservedFlow) -> PathFeatures:
     """Returns the estimates of an observation."""
     base = float(seen.rtt.min())
     packet = seen.packet_bytes * 8.0
@@ -87,7 +87,7 @@ def features(seen: Observation) -> Features:
         # The queue holds `limit` packets beside the one in transmission, of which a part has left.
         low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
         buffer = Estimate(float(np.floor(middle)), float(np.floor(low)) - 1, float(np.ceil(high)) + 1)
-    return Features(
+    return PathFeatures(
         base_rtt_s=Estimate(base, base - packet_s / 2, base),
         rate_bps=rate,
         fastest_bps=fastest,
@@ -132,7 +132,7 @@ def _poisson_tail(count: int, mean: float) -> float:
     return float(poisson.sf(count - 1, mean))
 
 
-def _fastest(seen: Observation) -> float:
+def _fastest(seen: ObservedFlow) -> float:
     """Returns the highest rate of delivery over any minimum RTT, in bits of IP packets per second."""
     times, delivered = seen.ack_s, seen.ack_delivered.astype(float)
     width = max(float(seen.rtt.min()), 0.02)
@@ -145,7 +145,7 @@ def _fastest(seen: Observation) -> float:
     return float(np.quantile(moved, 0.999)) * 8 * seen.packet_bytes / seen.mss
 
 
-def _rate(seen: Observation, base: float, fastest: float) -> Estimate | None:
+def _rate(seen: ObservedFlow, base: float, fastest: float) -> Estimate | None:
     """Returns the rate at which packets leave while others wait, None if too few do.
 
     The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
@@ -193,7 +193,7 @@ def _middle(values: Numbers, weights: Numbers) -> float:
     return float(values[order[np.searchsorted(share, share[-1] / 2)]])
 
 
-def _filled(seen: Observation, wait: Numbers) -> Numbers:
+def _filled(seen: ObservedFlow, wait: Numbers) -> Numbers:
     """Returns the waiting times with those of lost transmissions taken from the transmission before."""
     places = np.where(np.isnan(wait), -1, np.arange(len(wait)))
     before = np.maximum.accumulate(places)

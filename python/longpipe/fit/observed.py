@@ -34,7 +34,7 @@ _SOONEST: Final = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Observation:
+class ObservedFlow:
     """One flow: all arrays of transmissions have the same length n, those of ACKs the same length m.
 
     Times are in seconds since the flow's first data packet, in which the capture's clock is trusted.
@@ -73,7 +73,7 @@ class Observation:
         return self.mss + self.headers
 
 
-def observe(file: str | Path, flow: int = 0) -> Observation:
+def observe(file: str | Path, flow: int = 0) -> ObservedFlow:
     """Returns one flow of a capture: number `flow`, from 0, in descending order of payload.
 
     Raises ScenarioError, in one line, if the file is no capture or lacks what a fit needs.
@@ -232,7 +232,7 @@ class _Replay:
             self._delivered += self._ends[place] - self._starts[place]
             self._reported.append(place)
 
-    def observation(self, recording: Recording, subject: Subject) -> Observation:
+    def observation(self, recording: Recording, subject: Subject) -> ObservedFlow:
         """Returns the flow. Raises ScenarioError if it is too short."""
         import numpy as np
 
@@ -262,7 +262,7 @@ class _Replay:
         samples = np.array(self._samples, dtype=float)
         acks = np.array(self._acks, dtype=np.int64)
         last = max(self._sent[-1][0], self._acks[-1][0])
-        return Observation(
+        return ObservedFlow(
             file=recording.file,
             flow=subject.name,
             mss=self.mss,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from longpipe.fit.features import Estimate
-    from longpipe.fit.search import Fit
+    from longpipe.fit.search import PathFit
     from longpipe.scenario import Scenario
 
 SUFFIX: Final = ".fit.json"
@@ -24,7 +24,7 @@ FORMAT: Final = 1
 LISTED: Final = 0.005
 
 
-def scenario(found: Fit) -> Scenario:
+def scenario(found: PathFit) -> Scenario:
     """Returns the fitted path as a scenario: with random losses in place of the observed ones, and traces off."""
     hypothesis = found.best.hypothesis
     loss = found.loss_probability
@@ -39,7 +39,7 @@ def scenario(found: Fit) -> Scenario:
     return changed.with_(duration_s=float(duration)).scenario(**found.fixed)
 
 
-def estimates(found: Fit) -> dict[str, dict[str, Any]]:
+def estimates(found: PathFit) -> dict[str, dict[str, Any]]:
     """Returns each quantity as value, 95 % interval, unit, and how it is known; a value is None where it is not."""
     features, seen = found.features, found.seen
     rows: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ def _row(found: Estimate, unit: str, known: str) -> dict[str, Any]:
     }
 
 
-def cannot_tell(found: Fit) -> list[str]:
+def cannot_tell(found: PathFit) -> list[str]:
     """Returns what the capture cannot tell, a line each."""
     features, lines = found.features, []
     if features.rate_bps is None:
@@ -100,7 +100,7 @@ def cannot_tell(found: Fit) -> list[str]:
     return lines
 
 
-def as_json(found: Fit) -> dict[str, Any]:
+def as_json(found: PathFit) -> dict[str, Any]:
     """Returns the estimates, the posterior, and the observed series as plain values."""
     seen, series = found.seen, found.observed
     return {
@@ -126,7 +126,7 @@ def as_json(found: Fit) -> dict[str, Any]:
     }
 
 
-def _delivered(found: Fit) -> Any:  # noqa: ANN401 - an array
+def _delivered(found: PathFit) -> Any:  # noqa: ANN401 - an array
     import numpy as np
 
     seen = found.seen
@@ -134,7 +134,7 @@ def _delivered(found: Fit) -> Any:  # noqa: ANN401 - an array
     return np.where(place >= 0, seen.ack_delivered[np.maximum(place, 0)], 0)
 
 
-def write(found: Fit, path: Path) -> Path:
+def write(found: PathFit, path: Path) -> Path:
     """Writes the scenario to `path` and the estimates beside it; returns the second file."""
     import orjson
 
@@ -149,7 +149,7 @@ def write(found: Fit, path: Path) -> Path:
     return beside
 
 
-def flow_and_file(found: Fit) -> str:
+def flow_and_file(found: PathFit) -> str:
     """Returns the flow and its file, for a head line."""
     return f"{found.seen.flow} in {found.seen.file}, {found.seen.duration_s:.4g} s".replace("\n", " ")
 

@@ -11,14 +11,14 @@ import numpy as np
 
 from longpipe.errors import RunError, ScenarioError
 from longpipe.fit.candidates import Hypothesis
-from longpipe.fit.features import Estimate, Features, features
-from longpipe.fit.series import Series, in_distribution, observed, over_time, simulated
+from longpipe.fit.features import Estimate, PathFeatures, features
+from longpipe.fit.series import FlowSeries, in_distribution, observed, over_time, simulated
 from longpipe.run import simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from longpipe.fit.observed import Observation
+    from longpipe.fit.observed import ObservedFlow
 
 # Linux 6.1's controls, by longpipe's names; DCTCP needs marks.
 CONTROLS: Final = (
@@ -60,12 +60,12 @@ class Candidate:
     hypothesis: Hypothesis
     queue: str
     distance: float
-    series: Series
+    series: FlowSeries
     probability: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class PathFit:
     """The result. Candidates are in ascending order of distance.
 
     `senders` has each control over a queue with tail drop, with the observed random losses. `queues` has the
@@ -73,9 +73,9 @@ class Fit:
     was full.
     """
 
-    seen: Observation
-    features: Features
-    observed: Series
+    seen: ObservedFlow
+    features: PathFeatures
+    observed: FlowSeries
     senders: tuple[Candidate, ...]
     queues: tuple[Candidate, ...]
     # Candidates that were not simulated, because the search was interrupted.
@@ -120,11 +120,11 @@ class Fit:
 
 
 def fit(
-    seen: Observation,
+    seen: ObservedFlow,
     controls: Sequence[str] = CONTROLS,
     fixed: Mapping[str, object] | None = None,
     progress: Callable[[float], None] = lambda done: None,
-) -> Fit:
+) -> PathFit:
     """Returns the fit of an observation over `controls`; `fixed` has dotted scenario fields that are known.
 
     On Ctrl-C the search ends with the candidates so far; KeyboardInterrupt is raised if there are none. Raises
@@ -176,10 +176,10 @@ def fit(
     senders, queues = _simulated(senders), _simulated(queues)
     if not senders:
         raise ScenarioError(f"{seen.file}: {seen.flow}: no candidate could be simulated over the estimated path")
-    return Fit(seen, found, series, _weighed(senders), _weighed(queues), expected - len(done), known)
+    return PathFit(seen, found, series, _weighed(senders), _weighed(queues), expected - len(done), known)
 
 
-def _base(seen: Observation, found: Features) -> Hypothesis:
+def _base(seen: ObservedFlow, found: PathFeatures) -> Hypothesis:
     """Returns the path of the closed forms, with the losses that were observed without a full queue."""
     lost = tuple(int(place) for place in np.flatnonzero(found.elsewhere))
     limited = seen.window is not None and seen.window_full > _LIMITED
@@ -199,7 +199,7 @@ def _base(seen: Observation, found: Features) -> Hypothesis:
     )
 
 
-def _may_be_managed(found: Features) -> bool:
+def _may_be_managed(found: PathFeatures) -> bool:
     """Returns whether losses depend on the queue although it was not full: a rank test of their waiting times."""
     from scipy.stats import mannwhitneyu
 
@@ -210,7 +210,7 @@ def _may_be_managed(found: Features) -> bool:
     return bool(mannwhitneyu(found.wait_s[lost], found.wait_s[kept], alternative="greater").pvalue < _UNRELATED)
 
 
-def _managed(seen: Observation, found: Features) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+def _managed(seen: ObservedFlow, found: PathFeatures) -> Iterable[tuple[str, list[dict[str, Any]]]]:
     ecn = {"ecn": True} if seen.ecn else {}
     yield "codel", [{"kind": "codel", "arithmetic": "linux", **ecn}]
     yield "fq-codel", [{"kind": "fq-codel", "arithmetic": "linux", "rules": "linux", **ecn}]
@@ -226,16 +226,16 @@ def _managed(seen: Observation, found: Features) -> Iterable[tuple[str, list[dic
     )
 
 
-def _initial_window(seen: Observation) -> int:
+def _initial_window(seen: ObservedFlow) -> int:
     """Returns the number of segments sent before the first ACK, 10 where that is implausible (a capture's middle)."""
     count = int(np.searchsorted(seen.sent_s, seen.ack_s[0], side="left"))
     return count if 1 <= count <= 64 else 10
 
 
 def _simulate(
-    seen: Observation,
-    found: Features,
-    series: Series,
+    seen: ObservedFlow,
+    found: PathFeatures,
+    series: FlowSeries,
     task: tuple[Hypothesis, str],
     fixed: Mapping[str, object],
 ) -> Candidate:

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.fit.observed import Observation
+    from longpipe.fit.observed import ObservedFlow
     from longpipe.result import Result
 
     Numbers = NDArray[np.float64]
@@ -26,7 +26,7 @@ _FARTHEST: Final = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class FlowSeries:
     """A flow: unacknowledged data [bytes] and latest RTT [s] at `grid` [s], all RTT samples [s], and lost packets.
 
     The latest RTT is NaN before the first sample.
@@ -39,15 +39,15 @@ class Series:
     lost: int
 
 
-def observed(seen: Observation) -> Series:
+def observed(seen: ObservedFlow) -> FlowSeries:
     """Returns the series of an observation; data that a SACK block reported are not in flight."""
     grid = points(seen.duration_s)
     sent = np.maximum.accumulate(seen.sent_byte + seen.sent_bytes)
     flight = _latest(seen.sent_s, sent, grid) - _latest(seen.ack_s, seen.ack_delivered, grid)
-    return Series(grid, flight, _latest(seen.rtt_s, seen.rtt, grid, np.nan), seen.rtt, int(seen.sent_lost.sum()))
+    return FlowSeries(grid, flight, _latest(seen.rtt_s, seen.rtt, grid, np.nan), seen.rtt, int(seen.sent_lost.sum()))
 
 
-def simulated(result: Result, duration_s: float) -> Series:
+def simulated(result: Result, duration_s: float) -> FlowSeries:
     """Returns the series of the first flow of a run with the traces `sequence` and `rtt`."""
     columns = result.part("traces")
     sequence, rtt = columns["sequence"], columns["rtt"]
@@ -63,7 +63,7 @@ def simulated(result: Result, duration_s: float) -> Series:
     # Ports of cells have neither column.
     ports = result.part("ports")
     lost = sum(int(count) for name in ("packets_lost_overflow", "packets_lost_aqm") for count in ports.get(name, ()))
-    return Series(
+    return FlowSeries(
         grid, flight, _latest(np.asarray(rtt["time_s"])[known], samples[known], grid, np.nan), samples[known], lost
     )
 
@@ -82,7 +82,7 @@ def _latest(times: Any, values: Any, grid: Numbers, before: float = 0.0) -> Numb
     return found
 
 
-def over_time(one: Series, other: Series) -> float:
+def over_time(one: FlowSeries, other: FlowSeries) -> float:
     """Returns the mean distance of the data in flight at the same times, as a mean absolute logarithm of the ratio."""
     both = (one.in_flight > 0) & (other.in_flight > 0)
     apart = np.full(len(both), _FARTHEST)
@@ -91,7 +91,7 @@ def over_time(one: Series, other: Series) -> float:
     return float(apart.mean())
 
 
-def in_distribution(one: Series, other: Series, base_s: float, packet_s: float) -> float:
+def in_distribution(one: FlowSeries, other: FlowSeries, base_s: float, packet_s: float) -> float:
     """Returns the distance of two flows whose random numbers differ: of waiting times, data in flight and losses."""
     waits = [np.quantile(of.samples - base_s, _QUANTILES) for of in (one, other)]
     scale = max(float(waits[0].mean()), _LEAST_WAIT * packet_s)

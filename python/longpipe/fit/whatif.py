@@ -11,7 +11,7 @@ import numpy as np
 
 from longpipe.errors import ScenarioError
 from longpipe.fit.path_file import read
-from longpipe.fit.series import Series, simulated
+from longpipe.fit.series import FlowSeries, simulated
 from longpipe.result import duration_s
 from longpipe.run import simulate
 from longpipe.scenario import Scenario
@@ -58,8 +58,8 @@ class WhatIf:
     changes: Mapping[str, object]
     seeds: int
     measures: tuple[Measure, ...]
-    baseline: Series
-    changed: Series
+    baseline: FlowSeries
+    changed: FlowSeries
     estimates: Mapping[str, Any] | None
 
 
@@ -87,7 +87,7 @@ def whatif(
     traced = {"traces.sequence": True, "traces.rtt": True}
     unit = "packets" if scenario.framing == "ip" else "cells"
 
-    def both(seed: int) -> tuple[Series, Series, dict[str, float], dict[str, float]]:
+    def both(seed: int) -> tuple[FlowSeries, FlowSeries, dict[str, float], dict[str, float]]:
         pair = []
         for more in ({}, changes):
             one = scenario.with_(**{**draws[seed], **traced, **more})
