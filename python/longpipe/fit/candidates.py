@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from longpipe.ip import HEADER_BYTES, bottleneck
 from longpipe.scenario import Scenario
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-# Rate of the links beside the bottleneck, as a multiple of the bottleneck's.
-_FASTER: Final = 1000
-_SEGMENT_HEADERS: Final = 40
 
 
 @dataclass(frozen=True)
@@ -44,13 +40,9 @@ class Hypothesis:
     @property
     def fields(self) -> dict[str, Any]:
         """Returns the scenario of the hypothesis as nested fields."""
-        rate = max(round(self.rate_bps), 1)
-        fast = _FASTER * rate
-        packet = self.mss + self.headers
-        packet_ps = _time_ps(packet, rate)
-        half_ps = round(self.base_rtt_s * 1e12) // 2
-        # A segment crosses two fast links, its ACK three.
-        beside_ps = 2 * _time_ps(packet, fast) + 3 * _time_ps(self.headers, fast)
+        links = bottleneck(
+            max(round(self.rate_bps), 1), self.mss + self.headers, self.headers, round(self.base_rtt_s * 1e12)
+        )
         tcp: dict[str, Any] = {
             "profile": "linux-6",
             "mss": f"{self.mss} B",
@@ -58,7 +50,7 @@ class Hypothesis:
             "initial_window": f"{self.initial_window} segments",
             "congestion": self.control,
         }
-        if self.headers == _SEGMENT_HEADERS:
+        if self.headers == HEADER_BYTES:
             tcp["timer"] = {"timestamps": False}
         if self.window is not None:
             tcp["receiver_window"] = f"{self.window} B"
@@ -71,13 +63,7 @@ class Hypothesis:
             "network": {
                 "kind": "dumbbell",
                 "sources": 1,
-                "access_rate": f"{fast} bit/s",
-                "trunk_rate": f"{rate} bit/s",
-                "return_rate": f"{fast} bit/s",
-                "access_delay": "0 s",
-                "exit_delay": "0 s",
-                "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
-                "return_delay": f"{max(0, half_ps - beside_ps)} ps",
+                **links,
                 "trunk_loss": self.loss,
             },
             # longpipe counts the packet in transmission, too.
@@ -88,7 +74,3 @@ class Hypothesis:
     def scenario(self, **changes: object) -> Scenario:
         """Returns the scenario of the hypothesis with other values of dotted fields."""
         return Scenario(**self.fields).with_(**changes)
-
-
-def _time_ps(size: int, rate: int) -> int:
-    return int(Fraction(size * 8 * 10**12, rate))

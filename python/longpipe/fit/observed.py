@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.ip import packet_bytes
 from longpipe.measured import capture
 from longpipe.measured.content import Content
 from longpipe.measured.headers import RST, SYN, Other, Segment, name_of, segment_of
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-# IPv4 and TCP headers without options [bytes], and the timestamps option with its padding.
-HEADERS: Final = 40
-STAMPS: Final = 12
 # A fit needs this many RTT samples and this many full segments.
 LEAST_SAMPLES: Final = 200
 # A retransmission that is acknowledged sooner than this share of the minimum RTT was not needed.
@@ -266,7 +264,7 @@ class _Replay:
             file=recording.file,
             flow=subject.name,
             mss=self.mss,
-            headers=HEADERS + (STAMPS if self._stamps else 0),
+            headers=packet_bytes(0, timestamps=self._stamps),
             duration_s=(last - begin) / 1e9,
             sent_s=(times - begin) / 1e9,
             sent_byte=starts[[place for _, place, _ in self._sent]] - first,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError, nearest
-from longpipe.ip import HEADER_BYTES
+from longpipe.ip import packet_bytes
 from longpipe.live.answers import answer
 from longpipe.live.carrier import Settings
 from longpipe.live.certificate import Certificate
@@ -15,7 +15,6 @@ from longpipe.units import TIME
 from longpipe.validate.linux_compare import longpipe_name
 
 MSS: Final = 1448
-TIMESTAMPS_BYTES: Final = 12
 PORT: Final = 5201
 TRUNK: Final = "switch1->switch2"
 _AVAILABLE: Final = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -100,7 +99,7 @@ def compare(
         raise ScenarioError(f"--control: {control!r}; {nearest(control, available())}, by this kernel")
     case = scenario(control, rate=rate, round_trip=round_trip, buffer=buffer, duration=duration, **changes)
     seconds = TIME.parse(case.duration) / 1e12
-    made = plan(case, ("source1", "sink1"), mtu=MSS + HEADER_BYTES + TIMESTAMPS_BYTES)
+    made = plan(case, ("source1", "sink1"), mtu=packet_bytes(MSS, timestamps=True))
     sending = ["send", "sink1", str(PORT), f"{seconds:g}", control]
     text, done = answer(made, sending, ["receive", str(PORT)], Settings(), seed=seed)
     simulated = simulate(case, seed)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
-from longpipe.ip import HEADER_BYTES
+from longpipe.ip import SPEED_UP, bottleneck, packet_bytes, transmission_ps
 from longpipe.result import Result
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
@@ -31,8 +31,6 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
-TIMESTAMPS_BYTES: Final = 12
-SPEED_UP: Final = 1000
 # Segments of the first window (TCP_INIT_CWND), and one more.
 FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
@@ -80,14 +78,11 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object)
     lacks = missing(case)
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
-    wire = MSS + HEADER_BYTES + TIMESTAMPS_BYTES
+    wire = packet_bytes(MSS, timestamps=True)
     rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
-    packet_ps = wire * 8 * 10**12 // rate
-    half_ps = TIME.parse(case.round_trip) // 2
+    round_trip_ps = TIME.parse(case.round_trip)
+    links = bottleneck(rate, wire, wire - MSS, round_trip_ps)
     tick_ps = round(1e12 * (ticks.after([case]) if tick_s is None else tick_s))
-    # Links beside the trunk delay a segment twice, its ACK three times.
-    fast_bps = SPEED_UP * rate
-    beside_ps = sum(times * (size * 8 * 10**12 // fast_bps) for times, size in ((2, wire), (3, wire - MSS)))
     loss: object = "none"
     if case.lose:
         loss = {"kind": "packets", "indices": case.lose}
@@ -99,14 +94,12 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object)
         "duration": case.duration,
         "network": {
             "kind": "dumbbell",
-            "group": [_group(case, number, tick_ps, packet_ps // SPEED_UP) for number in range(len(case.flows))],
-            "access_rate": f"{fast_bps} bit/s",
-            "trunk_rate": f"{rate} bit/s",
-            "access_delay": "0 s",
-            "exit_delay": "0 s",
-            "trunk_delay": f"{max(0, half_ps - packet_ps)} ps",
-            "return_delay": f"{max(0, half_ps - beside_ps) + LONGER_PS} ps",
-            "return_rate": f"{fast_bps} bit/s",
+            "group": [
+                _group(case, number, tick_ps, transmission_ps(wire, rate) // SPEED_UP)
+                for number in range(len(case.flows))
+            ],
+            **links,
+            "return_delay": f"{TIME.parse(links['return_delay']) + LONGER_PS} ps",
             "trunk_loss": loss,
         },
         "switch": switch_of(case.guest["discipline"], RATE.parse(case.rate)),
@@ -119,7 +112,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object)
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
     if case.rates:
-        fields["network"] |= {"path": _path(case, wire, half_ps), "return_path": {"kind": "moving"}}
+        fields["network"] |= {"path": _path(case, wire, round_trip_ps // 2), "return_path": {"kind": "moving"}}
     return Scenario(**fields).with_(**changes)
 
 
@@ -130,7 +123,7 @@ def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
     ]
     return {
         "rate": [[at, f"{rate} bit/s"] for at, rate in steps],
-        "delay": [[at, f"{max(0, half_ps - wire * 8 * 10**12 // rate)} ps"] for at, rate in steps],
+        "delay": [[at, f"{max(0, half_ps - transmission_ps(wire, rate))} ps"] for at, rate in steps],
         "between": "hold",
         "at": "start",
     }

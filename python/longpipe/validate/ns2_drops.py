@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BeforeValidator, Field
 
 from longpipe import Scenario, simulate
-from longpipe.ip import HEADER_BYTES
+from longpipe.ip import HEADER_BYTES, SPEED_UP
 from longpipe.result import Result
 from longpipe.scenario import Dumbbell, Switch, Traces, Transfer
 from longpipe.scenario.base import Delay, Model, Rate, SegmentSize, Tick
@@ -24,7 +24,7 @@ from longpipe.validate import ns2
 
 Flavor = Literal["vanilla", "tahoe", "reno", "newreno", "sack"]
 
-SPEED_UP: Final = 1000
+
 DURATION: Final = "10000 s"
 
 
