@@ -195,7 +195,7 @@ soak: $(VENV)/.built
 
 # The complete sweeps of which `make test` takes samples (tests/thorough.py): random scenarios, and cases beside ns-2, Linux
 # and tshark.
-THOROUGH := $(shell grep -l '^from thorough import' tests/test_*.py)
+THOROUGH = $(shell grep -l '^from thorough import' tests/test_*.py)
 validate: $(VENV)/.built
 	LONGPIPE_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto $(THOROUGH)
 
@@ -205,7 +205,7 @@ fuzz: $(VENV)/.built
 	$(BIN)/python tests/fuzz.py --cases $(FILES)
 	$(BIN)/python tests/flips.py
 
-# The results that tests/golden.rs asks for, anew: refused where one changed and the engine's number did not.
+# Records the results that crates/network/tests/all/golden.rs compares with; refused if one changed and the engine number did not.
 golden:
 	cargo run --package longpipe-network --profile ci --example golden
 
