@@ -1,5 +1,6 @@
 """`longpipe fit` against captures of Linux 6.1 whose paths are known, and `longpipe whatif`."""
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_rate_and_base_rtt_are_those_of_the_path(lossy: PathFit) -> None:
     assert 0.215 in base
 
 
-def test_losses_are_told_apart_and_the_buffer_is_exact(lossy: PathFit) -> None:
+def test_kinds_of_losses_are_distinguished_and_the_buffer_is_exact(lossy: PathFit) -> None:
     # The first overflow and 8 of the losses by number: the guest's counters at 20 s.
     assert lossy.features.buffer is not None
     assert lossy.features.buffer.value == 51
@@ -173,8 +174,6 @@ def test_commands_say_what_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_unusable_files_are_refused_in_one_line(file: str, said: str, tmp_path: Path) -> None:
-    import gzip
-
     (tmp_path / "path.toml").write_text("duration = '1 s'\n")
     (tmp_path / "short.pcap").write_bytes(gzip.decompress(LOSSY.read_bytes())[:40_000])
     with pytest.raises(ScenarioError, match=said) as caught:

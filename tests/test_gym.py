@@ -274,7 +274,7 @@ def eager(seen: np.ndarray[Any, Any]) -> float:
     return 1.0 if seen[-2] < 1.5 else -1.0
 
 
-def test_policies_are_told_apart_by_their_code_and_settings() -> None:
+def test_policies_are_distinguished_by_their_code_and_settings() -> None:
     classes = [control(gentle), control(eager), control(gentle, step="2 RTTs"), control(gentle, action="window")]
     digests = [PATH.with_(**{"tcp.congestion": one}).digest() for one in [*classes, control(gentle)]]
     assert len(set(digests)) == 4

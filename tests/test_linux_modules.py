@@ -120,7 +120,7 @@ def test_a_module_in_longpipe_does_what_it_does_in_linux(name: str) -> None:
 
 @pytest.mark.parametrize("name", IN_TABLE)
 def test_a_module_sends_the_segments_that_linux_sends_whatever_is_lost(name: str) -> None:
-    """Lists of lost packets in a transfer of 200 segments: the same segments in the same order in 19 of 20."""
+    """A transfer of 200 segments with 20 lists of lost packets: the same order of segments, apart from TRANSFERRED_OTHERWISE."""
     other = []
     for row in TRANSFERS[TRANSFERS["control"] == name].itertuples():
         flow = LinuxFlow(control="cubic", size=f"{SEGMENTS * MSS} B")

@@ -1,13 +1,12 @@
 """Measures that a design requests by name."""
 
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import Scenario, ScenarioError, simulate
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.design import Design, Factor
@@ -139,15 +138,14 @@ def test_a_measure_that_can_t_be_is_one_line(text: str, message: str) -> None:
 
 def test_a_design_over_a_graph_has_no_nan_and_its_next_command_works(tmp_path: Path) -> None:
     (tmp_path / "graph.toml").write_text(GRAPH.to_toml())
-    longpipe = str(Path(sys.executable).with_name("longpipe"))
-    command = [longpipe, "design", "graph.toml", "--factor", "tcp:tcp.recovery=reno,sack", "--replications", "2"]
-    options = ["--run", "g", "--csv", "runs.csv", "--store", "runs.db"]
-    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=True)
+    design = ["design", "graph.toml", "--factor", "tcp:tcp.recovery=reno,sack", "--replications", "2"]
+    done = run(*design, "--run", "g", "--csv", "runs.csv", "--store", "runs.db", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert "nan" not in done.stdout
     assert "throughput [Mbit/s]" in done.stdout
     following = done.stdout.splitlines()[-1]
     assert following.startswith("longpipe analyse")
-    subprocess.run([longpipe, *following.split()[1:]], cwd=tmp_path, capture_output=True, check=True)
+    assert run(*following.split()[1:], cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,4 @@
-import os
 import subprocess
-import sys
 from pathlib import Path
 from random import Random
 from typing import Any, get_args
@@ -9,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from commands import run
 from longpipe import simulate
 from longpipe.units import SIZE
 from longpipe.validate import ns2, ns2_figures
@@ -204,11 +203,7 @@ def test_every_difference_of_cases_chosen_at_random_has_its_rule(tmp_path: Path)
 
 
 def command(*arguments: str, name: str = "ns2-drops") -> subprocess.CompletedProcess[str]:
-    longpipe = str(Path(sys.executable).with_name("longpipe"))
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-    return subprocess.run(
-        [longpipe, "validate", name, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+    return run("validate", name, *arguments)
 
 
 def test_the_command_prints_both_sequences_side_by_side(tmp_path: Path) -> None:

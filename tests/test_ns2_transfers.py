@@ -1,11 +1,10 @@
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe.papers.lbd_01.transfers import Transfer
 from longpipe.validate.ns2 import available
 from longpipe.validate.ns2_figures import sequences
@@ -47,11 +46,7 @@ def test_losses_are_the_same_segments_at_the_same_instants() -> None:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    longpipe = str(Path(sys.executable).with_name("longpipe"))
-    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
-    return subprocess.run(
-        [longpipe, "validate", "ns2", *arguments], capture_output=True, text=True, env=environment, check=False
-    )
+    return run("validate", "ns2", *arguments)
 
 
 @needs_ns2

@@ -1,13 +1,12 @@
 """Time-varying links in scenarios: the resolved form, results, and errors."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from commands import run
 from longpipe import Scenario, pictures, simulate
 from longpipe.errors import ScenarioError
 from longpipe.examples import MOVING
@@ -86,9 +85,8 @@ def test_a_path_over_satellites_takes_outages_of_its_own() -> None:
 
 def test_what_the_satellites_command_writes_is_a_path(tmp_path: Path) -> None:
     file = tmp_path / "rtt.csv"
-    app = str(Path(sys.executable).with_name("longpipe"))
-    command = [app, "satellites", "kuiper-630", "Manila", "Dalian", "--duration", "5", "--step", "0.5", "-o", str(file)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    done = run("satellites", "kuiper-630", "Manila", "Dalian", "--duration", "5", "--step", "0.5", "-o", file)
+    assert done.returncode == 0, done.stderr
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=5, step_s=0.5)
     motion = motions(over({"file": str(file)}))[2]

@@ -73,10 +73,11 @@ def test_a_jump_that_was_too_large_is_taken_back_to_half_of_what_the_path_holds(
 
 def pair(start: str, resume: object, sink: str = "b", more: tuple[dict[str, Any], ...] = ()) -> Result:
     """Returns a run in which one flow from a to b of 20 MB precedes another from a to b or c, with more flows."""
-    links = [{"between": [host, "left"], "rate": "1 Gbit/s", "delay": "1 ms"} for host in ("a",)] + [
-        {"between": ["left", "right"], "rate": "100 Mbit/s", "delay": "298 ms"}
+    links = [{"between": ["left", "right"], "rate": "100 Mbit/s", "delay": "298 ms"}]
+    links += [
+        {"between": [switch, host], "rate": "1 Gbit/s", "delay": "1 ms"}
+        for switch, host in (("left", "a"), ("right", "b"), ("right", "c"))
     ]
-    links += [{"between": ["right", host], "rate": "1 Gbit/s", "delay": "1 ms"} for host in ("b", "c")]
     flows = [
         {"name": "first", "from": "a", "to": "b"},
         {"name": "second", "from": "a", "to": sink, "start": {"kind": "fixed", "at": start}},

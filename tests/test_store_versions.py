@@ -15,6 +15,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from commands import run
 from longpipe import Scenario, ScenarioError, _core, simulate
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 from longpipe.store.rows import VERSION
@@ -143,9 +144,9 @@ def test_a_store_on_a_readonly_disk_reads_and_refuses_to_open_for_writing(tmp_pa
         assert str(refused.value) == (
             f"store: {path}: is read-only; needs a store that can be written, or a copy of it"
         )
-        shown = longpipe("study", "export", "--store", path, "-o", tmp_path / "runs.csv")
+        shown = run("study", "export", "--store", path, "-o", tmp_path / "runs.csv")
         assert (shown.returncode, shown.stderr) == (0, "")
-        failed = longpipe("reproduce", "frr-96", "--out", tmp_path / "out", "--store", path)
+        failed = run("reproduce", "frr-96", "--out", tmp_path / "out", "--store", path)
         assert (failed.returncode, failed.stderr) == (2, f"error: {refused.value}\n")
 
 
@@ -185,9 +186,3 @@ def test_a_full_disk_is_one_line_and_what_was_stored_stays(tmp_path: Path, trace
         kept = ["digest", "seed", "finished_at"]
         assert set(map(tuple, runs[kept].to_numpy())) <= set(map(tuple, now[kept].to_numpy()))
         assert len(now) == 80
-
-
-def longpipe(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
-    command = [Path(sys.executable).with_name("longpipe"), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
