@@ -2,13 +2,13 @@
 
 import pytest
 
+from commands import run
 from longpipe import ScenarioError
 from longpipe.live.mahimahi import chain
-from test_store_versions import longpipe
 
 
 def test_a_place_in_the_south_is_no_option() -> None:
-    done = longpipe("satellites", "iridium", "-33.4,-70.6", "-34.6,-58.4", "--duration", "1", "--step", "1")
+    done = run("satellites", "iridium", "-33.4,-70.6", "-34.6,-58.4", "--duration", "1", "--step", "1")
     assert (done.returncode, done.stderr) == (0, "")
     assert "-33.4,-70.6" in done.stdout
 

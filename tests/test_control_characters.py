@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
+from commands import run
 from live_programs import IDLE, live
 from longpipe import Scenario, pictures, simulate
 from longpipe.cli.safe import Console, echo
@@ -21,7 +22,6 @@ from longpipe.report.parts import Report
 from longpipe.report.svg import Palette
 from longpipe.store import Store
 from longpipe.study import Study
-from test_store_versions import longpipe
 
 NAME = "\x1b[31mred\x9b2J\u202e"
 
@@ -43,7 +43,7 @@ def test_a_console_passes_on_styles_but_no_control_character_of_a_text() -> None
 
 def test_errors_show_control_characters_as_escapes(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text('"\\u001b[31mduration" = "1 s"\n')
-    done = longpipe("run", tmp_path / "a.toml")
+    done = run("run", tmp_path / "a.toml")
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
     assert r"\x1b[31mduration" in done.stderr

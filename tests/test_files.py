@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import ScenarioError, files
 from longpipe.store import Store
-from test_store_versions import longpipe
 
 SCENARIO = 'name = "a"\nduration = "20 ms"\n'
 
@@ -81,7 +81,7 @@ def test_commands_leave_their_inputs_alone(
     (tmp_path / "table.csv").write_text("buffer,efficiency\n1,0.5\n2,0.6\n1,0.7\n2,0.9\n")
     Store("runs.csv").close()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.suffix in (".toml", ".svg", ".csv")}
-    refused = longpipe(*arguments)
+    refused = run(*arguments)
     assert refused.returncode == 2
     assert "is an input, too; needs another" in refused.stderr
     assert refused.stderr.count("\n") == 1

@@ -13,12 +13,13 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
+from commands import run
 from longpipe import Scenario, _core, simulate
 from longpipe.design import Design, Factor
 from longpipe.store import Store, migrations, pack, schema, studies
 from longpipe.store.engines import earlier_names, holds
 from longpipe.study import Study
-from test_store_versions import longpipe, mounted
+from test_store_versions import mounted
 
 DATA = Path(__file__).parent / "data"
 # tests/data/store-2.sql has runs of two builds, 0aff3d4 (the second of these) and then dfa47b9 (the first).
@@ -170,7 +171,7 @@ def read_from_a_copy(place: str | Path) -> None:
         assert finished(store) == CURRENT
         assert store.require(*CURRENT[0]).state_hash == simulate(*CURRENT[0]).state_hash
         assert {one.name: one.finished for one in studies.overview(store)} == {"buffers": 4, "later": 4, "trees": 0}
-    shown = longpipe("study", "status", "--store", place, "later")
+    shown = run("study", "status", "--store", place, "later")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert f"engine {_core.__engine__}" in shown.stdout
     assert "repeats all" not in shown.stdout
@@ -291,7 +292,7 @@ def test_an_export_says_which_runs_an_upgrade_left_out(tmp_path: Path) -> None:
         database.execute("update studies set engine = '6'")
         for statement in downgrade(8):
             database.execute(statement)
-    told = longpipe("study", "export", "both", "-o", str(tmp_path / "runs.csv"), "--store", str(path)).stdout
+    told = run("study", "export", "both", "-o", str(tmp_path / "runs.csv"), "--store", str(path)).stdout
     assert told.startswith("1 runs: ")
     assert f"Left out: 1 runs of engine 6, whose results engine {_core.__engine__} does not have" in told
     assert list(pd.read_csv(tmp_path / "runs.csv")["tcp.recovery"]) == ["sack"]
