@@ -265,7 +265,7 @@ class Scenario(Model):
             if not changes:
                 raise
             for path, value in _wholes_first(changes):
-                _set(fields, path, deepcopy(value))
+                _set(fields, path, value)
             return cls(**fields)
         return found.with_(**changes) if changes else found
 
@@ -309,8 +309,7 @@ class Scenario(Model):
             # Groups have their own number of flows.
             fields["network"].pop("sources", None)
         for path, value in _wholes_first(changes):
-            # A later path may change a part of this value, which belongs to the caller.
-            _set(fields, path, deepcopy(value))
+            _set(fields, path, value)
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
@@ -345,8 +344,13 @@ KEPT: Final = Kept(resolve)
 
 
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Returns the changes in an order in which none replaces a part after a field of this part has changed."""
-    return sorted(changes.items(), key=lambda change: change[0].count("."))
+    """Returns the changes in an order in which none replaces a part after a field of this part has changed.
+
+    A value of which another change sets a field is copied, because it belongs to the caller.
+    """
+    changed = {path[:at] for path in changes for at, letter in enumerate(path) if letter == "."}
+    copied = [(path, deepcopy(value) if path in changed else value) for path, value in changes.items()]
+    return sorted(copied, key=lambda change: change[0].count("."))
 
 
 @cache
