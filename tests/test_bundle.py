@@ -63,7 +63,7 @@ def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: P
     assert "longpipe study rerun lan.zip" in files["README.txt"]
     study = Study.open("lan", store)
     before = exported.read_bytes()
-    bundle.write(study, exported.with_name("lan.zip"))
+    assert bundle.write(study, exported.with_name("lan.zip")) == bundle.read(exported)
     assert exported.read_bytes() == before
 
 

@@ -88,7 +88,7 @@ class BundledRun:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read."""
+    """Content of a bundle that is needed to repeat its runs."""
 
     name: str
     engine: str
@@ -100,8 +100,8 @@ class Bundle:
     controls: dict[str, BundledControl] = field(default_factory=dict)
 
 
-def write(study: Study, path: Path) -> int:
-    """Writes the finished runs of a study as a bundle; returns their number. Raises ScenarioError if there are none."""
+def write(study: Study, path: Path) -> Bundle:
+    """Writes the finished runs of a study as a bundle, and returns it. Raises ScenarioError if there are none."""
     from longpipe.design.text import to_json
     from longpipe.provenance import machine, software
 
@@ -115,7 +115,7 @@ def write(study: Study, path: Path) -> int:
         resolved[digest] = result.scenario.resolved_json()
         points[int(row["point"])] = result.scenario.to_toml()
         numbers = {name: int(row[name]) for name in ("point", "replication", "seed")}
-        runs.append({**numbers, "digest": digest, "state_hash": result.state_hash})
+        runs.append(BundledRun(**numbers, digest=digest, state_hash=result.state_hash))
     about: dict[str, object] = {"software": software(), "machine": machine()}
     controls = controls_of(scenarios.values())
     if controls:
@@ -137,7 +137,7 @@ def write(study: Study, path: Path) -> int:
         for name, text in files.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), text, zipfile.ZIP_DEFLATED)
     write_bytes(path, content.getvalue())
-    return len(runs)
+    return Bundle(study.name, study.engine, _core.__version__, tuple(runs), resolved, controls)
 
 
 def read(path: Path) -> Bundle:

@@ -19,10 +19,12 @@ MOST_SHOWN = 10
 def export(name: str, url: str | None, path: Path) -> None:
     """Writes a study as a bundle."""
     with opened(url, readonly=True) as store, Waiting(f"exporting {name}"):
-        number = bundle.write(Study.open(name, store), path)
-    trust = " --trust" if bundle.read(path).controls else ""
+        written = bundle.write(Study.open(name, store), path)
+    trust = " --trust" if written.controls else ""
     terminal().print(
-        f"{number} runs: {path}; repeat them with: longpipe study rerun {path}{trust}", markup=False, soft_wrap=True
+        f"{len(written.runs)} runs: {path}; repeat them with: longpipe study rerun {path}{trust}",
+        markup=False,
+        soft_wrap=True,
     )
 
 
