@@ -23,7 +23,7 @@ from longpipe.scenario.profiles import PROFILES
 from longpipe.units import RATE, TIME
 from longpipe.validate import linux_ticks as ticks
 from longpipe.validate.linux import MSS, PACKET_BYTES, STEADY, LinuxCase, LinuxRun, run
-from longpipe.validate.linux_disciplines import GUEST_HZ, switch_of
+from longpipe.validate.linux_disciplines import GUEST_HZ, TICK_PS, switch_of
 from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S, WRITE_S
 from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 
@@ -70,8 +70,8 @@ def missing(case: LinuxCase) -> str | None:
     return None if known else f"longpipe has no {case.discipline} of tc"
 
 
-def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object) -> Scenario:
-    """Returns the case as an IP scenario with changed fields. Raises ScenarioError if longpipe cannot run it.
+def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
+    """Returns the case as an IP scenario. Raises ScenarioError if longpipe cannot run it.
 
     The case begins `tick_s` after a tick of the kernel's clock, by default as it does alone in a start of the guest.
     """
@@ -113,7 +113,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None, **changes: object)
     }
     if case.rates:
         fields["network"] |= {"path": _path(case, wire, round_trip_ps // 2), "return_path": {"kind": "moving"}}
-    return Scenario(**fields).with_(**changes)
+    return Scenario(**fields)
 
 
 def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
@@ -138,7 +138,7 @@ def _idle(case: LinuxCase, tick_ps: int, earlier: int = 0, start: str = "0 s") -
     round_trips = IDLE_ROUND_TRIPS + earlier
     later_ps = TIME.parse(start)
     idle_ps = round(IDLE_S * 1e12) + round_trips * TIME.parse(case.round_trip)
-    return f"{idle_ps + (tick_ps - idle_ps) % ticks.TICK_PS + later_ps} ps"
+    return f"{idle_ps + (tick_ps - idle_ps) % TICK_PS + later_ps} ps"
 
 
 def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[str, object]:

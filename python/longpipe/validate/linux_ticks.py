@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from longpipe.validate.linux import LinuxCase, seconds
+from longpipe.validate.linux_disciplines import TICK_PS
 from longpipe.validate.linux_guest.load import IDLE_ROUND_TRIPS, IDLE_S
 
 # Time from a tick to the first connection after a start of the guest, measured as CLOCK_MONOTONIC less
 # CLOCK_MONOTONIC_COARSE. All further work of the guest takes microseconds.
 FIRST_S: Final = 0.44e-3
-TICK_S: Final = 0.01
-TICK_PS: Final = 10_000_000_000
 # Share by which ticks are too long: each timer is set a reading of the clock after the previous one.
 LATE: Final = 12.773e-6
 
@@ -28,4 +27,4 @@ def after(cases: Sequence[LinuxCase]) -> float:
         total_s += IDLE_S + round_trips * seconds(case.round_trip)
         if number < len(cases) - 1:
             total_s += (1 - LATE) * seconds(case.duration)
-    return total_s % TICK_S
+    return total_s % (TICK_PS / 1e12)
