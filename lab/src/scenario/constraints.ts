@@ -23,7 +23,7 @@ function holds(clause: Clause, part: Part): boolean {
     if (clause.field !== undefined) right = value(part, clause.field);
     else if (kind !== undefined && typeof right === "string") right = dimension(kind).parse(right);
     if (clause.compare === "is" || clause.compare === "is not") return same(left, right) === (clause.compare === "is");
-    if (second !== undefined) left = (left as bigint) * (value(part, second) as bigint);
+    if (second !== undefined) left = product(left, value(part, second));
     if (!isNumber(left) || !isNumber(right)) return false;
     switch (clause.compare) {
         case "<":
@@ -35,6 +35,12 @@ function holds(clause: Clause, part: Part): boolean {
         default:
             return left >= right;
     }
+}
+
+/** The product of two numbers; null if one of them is absent or 'unlimited'. */
+function product(left: unknown, right: unknown): number | bigint | null {
+    if (typeof left === "bigint" && typeof right === "bigint") return left * right;
+    return isNumber(left) && isNumber(right) ? Number(left) * Number(right) : null;
 }
 
 function same(left: unknown, right: unknown): boolean {
