@@ -13,7 +13,7 @@ from longpipe.errors import shortened
 from longpipe.measured import Recording, Series, Subject
 from longpipe.pictures.style import GREY, MOST_SHAPES, PALETTE, panels, titled
 
-# Returns the subjects to draw: those with most data, or the first ones.
+# Maximum number of subjects in a picture: those with most data, or the first ones.
 MOST_SUBJECTS: Final = 6
 _NAME: Final = 48
 # Panels in their order: label, factor, and the quantities that it shows with their line styles.

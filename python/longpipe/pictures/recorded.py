@@ -80,7 +80,7 @@ def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
 
 
 class Chosen(NamedTuple):
-    """Returns the flows to draw, and a note for the title on omitted flows ("" if none)."""
+    """Flows to draw, and a note for the title on omitted flows ("" if none)."""
 
     names: list[str]
     note: str

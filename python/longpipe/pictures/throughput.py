@@ -49,7 +49,7 @@ def draw_capacity(panel: Axes, run: Run, flows: Sequence[str], highest_mbps: flo
 
 
 class Rates(NamedTuple):
-    """Returns the throughput of the flows shown and of the sum of all others [bit/s], by interval."""
+    """Throughput of the flows shown and of the sum of all others [bit/s], by interval."""
 
     names: list[str]
     others: list[str]

@@ -63,7 +63,7 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
 
 
 def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """A repeated event: the field, its value, and the shortest interval [ps]."""
+    """Yields each repeated event: the field, its value, and the shortest interval [ps]."""
     for field, policy in policies(scenario.network, scenario.switch, topology):
         if isinstance(policy, Pie | DualPi2):
             yield f"{field}.update", policy.update, TIME.parse(policy.update)

@@ -54,7 +54,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class Kernel:
-    """Returns the kernel program, and the folder with its modules by version."""
+    """Kernel program, and the folder with its modules by version."""
 
     program: Path
     modules: Path

@@ -140,7 +140,7 @@ class DropCase(Model):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Returns both simulators' segments in order of transmission: longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
+    """Both simulators' segments in order of transmission: longpipe_s, longpipe_segment, ns2_s, ns2_segment."""
 
     case: DropCase
     sent: pd.DataFrame

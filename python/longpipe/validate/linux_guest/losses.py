@@ -57,7 +57,7 @@ def _table(to: int, table: int) -> bytes:
 
 
 class Losses:
-    """Creates losses by packet number for packets that enter a device."""
+    """Losses by packet number, for packets that enter a device."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._seen = _map(ARRAY, 4, 1)

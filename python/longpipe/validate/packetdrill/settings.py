@@ -80,7 +80,7 @@ class Settings:
                 raise NotUnderstoodError(words, line)
 
     def take_control(self, name: str) -> None:
-        """Returns the name of a congestion control in longpipe."""
+        """Sets the congestion control by its name in Linux."""
         self.control = "linux-reno" if name == "reno" else name
 
     @property
