@@ -5,7 +5,7 @@
 //! saved window, paced over one round trip (Unvalidated), and leaves growth to the controller while these data are acknowledged
 //! (Validating). Congestion meanwhile reduces the window to half of what the path is known to hold (Safe Retreat).
 
-use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
+use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants};
 use super::limits::Limits;
 use super::stage::{Model, Stage};
 use super::Congestion;
@@ -120,7 +120,7 @@ impl CarefulResumeConfig {
     }
 }
 
-/// What is known of a path since `time`: saved parameters, or that none are to be used after a Safe Retreat.
+/// Latest observation of a path: saved parameters, or that none may be used after a Safe Retreat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// Time of the observation.
@@ -346,6 +346,10 @@ impl Control for CarefulResume {
         self.inner.set_hz(hz);
     }
 
+    fn set_preconnect(&mut self, idle: Span) {
+        self.inner.set_preconnect(idle);
+    }
+
     fn set_ecn(&mut self, on: bool) {
         self.inner.set_ecn(on);
     }
@@ -417,7 +421,7 @@ impl Control for CarefulResume {
                 if flight.una >= last {
                     update.threshold =
                         (self.pipe_size as f64 * self.config.options().1).max(LEAST_WINDOW * flight.mss());
-                    self.phase = if ack.phase == super::control::RecoveryPhase::Open {
+                    self.phase = if ack.phase == RecoveryPhase::Open {
                         Phase::Normal
                     } else {
                         Phase::Recovering
@@ -470,10 +474,9 @@ impl Control for CarefulResume {
 
 #[cfg(test)]
 mod tests {
-    use super::super::control;
     use super::*;
-    use crate::congestion::control::Usage;
-    use crate::congestion::{CongestionConfig, LinuxRenoConfig};
+    use crate::congestion::trial::ack_of;
+    use crate::congestion::{CongestionConfig, LinuxRenoConfig, WestwoodConfig};
 
     const MSS: u64 = 1000;
     const RTT: Span = Span::millis(100);
@@ -510,28 +513,7 @@ mod tests {
         fn ack(&mut self, una: u64, max: u64) -> f64 {
             let before = self.flight.una;
             (self.flight.una, self.flight.nxt, self.flight.max) = (una * MSS, max * MSS, max * MSS);
-            let ack = Ack {
-                now: self.now,
-                acked: self.flight.una - before,
-                grows: true,
-                open: true,
-                phase: control::RecoveryPhase::Open,
-                delivered: self.flight.una - before,
-                lost: 0,
-                marked: 0,
-                in_flight_before: self.flight.max - before,
-                in_flight: self.flight.outstanding(),
-                cwnd: self.flight.cwnd(),
-                window_limited: true,
-                usage: Usage::of(true, 0),
-                rtt: Some(RTT),
-                srtt: Some(RTT),
-                least_rtt: Some(RTT),
-                delay: None,
-                rate: None,
-                held: Span(0),
-                paced: true,
-            };
+            let ack = ack_of(self.flight.una - before, self.now, Some(RTT), &self.flight);
             let update = self.resume.on_ack(&ack, &self.flight);
             self.take(update)
         }
@@ -603,5 +585,44 @@ mod tests {
         script.lose();
         assert!(script.ack(10, 39) < 20.0);
         assert!(!script.resume.is_resuming());
+    }
+
+    /// Westwood measures from the handshake on: after 12 ACKs, a tenth of an RTT apart, only an idle connection has ended a
+    /// measurement that is not empty. Without saved parameters, the wrapped controller decides as it does alone.
+    #[test]
+    fn the_wrapped_controller_measures_from_the_handshake_on() {
+        let ssthresh = |wrapped: bool, idle: Span| {
+            let mut congestion = Congestion::new(&CongestionConfig::Westwood(WestwoodConfig {}));
+            if wrapped {
+                congestion = congestion.resuming(&CarefulResumeConfig::Off {}, false, (10 * MSS) as f64);
+            }
+            congestion.set_hz(250);
+            congestion.set_preconnect(idle);
+            let mut flight = Flight::new(Limits::new((10 * MSS) as f64, f64::INFINITY), 1 << 30, MSS as u32);
+            (flight.nxt, flight.max) = (1000 * MSS, 1000 * MSS);
+            let mut now = Time(RTT.0);
+            for _ in 0..12 {
+                flight.una += MSS;
+                let sample = AckSample {
+                    now,
+                    acked: MSS,
+                    delivered: MSS,
+                    marked: 0,
+                    rtt: Some(RTT),
+                    has_sack_blocks: false,
+                    delay: None,
+                    delivered_since_sent: None,
+                };
+                congestion.on_sample(&sample, &flight);
+                congestion.on_ack(&ack_of(MSS, now, Some(RTT), &flight), &mut flight);
+                now += Span(RTT.0 / 10);
+            }
+            congestion.on_reduction(Cause::Timeout, now, &mut flight);
+            flight.ssthresh()
+        };
+        let (none, second) = (Span(0), Span::seconds(1));
+        assert_eq!(ssthresh(true, none), ssthresh(false, none));
+        assert_eq!(ssthresh(true, second), ssthresh(false, second));
+        assert_ne!(ssthresh(true, none), ssthresh(true, second));
     }
 }

@@ -1,4 +1,4 @@
-//! A congestion controller with a window but without sender and network, for tests.
+//! A congestion controller with a window but without sender and network, and ACKs for controllers, for tests.
 
 use super::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use super::limits::Limits;
@@ -8,6 +8,34 @@ use longpipe_events::{Span, Time};
 
 /// Payload of a segment [byte].
 const MSS: u32 = 1000;
+
+/// Returns an ACK of `acked` bytes in order, for an unpaced sender in Linux's Open state that fills its window. `flight` already
+/// reflects the new SND.UNA.
+pub fn ack_of(acked: u64, now: Time, rtt: Option<Span>, flight: &Flight) -> Ack {
+    let in_flight = flight.outstanding();
+    Ack {
+        now,
+        acked,
+        grows: true,
+        open: true,
+        phase: RecoveryPhase::Open,
+        delivered: acked,
+        lost: 0,
+        marked: 0,
+        in_flight_before: in_flight + acked,
+        in_flight,
+        cwnd: flight.cwnd(),
+        window_limited: true,
+        usage: Usage::of(true, 0),
+        rtt,
+        srtt: rtt,
+        least_rtt: rtt,
+        delay: None,
+        rate: None,
+        held: Span(0),
+        paced: false,
+    }
+}
 
 /// A congestion controller and its window. Windows are in segments.
 #[derive(Debug)]
@@ -66,26 +94,13 @@ impl Trial {
         self.flight.max = self.flight.nxt;
         self.flight.una += u64::from(MSS);
         let ack = Ack {
-            now: self.now,
-            acked: u64::from(MSS),
-            grows: true,
-            open: true,
-            phase: RecoveryPhase::Open,
-            delivered: u64::from(MSS),
-            lost: 0,
-            marked: 0,
             in_flight_before: in_flight + u64::from(MSS),
             in_flight,
-            cwnd: self.flight.cwnd(),
             window_limited: used_up,
             usage: Usage::of(used_up, in_flight + u64::from(MSS)),
-            rtt: self.rtt,
-            srtt: self.rtt,
             least_rtt: self.least_rtt,
             delay: self.delay,
-            rate: None,
-            held: Span(0),
-            paced: false,
+            ..ack_of(u64::from(MSS), self.now, self.rtt, &self.flight)
         };
         let sample = AckSample {
             now: self.now,
