@@ -275,8 +275,9 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::control::{AckSample, RecoveryPhase, Usage};
+    use crate::congestion::control::AckSample;
     use crate::congestion::limits::Limits;
+    use crate::congestion::trial::ack_of;
     use crate::congestion::{Congestion, CongestionConfig, CubicConfig, CubicRules};
 
     const MSS: u32 = 1000;
@@ -320,26 +321,13 @@ mod tests {
             self.least = self.least.min(rtt).or(rtt);
             self.flight.una += acked;
             let ack = Ack {
-                now: self.now,
-                acked,
                 grows: acked > 0,
                 open: acked > 0,
-                phase: RecoveryPhase::Open,
                 delivered,
-                lost: 0,
-                marked: 0,
-                in_flight_before: self.flight.outstanding() + acked,
-                in_flight: self.flight.outstanding(),
-                cwnd: self.flight.cwnd(),
-                window_limited: true,
-                usage: Usage::of(true, 0),
-                rtt,
                 srtt: self.least,
                 least_rtt: self.least,
-                delay: None,
-                rate: None,
-                held: Span(0),
                 paced: self.paced,
+                ..ack_of(acked, self.now, rtt, &self.flight)
             };
             let sample = AckSample {
                 now: self.now,

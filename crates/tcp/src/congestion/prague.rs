@@ -342,8 +342,9 @@ fn rounded_ratio(numerator: u64, denominator: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::control::{RecoveryPhase, Usage};
+    use crate::congestion::control::Usage;
     use crate::congestion::limits::Limits;
+    use crate::congestion::trial::ack_of;
 
     const MSS: u32 = 1448;
 
@@ -373,28 +374,7 @@ mod tests {
 
         /// Returns an ACK of one packet without a mark.
         fn blank(&self) -> Ack {
-            Ack {
-                now: self.now,
-                acked: u64::from(MSS),
-                grows: true,
-                open: true,
-                phase: RecoveryPhase::Open,
-                delivered: u64::from(MSS),
-                lost: 0,
-                marked: 0,
-                in_flight_before: self.flight.outstanding(),
-                in_flight: self.flight.outstanding(),
-                cwnd: self.flight.cwnd(),
-                window_limited: true,
-                usage: Usage::of(true, 0),
-                rtt: Some(self.rtt),
-                srtt: Some(self.rtt),
-                least_rtt: Some(self.rtt),
-                delay: None,
-                rate: None,
-                held: Span(0),
-                paced: true,
-            }
+            ack_of(u64::from(MSS), self.now, Some(self.rtt), &self.flight)
         }
 
         fn send(&mut self) {
@@ -410,7 +390,6 @@ mod tests {
             self.flight.una += u64::from(MSS);
             let ack = Ack {
                 marked: if marked { u64::from(MSS) } else { 0 },
-                in_flight_before: before,
                 ..self.blank()
             };
             let update = self.prague.on_ack(&ack, &self.flight);

@@ -8,6 +8,7 @@
 
 use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use crate::congestion::limits::Limits;
+use crate::congestion::trial::ack_of;
 use crate::congestion::{
     BicConfig, Congestion, CongestionConfig, CubicConfig, CubicRules, DctcpConfig, HighspeedConfig, HighspeedRules,
     HtcpConfig, HyblaConfig, HystartConfig, IllinoisConfig, LinuxRenoConfig, ScalableConfig, ScalableRules,
@@ -150,8 +151,6 @@ impl WitnessSender {
         self.recover(event.kind);
         let reduces = matches!(self.state, WitnessState::Cwr | WitnessState::Recovery) || event.kind == "mark";
         let ack = Ack {
-            now: self.now,
-            acked,
             grows: acked > 0 && !reduces,
             open: self.state == WitnessState::Open,
             phase: match self.state {
@@ -160,20 +159,12 @@ impl WitnessSender {
                 _ => RecoveryPhase::Open,
             },
             delivered,
-            lost: 0,
             marked: sample.marked,
             in_flight_before: in_flight,
-            in_flight: self.flight.outstanding(),
-            cwnd: self.flight.cwnd(),
             window_limited: event.limited,
             usage: Usage::of(event.limited, if event.limited { in_flight } else { MSS }),
-            rtt: event.rtt,
             srtt: Some(event.srtt),
-            least_rtt: event.rtt,
-            delay: None,
-            rate: None,
-            held: Span(0),
-            paced: false,
+            ..ack_of(acked, self.now, event.rtt, &self.flight)
         };
         self.control.on_ack(&ack, &mut self.flight);
         if event.kind == "mark" {
