@@ -133,6 +133,8 @@ impl Receiver {
             ),
             _ => (None, None, None, None),
         };
+        let sends_clock = config.congestion.measures_delay();
+        let acks_carry_more = !config.ecn.is_off() || sends_clock || config.advertises_growth();
         Receiver {
             next: 0,
             highest: 0,
@@ -141,16 +143,13 @@ impl Receiver {
             timeout: Span(timeout_ps),
             delays,
             slow_path_only: quick > 0 || window.is_some() || !config.ecn.is_off() || config.handshake,
-            acks_carry_more: !config.ecn.is_off() || config.congestion.measures_delay() || config.advertises_growth(),
-            in_order_fast_path: config.ecn.is_off()
-                && !config.congestion.measures_delay()
-                && writes.is_none()
-                && !config.advertises_growth(),
+            acks_carry_more,
+            in_order_fast_path: !acks_carry_more && writes.is_none(),
             window: window.map(Box::new),
             compression: compression.map(Box::new),
             writes: writes.map(Box::new),
             quick,
-            sends_clock: config.congestion.measures_delay(),
+            sends_clock,
             ecn: config.ecn,
             echoes_mark: false,
             counter: Counter::new(config.ecn.counts_bytes()),

@@ -418,6 +418,7 @@ mod tests {
     fn what_most_acks_touch_fits_two_lines_of_cache_beside_16_bytes() {
         assert!(offset_of!(Sender, uniform_segments) < 112);
     }
+
     /// A sender with Linux's ACKs whose receiver advertises a growing window, and an initial window of 100 segments.
     fn limited(growing_window: bool) -> (TcpConfig, Sender) {
         let ack = AckConfig::Linux {
@@ -474,6 +475,7 @@ mod tests {
         sender.on_ack(now, &smaller);
         assert_eq!(sender.flight().rwnd, 65_536);
     }
+
     /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart); Hybla's first
     /// window over 351 ms is 14.
     #[test]

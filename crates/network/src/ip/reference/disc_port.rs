@@ -103,15 +103,12 @@ impl DiscPort {
             }
             State::Batch(mut packets, service) if service.ends == now => {
                 let left = packets.pop_front();
+                if let Some(variation) = &mut variation {
+                    variation.left = service;
+                }
                 if packets.is_empty() {
                     self.queue.finish(now);
-                    if let Some(variation) = &mut variation {
-                        variation.left = service;
-                    }
                     return Some((left, self.prepare(variation, Time::ZERO, now)));
-                }
-                if let Some(variation) = variation {
-                    variation.left = service;
                 }
                 self.state = State::Batch(packets, service);
                 Some((left, Some(now)))
@@ -220,7 +217,8 @@ impl DiscPort {
         Time(self.free.0)
     }
 
-    /// Reports the packets in transmission at the end of the run to a probe, because their departure is known although its event is not handled.
+    /// Reports the packets in transmission at the end of the run to a probe, because their departure time is known although the
+    /// event of the departure is not handled.
     pub fn watch_in_service<P: Probe>(&self, variation: Option<&Variation>, probe: &mut P, link: Link) {
         let (packets, service): (Vec<&QueuedPacket>, &Service) = match &self.state {
             State::Transmitting(queued, service) => (vec![queued], service),
