@@ -97,6 +97,50 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "random loss",
         ),
+        # The loss of the link decides, although the link is busy.
+        (
+            {
+                "network.sources": 1,
+                "traffic": {"kind": "cbr", "rate": "49 Mbit/s"},
+                "network.trunk_loss": {"kind": "bernoulli", "probability": 0.2},
+            },
+            "random loss",
+        ),
+        (
+            {
+                "network.sources": 1,
+                "traffic": {"kind": "cbr", "rate": "20 Mbit/s"},
+                "network.conditioners": [{"kind": "policer", "rate": "5 Mbit/s", "burst": "20 KB"}],
+            },
+            "policer",
+        ),
+        # Nothing arrives after 1 s, so that no gap shows what is lost.
+        (
+            {
+                "network.sources": 1,
+                "network.trunk_delay": "10 ms",
+                "traffic": {"kind": "cbr", "rate": "8 Mbit/s"},
+                "network.path": {
+                    "kind": "moving",
+                    "outages": {"intervals": [["1 s", "20 s"]], "waiting": "drop", "arriving": "drop"},
+                },
+                "network.return_path": {"kind": "moving"},
+            },
+            "outage",
+        ),
+        # Each frame of two cells that comes to the full buffer loses one of them: again no gap.
+        (
+            {
+                "framing": "aal5",
+                "network.sources": 1,
+                "network.trunk_rate": "10 Mbit/s",
+                "switch.buffer": "1000 cells",
+                "traffic": {"kind": "cbr", "rate": "20 Mbit/s", "payload": "41 B"},
+            },
+            "link",
+        ),
+        # What the network holds at the end is not lost.
+        ({"duration": "250 ms", "network.sources": 1, "traffic": {"kind": "cbr", "rate": "10 Mbit/s"}}, "application"),
     ],
 )
 def test_datagrams_that_are_lost_are_limited_by_their_path(changes: dict[str, object], limit: str) -> None:

@@ -52,6 +52,8 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
     "ecn": "marks",
     "none": "timeouts",
 }
+# Limit that packets lost at a port show, by the suffix of the counter's name where it is not a cause above.
+_OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "random loss", "errors": "random loss"}
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds from which a link counts as busy, and a window as full.
@@ -98,7 +100,8 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     resolved = scenario.resolved
     ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
     flows = columns["flows"]
-    served, lost, reductions = _served(columns), _lost(columns), _reductions(columns)
+    served, reductions = _served(columns), _reductions(columns)
+    datagrams = _datagrams(columns)
     known = list(paths(resolved))
     users = Counter(path.bottleneck for path in known)
     # Real stacks report the number of window reductions, but not their causes.
@@ -128,7 +131,14 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
         found.append(
             FlowLimit(
                 flow=path.flow,
-                limited_by=_limit_of_datagrams(ports.utilization[name], lost.get(path.flow, 0.0), ports.losses(ways))
+                limited_by=_limit_of_datagrams(
+                    ports.utilization[name],
+                    _lost_share(
+                        *datagrams.get(path.flow, (0, 0, 0)),
+                        ports.most_held(ways) + counted["sent_segments"] / active_s * path.propagation_ps / 1e12,
+                    ),
+                    ports.losses_by_limit(ways),
+                )
                 if path.datagrams
                 else _limit(
                     busy=min(1.0, ports.utilization[name] * of_its_time),
@@ -249,14 +259,24 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> 
     return max(weights, key=lambda limit: weights[limit])
 
 
-def _limit_of_datagrams(busy: float, lost: float, losses: tuple[int, int]) -> Limit:
-    """Returns the limit of a source with its own rate: the path only if much of its data is lost."""
+def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
+    """Returns the limit of a source with its own rate: the path only if much of its data is lost.
+
+    The cause of most losses on the way decides; a full buffer before a busy link shows that the link is too slow.
+    """
     if lost < MUCH:
         return "application"
-    if busy >= BUSY:
-        return "link"
-    in_buffers, on_links = losses
-    return "buffer" if in_buffers >= on_links else "random loss"
+    most: Limit = max(losses, key=lambda limit: losses[limit], default="buffer")
+    return "link" if most == "buffer" and busy >= BUSY else most
+
+
+def _lost_share(sent: int, received: int, lost: int, most_held: float) -> float:
+    """Returns the share of datagrams that were lost, at least.
+
+    `lost` are those missing up to the last that arrived. After it, those that the network cannot hold were lost, too.
+    """
+    lost = max(lost, math.floor(sent - received - most_held))
+    return lost / (received + lost) if lost > 0 else 0.0
 
 
 class _Ports:
@@ -272,6 +292,11 @@ class _Ports:
         self._lost = _sums(columns, lost)
         self._lost_on_links = _sums(columns, on_links)
         self._lost_in_buffers = _sums(columns, [name for name in lost if name not in on_links])
+        self._by_limit = {
+            name: OF_CAUSE.get(suffix) or _OF_COUNTER.get(suffix, "buffer")
+            for name in lost
+            for suffix in (name.removeprefix(f"{self._unit}_lost_"),)
+        }
 
     def delay_s(self, port: str, rate_bps: int, duration_s: float) -> float:
         """Returns the mean queueing delay at a port, without the packet's own transmission [s]."""
@@ -297,6 +322,18 @@ class _Ports:
         own = [self._names[port] for port in ports]
         return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
 
+    def losses_by_limit(self, ports: Iterable[str]) -> Counter[Limit]:
+        """Returns the losses of these ports by the limit that they show [packets or cells; corrupted frames]."""
+        own = [self._names[port] for port in ports]
+        found: Counter[Limit] = Counter()
+        for name, limit in self._by_limit.items():
+            found[limit] += sum(self._columns[name][i] for i in own)
+        return +found
+
+    def most_held(self, ports: Iterable[str]) -> int:
+        """Returns how many packets these ports held at most together, or cells, of which a packet has one or more."""
+        return sum(self._columns[f"peak_queue_{self._unit}"][self._names[port]] or 0 for port in ports)
+
 
 def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
     """Returns for each port the sum of these columns."""
@@ -311,11 +348,11 @@ def _served(columns: Columns) -> dict[str, float]:
     return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in asked}
 
 
-def _lost(columns: Columns) -> dict[str, float]:
-    """Of each flow of datagrams, the share that was lost of all up to the last that arrived; 1 if none arrived."""
+def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
+    """Returns by flow of datagrams how many were sent, received, and missing up to the last that arrived."""
     datagrams = columns.get("datagrams", {})
-    rows = zip(*(datagrams.get(name, ()) for name in ("flow", "received", "lost")), strict=True)
-    return {flow: lost / (received + lost) if received else 1.0 for flow, received, lost in rows}
+    rows = zip(*(datagrams.get(name, ()) for name in ("flow", "sent", "received", "lost")), strict=True)
+    return {flow: (sent, received, lost) for flow, sent, received, lost in rows}
 
 
 def _reductions(columns: Columns) -> dict[str, list[dict[str, Any]]] | None:

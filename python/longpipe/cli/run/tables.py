@@ -155,12 +155,13 @@ def _vbr(sources: list[Row], most: float) -> Table:
 
 
 def _datagrams(flows: list[Row], most: float) -> Table:
-    table = _table("datagrams of", "sent", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
+    table = _table("datagrams of", "sent", "arrived", "lost", "delay\n[ms]", "95 %\n[ms]", "99 %\n[ms]", "jitter\n[ms]")
     shown = flows if len(flows) <= most else sorted(flows, key=lambda row: row["sent"], reverse=True)
     for row in shown[: _whole(most)]:
         delays = (row[name] for name in ("mean_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s"))
         waited = ("-" if delay is None else f"{1e3 * delay:.3f}" for delay in delays)
-        table.add_row(row["flow"], str(row["sent"]), _share(row["lost"], row["lost"] + row["received"]), *waited)
+        lost = _share(row["lost"], row["lost"] + row["received"])
+        table.add_row(row["flow"], str(row["sent"]), str(row["received"]), lost, *waited)
     return _captioned(table, min(most, len(flows)), len(flows), "flows of datagrams, those that sent most")
 
 
