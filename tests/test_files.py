@@ -86,3 +86,39 @@ def test_commands_leave_their_inputs_alone(
     assert "is an input, too; needs another" in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_two_outputs_in_one_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.toml").write_text(SCENARIO)
+    refused = run("run", "a.toml", "--json", "b", "--perfetto", "./b")
+    assert refused.returncode == 2
+    assert refused.stderr == "error: --perfetto: b is the file of --json, too; needs another file\n"
+    assert not (tmp_path / "b").exists()
+
+
+def test_pipes_and_devices_are_written_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Without a reader: no wait, and an error that names the pipe.
+    with pytest.raises(OSError, match=str(pipe)):
+        files.write_text(pipe, "new")
+    with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader, files.kept_apart():
+        files.check_file("--json", pipe)
+        files.write_text(pipe, "new")
+        assert reader.read() == "new"
+    assert pipe.is_fifo()
+    with files.kept_apart():
+        for option in ("--json", "--csv"):
+            files.check_file(option, Path("/dev/null"))
+    files.write_text(Path("/dev/null"), "new")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_an_open_descriptor_is_appended_to(tmp_path: Path) -> None:
+    file = tmp_path / "a.txt"
+    with file.open("w") as opened:
+        opened.write("old")
+        opened.flush()
+        files.write_text(Path(f"/dev/fd/{opened.fileno()}"), "new")
+    assert file.read_text() == "oldnew"

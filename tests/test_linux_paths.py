@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from commands import run as command
 from linux_guest import kernel
 from longpipe import ScenarioError
 from longpipe.validate import linux_paths
@@ -77,6 +78,14 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
     assert len(keys) == len(set(keys)) == 16
     collect(file, ("reno", "cubic", "bbr"), 2, print)
     assert len(started) == 3
+
+
+def test_the_command_continues_a_file_that_exists(tmp_path: Path) -> None:
+    file = tmp_path / "store.csv"
+    file.write_bytes(FILE.read_bytes())
+    done = command("validate", "linux-paths", file, "--collect", "--control", "reno", "--paths", "2")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert file.read_bytes() == FILE.read_bytes()
 
 
 def test_the_time_since_a_tick_is_as_measured_in_the_guest() -> None:

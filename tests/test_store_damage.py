@@ -1,5 +1,6 @@
 """Damaged bytes of a store: data are read as written, or one line reports the damage."""
 
+import os
 import random
 import re
 import shutil
@@ -193,6 +194,20 @@ def test_a_store_that_was_not_closed_is_checked_by_sqlite_itself(tmp_path: Path)
     path.with_name("runs.db-wal").write_bytes(bytes(64))
     with pytest.raises(ScenarioError, match=r"damaged: "):
         Store(path)
+
+
+@pytest.mark.parametrize("kind", ["a directory", "a named pipe", "a device"])
+def test_only_a_regular_file_is_a_store(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "runs.db"
+    if kind == "a directory":
+        path.mkdir()
+    elif kind == "a named pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    for readonly in (True, False):
+        with pytest.raises(ScenarioError, match=rf"^store: {path}: can't be read, it is {kind}; needs a database"):
+            Store(path, readonly=readonly)
 
 
 def test_checksums_depend_on_every_column() -> None:

@@ -1,6 +1,7 @@
 """Output files: refused before a run if they cannot be written, and complete or absent after it."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,13 +17,15 @@ _NEW: Final = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL
     | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )  # fmt: skip
-# Identity of a file under all its names: device and inode.
-_Identity = tuple[int, int]
+# Folders whose files are devices and open descriptors, which a new file must not replace.
+_SYSTEM: Final = ("dev", "proc")
+# Identity of a file under all its names: device and inode, or the path of one that does not exist yet.
+_Identity = tuple[int, int] | Path
 
 
 @dataclass
 class _Files:
-    """Files that a command reads, and existing files that it will write, by their given names."""
+    """Files of a command: names of those that it reads, and options that name those that it will write."""
 
     read: dict[_Identity, str] = field(default_factory=dict)
     written: dict[_Identity, str] = field(default_factory=dict)
@@ -58,25 +61,48 @@ def _will_write(option: str, path: Path) -> None:
     files = _of_command[-1]
     if identity in files.read:
         raise ScenarioError(f"{option}: {path} is an input, too; needs another file")
-    files.written[identity] = option
+    other = files.written.setdefault(identity, option)
+    if other != option:
+        raise ScenarioError(f"{option}: {path} is the file of {other}, too; needs another file")
 
 
 def _identity(path: str | Path) -> _Identity | None:
     try:
         found = Path(path).stat()
+    except FileNotFoundError:
+        return Path(path).resolve()
     except (OSError, ValueError):
         return None
     return found.st_dev, found.st_ino
 
 
-def check_file(field: str, path: Path) -> None:
-    """Raises ScenarioError, naming `field`, unless a file can be written at `path`."""
+def _is_written_in_place(path: Path) -> bool:
+    """Returns whether a path is a device, a pipe or an open descriptor, such as /dev/null and /dev/stdout."""
+    absolute = path.absolute()
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    is_system = absolute.parts[1:2] in [(name,) for name in _SYSTEM] and absolute.parts[2:3] != ("shm",)
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or (is_system and stat.S_ISREG(mode))
+
+
+def check_file(field: str, path: Path, *, extends: bool = False) -> None:
+    """Raises ScenarioError, naming `field`, unless a file can be written at `path`.
+
+    `extends` is set if the command reads the file and appends to it.
+    """
     if path.is_dir():
         raise ScenarioError(f"{field}: {path} is a directory; needs a file name")
-    check_directory(field, path.parent)
+    if path.is_socket() or path.is_block_device():
+        raise ScenarioError(f"{field}: {path} is a socket or a disk; needs a file name")
+    in_place = _is_written_in_place(path)
+    if not in_place:
+        check_directory(field, path.parent)
     if path.exists() and not os.access(path, os.W_OK):
         raise ScenarioError(f"{field}: {path} is read-only; needs a file that can be written")
-    _will_write(field, path)
+    if not (extends or in_place):
+        _will_write(field, path)
 
 
 def check_directory(field: str, path: Path) -> None:
@@ -103,6 +129,9 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file atomically, so that neither a reader nor a kill leaves half of it."""
     if _of_command and _identity(path) in _of_command[-1].read:
         raise ScenarioError(f"output: {path} is an input, too; needs another file or directory")
+    if _is_written_in_place(path):
+        _write_in_place(path, content)
+        return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         # Left behind by a killed process with this number.
@@ -117,5 +146,17 @@ def write_bytes(path: Path, content: bytes) -> None:
             raise
     except OSError as error:
         # The error of a full disk does not name the file.
+        error.filename = str(path)
+        raise
+
+
+def _write_in_place(path: Path, content: bytes) -> None:
+    try:
+        # Without O_NONBLOCK, opening a named pipe waits for a reader.
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "wb") as opened:
+            os.set_blocking(descriptor, True)
+            opened.write(content)
+    except OSError as error:
         error.filename = str(path)
         raise

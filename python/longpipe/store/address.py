@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import will_read
+from longpipe.inputs.bytes import check_regular
 from longpipe.store.rows import is_current
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Address:
         if not self.is_sqlite:
             return self._postgresql(readonly=readonly)
         will_read(self.path)
+        if not self.is_memory and self.path.exists():
+            check_regular(f"store: {self.name}", self.path.stat().st_mode, "a database, or a new file")
         if self.is_memory:
             engine = sa.create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
         else:

@@ -45,7 +45,7 @@ def linux_paths(
             raise ScenarioError(f"--control: {name!r}{lacks}; {nearest(name, store.CONTROLS)}")
         controls.append(name)
     if not judge:
-        check_file("FILE", file)
+        check_file("FILE", file, extends=True)
         store.collect(file, controls, paths, Console(stderr=True, highlight=False).print)
     if not collect:
         found = store.read(file)
