@@ -73,6 +73,8 @@ def xml(*several: dict[str, Any]) -> str:
         json.dumps({name: str(value) for name, value in FIELDS.items()}),
         ",".join(FIELDS) + "\r\n" + ",".join(map(str, FIELDS.values())) + "\r\n\r\n",
         kvn(FIELDS),
+        "COMMENT from a page\n" + kvn(FIELDS),
+        "".join(f"{name}={value}\r\n" for name, value in FIELDS.items()),
         xml(FIELDS),
         gzip.compress(xml(FIELDS).encode()),
         "\ufeff" + json.dumps([FIELDS]),
@@ -81,7 +83,7 @@ def xml(*several: dict[str, Any]) -> str:
         json.dumps([{**FIELDS, "NORAD_CAT_ID": 799501000}]),
         json.dumps([{n: v for n, v in FIELDS.items() if n not in ("EPHEMERIS_TYPE", "CLASSIFICATION_TYPE", "OBJECT_ID", "ELEMENT_SET_NO", "REV_AT_EPOCH")}]),
     ],
-    ids=["json", "text", "csv", "kvn", "xml", "gzip", "mark", "z", "ordinal", "nine digits", "least"],
+    ids=["json", "text", "csv", "kvn", "comment", "no version", "xml", "gzip", "mark", "z", "ordinal", "nine digits", "least"],
 )  # fmt: skip
 def test_every_form_of_an_omm_is_the_satellite_that_sgp4_s_own_reader_has(tmp_path: Path, content: str | bytes) -> None:
     satellite = Satrec()
@@ -106,10 +108,21 @@ def test_an_epoch_may_be_a_whole_second(tmp_path: Path) -> None:
         TLE.replace("ISS (ZARYA)", "0 \N{LATIN CAPITAL LETTER E WITH ACUTE}TOILE").encode("latin-1"),
         TLE.replace("9990\n", "999\n").replace("212791", "21279"),
         TLE.replace("\n2 ", "\n\N{NO-BREAK SPACE}2 ").replace("U 98", "U\N{NO-BREAK SPACE}98"),
+        TLE.replace("98067A   ", "98067A\N{EM SPACE}\N{THIN SPACE} "),
         gzip.compress(TLE.encode()),
         "# from a page\n\n" + TLE.partition("\n")[2],
     ],
-    ids=["three lines", "one orbit", "hypatia", "latin-1", "no checksum", "no-break spaces", "gzip", "two lines"],
+    ids=[
+        "three lines",
+        "one orbit",
+        "hypatia",
+        "latin-1",
+        "no checksum",
+        "no-break spaces",
+        "other spaces",
+        "gzip",
+        "two lines",
+    ],
 )
 def test_every_form_of_a_tle_is_the_same_satellite(tmp_path: Path, content: str | bytes) -> None:
     lines = TLE.split("\n")
@@ -148,6 +161,8 @@ def changed(old: str, new: str) -> str:
         ('<!DOCTYPE a [<!ENTITY b "c">]><a/>', ":1: an entity of its own; needs OMMs as CSV, XML, JSON or KVN"),
         ("<html><body>No data</body></html>", ":1: a page of the web, as servers answer in place of data; needs OMMs as CSV, XML, JSON or KVN"),
         (",".join(FIELDS) + "\n1,2\n", ":2: 2 cells; needs 17: OBJECT_NAME, OBJECT_ID, EPOCH, MEAN_MOTION, ECCENTRICITY, INCLINATION, RA_OF_ASC_NODE, ARG_OF_PERICENTER and 9 more"),
+        (TLE.replace("98067A", "98067\N{CYRILLIC CAPITAL LETTER A}"), ":2: '\N{CYRILLIC CAPITAL LETTER A}' in column 15; needs letters and digits of ASCII"),
+        (kvn(FIELDS) + kvn(FIELDS).partition("\n")[2], ":49: EPOCH again, after line 1; needs CCSDS_OMM_VERS before each satellite"),
         ("CCSDS_OMM_VERS = 2.0\nEPOCH\n", ":2: 'EPOCH'; needs KEYWORD = VALUE"),
     ],
 )  # fmt: skip

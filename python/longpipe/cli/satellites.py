@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -98,9 +99,10 @@ def satellites(
 
     stations = _stations(places or [], cities, elevation)
     constellation = _constellation(source, begin)
+    _warn(source, constellation.doubts)
     with RunBar(constellation.name) as bar:
         found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
-    _warn(source, found)
+    _warn(source, [line for line in found.doubts if line not in constellation.doubts])
     _tell(found)
     if output is not None or routes is not None:
         from longpipe.export import write_table
@@ -157,9 +159,9 @@ def _constellation(source: str, begin: str | None) -> Constellation:
     return Constellation.of_shell(parse_shell(source), epoch or EPOCH)
 
 
-def _warn(source: str, found: RoundTrips) -> None:
+def _warn(source: str, doubts: Iterable[str]) -> None:
     """Warns on stderr of elements that are old, and of satellites without a position."""
-    for line in dict.fromkeys([*found.constellation.doubts, *found.doubts]):
+    for line in doubts:
         echo(f"warning: {source}: {line}", err=True)
 
 

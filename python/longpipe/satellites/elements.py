@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs import read_text
 from longpipe.satellites import omm
 from longpipe.satellites.satellite import NEEDS, Elements
 from longpipe.satellites.tle import read_tles
+
+# First keyword of a message in keyword = value notation, after comments.
+_KVN: Final = re.compile(r"(?:COMMENT\b[^\n]*\n\s*)*[A-Z][A-Z0-9_]*[ \t]*=")
 
 
 def read_elements(path: Path) -> list[Elements]:
@@ -33,4 +37,4 @@ def _reader(text: str) -> Callable[[str, str], Iterator[Elements]]:
         return omm.read_json
     if "MEAN_MOTION" in begin.partition("\n")[0]:
         return omm.read_csv
-    return omm.read_kvn if re.match(r"CCSDS_OMM_VERS\s*=", begin) else read_tles
+    return omm.read_kvn if _KVN.match(begin) else read_tles

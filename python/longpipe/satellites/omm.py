@@ -31,6 +31,8 @@ _BOUNDS: Final[dict[str, tuple[float, float]]] = {
 }
 # Optional fields, which SGP4 does not use.
 _ZERO: Final = ("BSTAR", "MEAN_MOTION_DOT", "MEAN_MOTION_DDOT")
+# Fields that a message has once: a second one belongs to another satellite.
+_OF_ONE: Final = ("EPOCH", "MEAN_MOTION", "MEAN_ANOMALY")
 _ONLY: Final = {
     "CENTER_NAME": ("EARTH",),
     "REF_FRAME": ("TEME",),
@@ -84,6 +86,11 @@ def read_kvn(file: str, text: str) -> Iterator[Elements]:
             if fields:
                 yield _elements(f"{file}:{begin}", fields)
             fields, begin = {}, number
+        elif found[1] in fields and found[1] in _OF_ONE:
+            raise ScenarioError(
+                f"{file}:{number}: {found[1]} again, after line {begin}; needs CCSDS_OMM_VERS before each satellite"
+            )
+        begin = begin or number
         fields[found[1]] = found[2]
     if fields:
         yield _elements(f"{file}:{begin}", fields)

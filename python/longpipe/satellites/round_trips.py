@@ -133,15 +133,16 @@ def round_trips(
         last = ways
         if told is not None and index % AT_ONCE == 0:
             told(index / len(times))
+    doubts = tuple(doubts_of_errors(constellation.names, codes))
     never = np.nonzero(~np.isfinite(rtt).any(axis=0))[0]
     if len(never):
         a, b = pairs[never[0]]
         more = f" (and {len(never) - 1} other pairs)" if len(never) > 1 else ""
+        reasons = "".join(f" ({line})" for line in doubts if line not in constellation.doubts)
         raise ScenarioError(
             f"{stations[a].name} - {stations[b].name}: no route over {constellation.name} at any instant{more}; "
-            "needs stations that see satellites which links connect"
+            f"needs stations that see satellites which links connect{reasons}"
         )
-    doubts = tuple(doubts_of_errors(constellation.names, codes))
     return RoundTrips(constellation, stations, pairs, begin_s, times, rtt, hops, changes, doubts)
 
 

@@ -41,6 +41,7 @@ _MOST: Final = {
     "argument of perigee": 360,
     "mean anomaly": 360,
 }
+_SPACES: Final = re.compile(r"[^\S\t]")
 # First line of Hypatia's files: orbits, and satellites per orbit.
 _OF_HYPATIA: Final = re.compile(r"\d{1,5}\s+\d{1,5}")
 
@@ -50,8 +51,8 @@ def read_tles(file: str, text: str) -> Iterator[Elements]:
     lines = split_lines(file, text, NEEDS)
     name, first = "", None
     for number, whole in enumerate(lines, 1):
-        # Text copied from web pages contains no-break spaces.
-        line = whole.replace("\N{NO-BREAK SPACE}", " ").strip()
+        # Text copied from web pages contains no-break spaces and others.
+        line = _SPACES.sub(" ", whole).strip()
         where = f"{file}:{number}"
         if not line or line.startswith("#") or (number == 1 and _OF_HYPATIA.fullmatch(line)):
             continue
@@ -80,6 +81,8 @@ def _checked(where: str, line: str, number: str) -> str:
     """Returns a line with its checksum. Raises ScenarioError with the field that is malformed."""
     if not line.startswith(f"{number} ") or len(line) not in (LINE - 1, LINE):
         raise ScenarioError(f"{where}: {line[:20]!r}; needs line {number} of a TLE, {LINE} characters")
+    if other := next((letter for letter in line if not " " <= letter <= "~"), ""):
+        raise ScenarioError(f"{where}: {other!r} in column {line.index(other) + 1}; needs letters and digits of ASCII")
     for name, begin, end, form, needs in _FIELDS[number]:
         value = line[begin:end]
         if not form.fullmatch(value) or (name in _MOST and not float(value) <= _MOST[name]):
