@@ -72,6 +72,8 @@ def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
         ("time,rate [Mbit/s]", "0,152", 152 * 10**6),
         ("time [s],rate (kbit/s)", "0,152.5", 152_500),
         ("time_ms,rate_bps", "0,152", 152),
+        ("Time_MS,rate_Mbps", "0,152", 152 * 10**6),
+        ("time,rate_MBps", "0,10", 80 * 10**6),
         # 10 MB/s are 80 Mbit/s.
         ("time,rate [MB/s]", "0,10", 80 * 10**6),
         ("time,rate", "0,10 MB/s", 80 * 10**6),
@@ -111,6 +113,11 @@ def test_round_trips_are_halved_and_that_is_said(tmp_path: Path) -> None:
     (line,) = read_from_files(scenario)
     assert line.endswith("path.csv: 2 rows to 1 s; rtt 20.25 ms to 60 ms (half of each round trip)")
     assert not [one for one in cautions(scenario) if "path.csv" in one]
+
+
+def test_the_losses_that_were_read_are_said(tmp_path: Path) -> None:
+    (line,) = read_from_files(over(written(tmp_path, "time,loss\n0,0.01\n1,2.5 %\n")))
+    assert line.endswith("path.csv: 2 rows to 1 s; loss 0.01 to 0.025")
 
 
 def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> None:
@@ -170,6 +177,8 @@ def test_what_is_plausible_or_has_its_unit_is_not_questioned(tmp_path: Path, tex
         ("time,delay,delay [ms]\n0,0.001,0.5\n", ":1: columns 'delay' and 'delay [ms]'; needs one of them"),
         ("time,delay,rtt\n0,0.001,0.5\n", ":1: columns rtt and delay; needs one of them, for a delay is half of a round trip"),
         ("time,rate [furlongs]\n0,1\n", ":1: column 'rate': '1 furlongs' is not a bit rate; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        ("time,rate_mbps\n0,1\n", ":1: column 'rate': '1 mbps' is not a bit rate, it may be 'MB/s' or 'Mbit/s'; accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'"),
+        ("time,rate\n0,10 mbps\n", ":2: rate '10 mbps', it may be 'MB/s' or 'Mbit/s'; needs a number, or one with a unit, as in '155.52 Mbit/s'"),
         ("time,delay\n0,1e99999999\n", ":2: delay '1e99999999'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0,1/0\n", ":2: delay '1/0'; needs a number, or one with a unit, as in '5 ms'"),
         ("time,delay\n0," + "9" * 5000 + "\n", ":2: delay '" + "9" * 56 + "...; needs a number, or one with a unit, as in '5 ms'"),

@@ -61,6 +61,15 @@ class Dimension:
             f"accepts {', '.join(self.units)}, as in {self.example!r}{f', or {UNLIMITED!r}' if self.unlimited else ''}"
         )
 
+    def knows(self, unit: str) -> bool:
+        """Returns whether a unit is accepted."""
+        return unit in self.units or unit in self.multiples or unit in self.aliases
+
+    def meant(self, text: str) -> str:
+        """Returns a clause with the probable meaning of a refused quantity's unit, or ""."""
+        found = _QUANTITY.fullmatch(text.strip())
+        return _meant(self, found[2]) if found is not None and found[2] else ""
+
     def _write(self, number: Fraction, unit: str) -> str:
         return f"{decimal(number)} {self.singular.get(unit, unit) if number == 1 else unit}"
 
@@ -140,6 +149,10 @@ _BINARY: Final = {
     f"{letter}i": Fraction(2 ** (10 * power), 10 ** (3 * power)) for power, letter in enumerate("KMGT", 1)
 }
 
+# Other spellings of bit/s, and of a byte.
+_BITS: Final = ("bps", "b/s", "bit", "bits/s", "bit/sec", "bits/sec")
+_BYTES: Final = ("byte", "Byte", "bytes", "Bytes")
+
 RATE: Final = Dimension(
     name="bit rate",
     base="bit/s",
@@ -152,20 +165,21 @@ RATE: Final = Dimension(
         "Tbit/s": Fraction(10**12),
     },
     example="155.52 Mbit/s",
-    # Lower case as in tc(8), except its "mbps" (megabytes per second); ns-3's DataRate; a bare prefix as in iperf.
+    # Lower case as in tc(8), except its "mbps" (megabytes per second); ns-3's DataRate; a bare prefix and "/sec" as in
+    # iperf.
     aliases={
-        **dict.fromkeys(("bps", "b/s", "bit", "bits/s"), "bit/s"),
-        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in ("bps", "b/s", "bit", "bits/s", "")},
-        **{f"K{bits}": "kbit/s" for bits in ("bit/s", "bps", "b/s", "bit", "bits/s", "")},
+        **dict.fromkeys(_BITS, "bit/s"),
+        **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in "kMGT" for bits in (*_BITS, "")},
+        **{f"K{bits}": "kbit/s" for bits in (*_BITS, "bit/s", "")},
         **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in "MGT"},
         **{f"{prefix}{bits}": f"{prefix}bit/s" for prefix in _BINARY for bits in ("b/s", "bit")},
         **{f"{prefix.lower()}bit": f"{prefix}bit/s" for prefix in _BINARY},
         **{
             f"{prefix}{name}": f"{prefix}B/s"
             for prefix in ("", *"kMGT", *_BINARY)
-            for name in ("Bps", "byte/s", "Byte/s", "bytes/s", "Bytes/s")
+            for name in ("Bps", *(f"{bytes_}/{per}" for bytes_ in _BYTES for per in ("s", "sec")))
         },
-        "KB/s": "kB/s",
+        **{f"K{bytes_}/{per}": "kB/s" for bytes_ in ("B", *_BYTES) for per in ("s", "sec")},
         "KBps": "kB/s",
     },
     multiples={
@@ -213,10 +227,13 @@ SIZE: Final = Dimension(
     },
     # A lower-case b may be bits or bytes.
     other={
-        name: f", it may be '{letter}{binary}B' or '{letter.replace('K', 'k')}bit'"
-        for letter in "KMG"
-        for binary in ("", "i")
-        for name in (f"{letter}{binary}b", f"{letter}{binary}b".lower())
+        "b": ", it may be 'B' or 'bit'",
+        **{
+            name: f", it may be '{letter}{binary}B' or '{letter.replace('K', 'k')}bit'"
+            for letter in "KMG"
+            for binary in ("", "i")
+            for name in (f"{letter}{binary}b", f"{letter}{binary}b".lower())
+        },
     },
 )
 

@@ -74,7 +74,7 @@ class Column:
             number, unit = self.dimension.split(cell)
         except ValueError:
             raise ScenarioError(
-                f"{self.file}:{line}: {self.head} {shown(cell)}; "
+                f"{self.file}:{line}: {self.head} {shown(cell)}{self.dimension.meant(cell)}; "
                 f"needs a number, or one with a unit, as in {self.dimension.example!r}"
             ) from None
         return round(number * self.dimension.units[unit] / self.divisor)
@@ -191,10 +191,13 @@ class SeriesTable:
         if not self.times.rows:
             raise ScenarioError(f"{self.table.file}: 0 rows; needs 1 or more")
 
-    def keep_notes(self, doubts: Sequence[str] = ()) -> None:
-        """Records notes and warnings about the file, after all rows have been read."""
+    def keep_notes(self, doubts: Sequence[str] = (), others: Sequence[str] = ()) -> None:
+        """Records notes and warnings about the file, after all rows have been read.
+
+        `others` are ranges of columns that are no quantities.
+        """
         spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
-        read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans])
+        read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans, *others])
         keep(self.table.file, Notes(read, tuple(doubts), self.times.second))
 
 
@@ -239,14 +242,14 @@ def series_table(
 
 
 def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
-    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", or "delay_ms" if the suffix is a unit."""
+    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", "delay_ms" or "rate_Mbps"."""
     name, unit = head_parts(head)
-    name = name.casefold()
     begin, underscore, end = name.rpartition("_")
+    begin, name = begin.casefold(), name.casefold()
     if underscore and not unit and name not in names and (begin in names or begin in _TIMES):
         dimension = TIME if begin in _TIMES else names[begin]
-        if dimension is not None and (end in dimension.units or end in dimension.multiples or end in dimension.aliases):
-            name, unit = begin, end
+        if dimension is not None:
+            name, unit = begin, end if dimension.knows(end) else end.lower()
     return ("time" if name in _TIMES else name), unit
 
 

@@ -65,7 +65,7 @@ def read(file: str, latest_ps: int, longest_ps: int, fastest_bps: int) -> Trace:
                 steps.append([now, value(line, cell)])
         if "loss" in units and (cell := cells[rows.at["loss"]]):
             found.loss.append([now, _share(f"{file}:{line}: loss", cell, percent=percent)])
-    rows.keep_notes([*_doubts(columns), *_of_loss(file, found)])
+    rows.keep_notes([*_doubts(columns), *_of_loss(file, found)], list(_span_of_loss(found)))
     return found
 
 
@@ -80,6 +80,14 @@ def _doubts(columns: dict[str, Column]) -> Iterator[str]:
 def _of_loss(file: str, found: Trace) -> Iterator[str]:
     if found.loss and min(share for _, share in found.loss) == 1:
         yield f"{file}: loss is 1 in all rows, so that nothing arrives; if percent is meant, name the column 'loss [%]'"
+
+
+def _span_of_loss(found: Trace) -> Iterator[str]:
+    """Yields the range of a column of losses, for a note."""
+    shares = [share for _, share in found.loss]
+    if shares:
+        low, high = (f"{share:.6g}" for share in (min(shares), max(shares)))
+        yield f"loss {low if low == high else f'{low} to {high}'}"
 
 
 def _is_percent(file: str, unit: str) -> bool:
