@@ -1,0 +1,170 @@
+"""Selection of the best of several alternatives under limits: fully sequential, with common random numbers.
+
+The comparison of objectives is procedure KN (Kim and Nelson 2001, ACM TOMACS 11(3)), that of a limited measure with its
+limit is procedure F (Batur and Kim 2010, ACM TOMACS 20(3)). Both follow the sum of differences until it leaves a
+triangular region. Common random numbers make the differences dependent, so the error allowance is shared by Bonferroni:
+the answer is wrong only if the best alternative fails one of its s limits, or if one of the other k - 1 passes the
+limit that it violates, or wins against the best. These are s + k - 1 events, each of probability at most
+`error` / (s + k - 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+# Minimum number of replications before the first decision, because a variance of fewer is no estimate.
+FEWEST: Final = 3
+
+
+@dataclass(frozen=True)
+class Allowances:
+    """Parameters of a selection.
+
+    `error` is the probability of a wrong selection, `zone` the indifference zone of the objective, `tolerances` those
+    of the limited measures, and `first` the number of replications before the first decision.
+    """
+
+    error: float
+    zone: float
+    tolerances: tuple[float, ...] = ()
+    first: int = 10
+
+
+def continuation(alternatives: int, allowances: Allowances) -> float:
+    """Returns h² of Kim and Nelson, with the constant c = 1, for this number of alternatives."""
+    events = alternatives - 1 + len(allowances.tolerances)
+    freedom = allowances.first - 1
+    eta = (math.pow(2 * allowances.error / max(events, 1), -2 / freedom) - 1) / 2
+    # Below 0 for an error allowance above one half, with which any choice is good enough.
+    return max(2 * eta * freedom, 0.0)
+
+
+@dataclass
+class Selection:
+    """A selection among `count` alternatives, which consumes one replication of each survivor at a time.
+
+    An observation of an alternative is a row: the objective, of which the largest mean is the best, then for each limit
+    the margin, which is negative if the replication violates the limit. Replication r of all alternatives has common
+    random numbers.
+    """
+
+    count: int
+    allowances: Allowances
+    replications: int = 0
+    alive: list[int] = field(init=False)
+    # Replications after which an alternative was eliminated, with the reason: the number of the limit, or -1 if another
+    # alternative is better.
+    eliminated: dict[int, tuple[int, int]] = field(default_factory=dict)
+    _passed: set[tuple[int, int]] = field(default_factory=set)
+    _rows: list[Numbers] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Starts with all alternatives and no replication."""
+        if self.allowances.first < FEWEST:
+            raise ValueError(f"first: {self.allowances.first}; needs at least {FEWEST}")
+        self.alive = list(range(self.count))
+        self._h2 = continuation(self.count, self.allowances)
+        self._sums = np.zeros((self.count, 1 + len(self.allowances.tolerances)))
+        # Whether the first of two alternatives won against the second; a decision stays as it was taken.
+        self._beats = np.zeros((self.count, self.count), dtype=bool)
+
+    @property
+    def done(self) -> bool:
+        """Whether one alternative is left that passes all limits, or none is left."""
+        return not self.alive or (len(self.alive) == 1 and self._is_feasible(self.alive[0]))
+
+    @property
+    def choice(self) -> int | None:
+        """The selected alternative; None if no alternative is left, or if the selection is not done."""
+        return self.alive[0] if self.done and self.alive else None
+
+    def remove(self, alternative: int, limit: int) -> None:
+        """Eliminates an alternative before the next replication, because a run of it has no value."""
+        if alternative in self.alive:
+            self.alive.remove(alternative)
+            self.eliminated[alternative] = (self.replications, limit)
+
+    def add(self, rows: Mapping[int, Sequence[float] | Numbers]) -> None:
+        """Adds one replication: a row for each surviving alternative."""
+        self.replications += 1
+        for alternative in self.alive:
+            self._sums[alternative] += rows[alternative]
+        if self.replications <= self.allowances.first:
+            row = np.full_like(self._sums, math.nan)
+            for alternative in self.alive:
+                row[alternative] = rows[alternative]
+            self._rows.append(row)
+        if self.replications == self.allowances.first:
+            self._estimate()
+        if self.replications >= self.allowances.first:
+            self._screen()
+            self._compare()
+            self._eliminate()
+
+    def _estimate(self) -> None:
+        """Estimates the variances of margins and of differences of objectives from the first replications."""
+        first = np.array(self._rows)
+        objective = first[:, :, 0]
+        with np.errstate(invalid="ignore"):
+            covariance = np.atleast_2d(np.cov(objective, rowvar=False))
+            variance = np.diag(covariance)
+            # Rounding may leave a difference of equal variances slightly below zero.
+            self._of_pairs = np.maximum(variance[:, None] + variance[None, :] - 2 * covariance, 0.0)
+            self._of_margins = first[:, :, 1:].var(axis=0, ddof=1)
+
+    def _bound(self, variance: Numbers, zone: float) -> Numbers:
+        """Returns the half-width of the triangular continuation region of a sum."""
+        return np.maximum(0.0, self._h2 * variance / (2 * zone) - zone * self.replications / 2)
+
+    def _screen(self) -> None:
+        for alternative in tuple(self.alive):
+            for limit, tolerance in enumerate(self.allowances.tolerances):
+                if (alternative, limit) in self._passed:
+                    continue
+                bound = self._bound(self._of_margins[alternative, limit], tolerance)
+                margin = self._sums[alternative, 1 + limit]
+                if margin >= bound:
+                    self._passed.add((alternative, limit))
+                elif margin <= -bound:
+                    self.alive.remove(alternative)
+                    self.eliminated[alternative] = (self.replications, limit)
+                    break
+
+    def _compare(self) -> None:
+        """Decides pairs of survivors whose sum of differences left the continuation region."""
+        pairs = np.ix_(self.alive, self.alive)
+        beats = self._beats[pairs]
+        undecided = ~(beats | beats.T)
+        objective = self._sums[self.alive, 0]
+        lead = objective[:, None] - objective[None, :]
+        bound = self._bound(self._of_pairs[pairs], self.allowances.zone)
+        # Of equal alternatives the first wins.
+        first = np.triu(undecided, 1) & (lead >= bound)
+        second = np.tril(undecided, -1) & (lead >= bound) & ~first.T
+        self._beats[pairs] = beats | first | second
+
+    def _eliminate(self) -> None:
+        """Eliminates alternatives that lost against one that passes all limits."""
+        winners = [one for one in self.alive if self._is_feasible(one)]
+        beaten = [one for one in self.alive if self._beats[winners, one].any()]
+        if beaten and len(beaten) == len(self.alive):
+            # Decisions at different times can form a cycle; the best by its mean remains.
+            beaten.remove(max(winners, key=lambda one: float(self._sums[one, 0])))
+        for one in beaten:
+            self.alive.remove(one)
+            self.eliminated[one] = (self.replications, -1)
+
+    def _is_feasible(self, alternative: int) -> bool:
+        limits = range(len(self.allowances.tolerances))
+        return self.replications >= self.allowances.first and all((alternative, one) in self._passed for one in limits)
