@@ -45,6 +45,7 @@ class _Commands(Commands):
         "report",
         "suite",
         "design",
+        "advise",
         "analyse",
         "doctor",
         "version",

@@ -1,0 +1,188 @@
+"""Runs the alternatives of a question until one is selected or the budget is spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from longpipe.advise.budget import Budget, SpentError
+from longpipe.advise.question import ZONE, ZONE_OF_SHARES, Question
+from longpipe.advise.selection import FEWEST, Allowances, Selection
+from longpipe.analysis.cautions import seedless
+from longpipe.study.progress import Progress, ignore
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.executors import Job
+    from longpipe.study import Runner
+
+    Numbers = NDArray[np.float64]
+
+# Runs to start at once: enough that few workers wait for the last of them. The answer does not depend on it.
+AT_ONCE: Final = 24
+MOST_REPLICATIONS: Final = 10_000
+# Reason of an elimination: the objective has no value in a run.
+NO_VALUE: Final = -2
+
+
+@dataclass(frozen=True, eq=False)
+class Advice:
+    """The runs of a question and what was selected from them.
+
+    `values[i]` has the measures of alternative i in the measures' base units: replication, situation, measure.
+    `selection` is None if the budget ended before the first decision. `spent` says whether the budget ended before the
+    selection was done.
+    """
+
+    question: Question
+    values: tuple[Numbers, ...]
+    selection: Selection | None
+    zone: float
+    spent: bool
+    budget: str
+    runs: int
+
+    def rows(self, alternative: int) -> Numbers:
+        """Returns the value of each replication and measure that counts, over the situations."""
+        return reduced(self.question, self.values[alternative])
+
+
+def reduced(question: Question, values: Numbers) -> Numbers:
+    """Reduces the situations of each replication to one value per measure, shape (replications, measures)."""
+    better = (question.maximise, *(not limit.upper for limit in question.bounds))
+    return np.array(
+        [[question.reduce(row[:, i], larger_is_better=larger) for i, larger in enumerate(better)] for row in values]
+    ).reshape(len(values), len(better))
+
+
+def advise(
+    question: Question,
+    runner: Runner,
+    budget: Budget | None = None,
+    progress: Callable[[Progress], None] = ignore,
+) -> Advice:
+    """Adds replications of the surviving alternatives until the selection is done or the budget is spent.
+
+    The same question gives the same answer with any number of workers, except where a time ends it.
+    """
+    budget = budget or Budget()
+    question.check()
+    if all(seedless(one) for row in question.scenarios for one in row):
+        # Replications are copies of one another.
+        question = replace(question, first=FEWEST)
+    work = _Work(question, runner, budget, progress)
+    selection, zone, spent = None, math.nan, False
+    try:
+        work.replicate(list(range(len(question.scenarios))), question.first)
+        selection, zone = _first_decisions(question, work.values)
+        while not selection.done:
+            if selection.replications >= MOST_REPLICATIONS:
+                raise SpentError
+            work.replicate(selection.alive, selection.replications + 1)
+            _feed(question, selection, work.values, selection.replications)
+    except SpentError:
+        spent = True
+    values = tuple(np.array(one).reshape(-1, *work.shape) for one in work.values)
+    return Advice(question, values, selection, zone, spent, budget.text, work.runs)
+
+
+class _Work:
+    """Runs replications in the order of seeds, so that an early end leaves alternatives with equally many."""
+
+    def __init__(
+        self, question: Question, runner: Runner, budget: Budget, progress: Callable[[Progress], None]
+    ) -> None:
+        self._question = question
+        self._runner = runner
+        self._budget = budget
+        self._tell = progress
+        self.values: list[list[Numbers]] = [[] for _ in question.scenarios]
+        self.shape = (len(question.scenarios[0]), len(question.measures))
+        self.runs = 0
+        self._ready = 0
+
+    def replicate(self, alternatives: list[int], wanted: int) -> None:
+        """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before."""
+        while self._ready < wanted:
+            # A full round of runs, for which later replications of survivors may be started early.
+            count = max(1, AT_ONCE // (len(alternatives) * self.shape[0]))
+            last = self._ready + count
+            chosen = [(r, i) for r in range(self._ready, last) for i in alternatives]
+            room = int(min(self._budget.runs - self.runs, len(chosen) * self.shape[0]) // self.shape[0])
+            try:
+                self._complete([job for r, i in chosen[:room] for job in self._jobs(i, r)])
+            finally:
+                self._read(chosen[:room])
+            if room < len(chosen):
+                raise SpentError
+            self._ready = last
+
+    def _jobs(self, alternative: int, replication: int) -> list[Job]:
+        seed = self._question.first_seed + replication
+        return [(scenario, seed) for scenario in self._question.scenarios[alternative]]
+
+    def _complete(self, jobs: list[Job]) -> None:
+        def tell(now: Progress) -> None:
+            self._tell(Progress(self.runs + now.wanted, self.runs + now.stored, now.done, now.failed))
+            self._budget.check()
+
+        self._runner.telling(tell).complete(jobs)
+
+    def _read(self, chosen: list[tuple[int, int]]) -> None:
+        """Reads the complete replications among these."""
+        store, measures = self._runner.store, self._question.measures
+        for replication, alternative in chosen:
+            jobs = self._jobs(alternative, replication)
+            if len(self.values[alternative]) != replication or len(store.finished(jobs)) < len(jobs):
+                continue
+            found = [[measure.of(result) for measure in measures] for result in store.require_all(jobs)]
+            self.values[alternative].append(np.array(found, dtype=float))
+            self.runs += len(jobs)
+
+
+def _first_decisions(question: Question, values: list[list[Numbers]]) -> tuple[Selection, float]:
+    """Returns the selection after the first replications, with the indifference zone."""
+    zone = _zone(question, values)
+    tolerances = tuple(limit.tolerance(question.tolerance) for limit in question.bounds)
+    selection = Selection(len(values), Allowances(question.error, zone, tolerances, question.first))
+    for replication in range(question.first):
+        _feed(question, selection, values, replication)
+    return selection, zone
+
+
+def _zone(question: Question, values: list[list[Numbers]]) -> float:
+    """Returns the indifference zone: the given one, .01 of a share, or 2 % of the best mean of the first runs."""
+    goal = question.goal
+    given, relative = (
+        ((ZONE_OF_SHARES, False) if goal.is_share else (ZONE, True))
+        if question.zone is None
+        else goal.quantity(question.zone, "--zone")
+    )
+    if not relative:
+        return given
+    means = np.array([reduced(question, np.array(one))[: question.first, 0].mean() for one in values])
+    means = means[np.isfinite(means)]
+    if not len(means):
+        return given
+    best = abs(float(means.max() if question.maximise else means.min())) or float(np.abs(means).max())
+    return given * best or given
+
+
+def _feed(question: Question, selection: Selection, values: list[list[Numbers]], replication: int) -> None:
+    """Adds one replication to a selection; alternatives without a value in it are eliminated."""
+    rows = {}
+    for alternative in tuple(selection.alive):
+        row = reduced(question, values[alternative][replication][None])[0]
+        observed = [row[0] if question.maximise else -row[0]]
+        observed += [limit.margin(value) for limit, value in zip(question.bounds, row[1:], strict=True)]
+        for place, value in enumerate(observed):
+            if not math.isfinite(value):
+                selection.remove(alternative, place - 1 if place else NO_VALUE)
+                break
+        rows[alternative] = observed
+    selection.add(rows)

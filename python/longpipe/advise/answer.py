@@ -1,0 +1,245 @@
+"""Conclusions from the runs of a question: choice, confidence, cost at worst, and sensitivity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from longpipe.advise.advise import NO_VALUE, Advice
+from longpipe.analysis.intervals import estimate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.advise.question import Limit
+
+    Numbers = NDArray[np.float64]
+
+# By how much a limit is tightened and loosened to see whether it decides.
+SHIFT: Final = 0.1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much an alternative is worse than the choice, with its 95 % interval; negative if it is better."""
+
+    alternative: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The share of the variation between alternatives that a factor explains, and what each of its levels would cost.
+
+    `best` has the best alternative of each level within the limits; None if no alternative of it is.
+    """
+
+    factor: str
+    share: float
+    best: tuple[tuple[object, Difference | None], ...]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """The choice if a limit were another one, by means."""
+
+    limit: str
+    value: float
+    choice: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Conclusions from an advice."""
+
+    advice: Advice
+
+    @cached_property
+    def rows(self) -> tuple[Numbers, ...]:
+        """The value of each replication and measure, by alternative."""
+        return tuple(self.advice.rows(i) for i in range(len(self.advice.values)))
+
+    @cached_property
+    def means(self) -> Numbers:
+        """Mean of each measure, shape (alternatives, measures); nan without runs, or if a run has no value."""
+        return np.array([rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], math.nan) for rows in self.rows])
+
+    def half(self, alternative: int, measure: int) -> float:
+        """Half of the 95 % interval of a mean; nan for fewer than two replications."""
+        found = estimate(self.rows[alternative][:, measure])
+        return (found.mean_high - found.mean_low) / 2
+
+    @cached_property
+    def certified(self) -> bool:
+        """Whether the selection ended by itself, so that its error is at most the stated one."""
+        return self.advice.selection is not None and self.advice.selection.done and not self.advice.spent
+
+    @cached_property
+    def choice(self) -> int | None:
+        """The selected alternative, or without a complete selection the best by means within the limits, if any."""
+        selection = self.advice.selection
+        if self.certified and selection is not None:
+            return selection.choice
+        alive = range(len(self.rows)) if selection is None else selection.alive
+        return self._best(one for one in alive if self.within(one))
+
+    def within(self, alternative: int, limits: tuple[Limit, ...] | None = None) -> bool:
+        """Whether the means of an alternative satisfy the limits, and all of its runs have values."""
+        means = self.means[alternative]
+        bounds = self.advice.question.bounds if limits is None else limits
+        return bool(np.isfinite(means).all()) and all(
+            limit.margin(mean) >= 0 for limit, mean in zip(bounds, means[1:], strict=True)
+        )
+
+    def _best(self, alternatives: Iterable[int]) -> int | None:
+        sign = 1 if self.advice.question.maximise else -1
+        return max(alternatives, key=lambda one: sign * float(self.means[one, 0]), default=None)
+
+    def allowed(self) -> list[int]:
+        """Alternatives that were not found to violate a limit: by the selection if it decided, else by their means."""
+        selection = self.advice.selection
+        violating = {} if selection is None else selection.eliminated
+        decided = {one for one, (_, why) in violating.items() if why != -1}
+        return [i for i in range(len(self.rows)) if i not in decided and self.within(i)]
+
+    def difference(self, alternative: int, error: float = 0.05) -> Difference:
+        """Compares an alternative with the choice, replication by replication, at confidence 1 - `error`."""
+        sign = 1 if self.advice.question.maximise else -1
+        count = min(len(self.rows[alternative]), len(self.rows[self.choice or 0]))
+        lost = sign * (self.rows[self.choice or 0][:count, 0] - self.rows[alternative][:count, 0])
+        found = estimate(lost, level=1 - error) if count > 1 else None
+        if found is None:
+            return Difference(alternative, float(lost.mean()) if count else math.nan, math.nan, math.nan)
+        return Difference(alternative, found.mean, found.mean_low, found.mean_high)
+
+    @cached_property
+    def cost(self) -> float:
+        """Upper bound of what the choice loses against the best alternative, sure to the stated confidence.
+
+        One-sided intervals of all differences hold together (Bonferroni). It is nan without a choice.
+        """
+        if self.choice is None:
+            return math.nan
+        others = [one for one in self.allowed() if one != self.choice]
+        if not others:
+            return 0.0
+        # A two-sided interval with twice the error has the ends of a one-sided one.
+        error = 2 * self.advice.question.error / len(others)
+        return max(0.0, *(-self.difference(one, error).low for one in others))
+
+    @cached_property
+    def runner_up(self) -> Difference | None:
+        """The next best alternative within the limits, by the mean difference."""
+        others = [self.difference(one) for one in self.allowed() if one != self.choice]
+        return min(others, key=lambda one: one.mean, default=None) if self.choice is not None else None
+
+    @cached_property
+    def equal(self) -> list[Difference]:
+        """Other alternatives within the limits that are worse than the choice by less than the indifference zone.
+
+        Their 95 % intervals end below the zone.
+        """
+        others = [self.difference(one) for one in self.allowed() if one != self.choice and self.choice is not None]
+        return [one for one in others if one.high < self.advice.zone]
+
+    @cached_property
+    def front(self) -> list[int]:
+        """Alternatives that no other one beats in the objective and all limited measures, by means; best first."""
+        question = self.advice.question
+        signs = [1 if question.maximise else -1, *(-1 if limit.upper else 1 for limit in question.bounds)]
+        better = self.means * np.array(signs)
+        known = [i for i in range(len(better)) if np.isfinite(better[i]).all()]
+        found = [
+            i for i in known if not any((better[j] >= better[i]).all() and (better[j] > better[i]).any() for j in known)
+        ]
+        return sorted(found, key=lambda i: -float(better[i, 0]))
+
+    @cached_property
+    def effects(self) -> list[Effect]:
+        """Each factor's share of the variation of the objective, and the cost of each of its levels."""
+        question = self.advice.question
+        known = [i for i in range(len(self.rows)) if math.isfinite(self.means[i, 0])]
+        objective = self.means[known, 0]
+        total = float(((objective - objective.mean()) ** 2).sum()) if known else 0.0
+        allowed = self.allowed()
+        found = []
+        for place, factor in enumerate(question.factors):
+            level_of = {i: question.design.points[i][place] for i in range(len(self.rows))}
+            between = 0.0
+            best: list[tuple[object, Difference | None]] = []
+            for level in factor.levels:
+                of_level = [self.means[i, 0] for i in known if level_of[i] == level]
+                if of_level:
+                    between += len(of_level) * float((np.mean(of_level) - objective.mean()) ** 2)
+                one = self._best(i for i in allowed if level_of[i] == level)
+                best.append((level, None if one is None or self.choice is None else self.difference(one)))
+            found.append(Effect(factor.name, between / total if total else math.nan, tuple(best)))
+        return sorted(found, key=lambda effect: -effect.share if effect.share == effect.share else 0.0)
+
+    @cached_property
+    def shifts(self) -> list[Shift]:
+        """The choice by means with each limit a tenth tighter and a tenth looser."""
+        bounds = self.advice.question.bounds
+        found = []
+        for place, limit in enumerate(bounds):
+            for factor in (1 - SHIFT, 1 + SHIFT):
+                other = replace(limit, value=limit.value * factor)
+                changed = (*bounds[:place], other, *bounds[place + 1 :])
+                choice = self._best(i for i in range(len(self.rows)) if self.within(i, changed))
+                found.append(Shift(str(other), other.value, choice))
+        return found
+
+    @cached_property
+    def by_situation(self) -> list[tuple[dict[str, object], int | None, float]]:
+        """For each situation the best alternative within the limits, and what the choice loses to it.
+
+        By means over the replications of the situation.
+        """
+        question = self.advice.question
+        if not question.uncertain:
+            return []
+        sign = 1 if question.maximise else -1
+        found: list[tuple[dict[str, object], int | None, float]] = []
+        for place, fields in enumerate(question.situations):
+            means = [
+                one[:, place].mean(axis=0) if len(one) else np.full(one.shape[2], math.nan)
+                for one in self.advice.values
+            ]
+            allowed = [
+                i
+                for i, row in enumerate(means)
+                if np.isfinite(row).all()
+                and all(limit.margin(value) >= 0 for limit, value in zip(question.bounds, row[1:], strict=True))
+            ]
+            best = max(allowed, key=lambda i: sign * float(means[i][0]), default=None)
+            lost = (
+                math.nan
+                if best is None or self.choice is None
+                else sign * float(means[best][0] - means[self.choice][0])
+            )
+            found.append((fields, best, lost))
+        return found
+
+    def state(self, alternative: int) -> str:
+        """Returns in a few words what became of an alternative."""
+        selection = self.advice.selection
+        if alternative == self.choice:
+            return "the choice" if self.certified else "best so far"
+        if selection is None or alternative not in selection.eliminated:
+            return "undecided"
+        after, why = selection.eliminated[alternative]
+        if why == NO_VALUE:
+            return f"{self.advice.question.goal.name} has no value in run {after + 1}"
+        if why == -1:
+            return f"worse, after {after}"
+        limit = self.advice.question.bounds[why]
+        if not math.isfinite(self.means[alternative, 1 + why]):
+            return f"{limit.measure.name} has no value in run {after + 1}"
+        return f"violates {limit}, after {after}"

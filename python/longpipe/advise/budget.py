@@ -1,0 +1,57 @@
+"""The budget of an advice: a time or a number of runs."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from longpipe.errors import ScenarioError
+
+_SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
+_BUDGET: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|runs?)")
+
+
+class SpentError(Exception):
+    """The time is over, which ends the runs in progress."""
+
+
+@dataclass
+class Budget:
+    """At most `seconds` of time or `runs` runs, counted from its creation; stored runs count as runs, too.
+
+    A number of runs makes the answer independent of the machine. A time may end at another replication each time.
+    """
+
+    text: str = ""
+    seconds: float = float("inf")
+    runs: float = float("inf")
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._began_s = self.clock()
+
+    @classmethod
+    def parse(cls, text: str | None) -> Budget:
+        """Parses "10 min" or "2000 runs"; raises ScenarioError."""
+        if text is None:
+            return cls()
+        match = _BUDGET.fullmatch(text.strip())
+        if match is None or not float(match[1]) > 0:
+            raise ScenarioError(
+                f"--budget: {text!r}; accepts a time or a number of runs, as in '10 min' or '2000 runs'"
+            )
+        amount, unit = float(match[1]), match[2]
+        return cls(text, runs=amount) if unit.startswith("run") else cls(text, seconds=amount * _SECONDS[unit])
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the creation [s]."""
+        return self.clock() - self._began_s
+
+    def check(self) -> None:
+        """Raises SpentError if the time is over."""
+        if self.elapsed_s > self.seconds:
+            raise SpentError

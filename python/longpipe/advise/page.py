@@ -1,0 +1,97 @@
+"""The answer as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from longpipe import _core
+from longpipe.advise import words
+from longpipe.advise.tables import alternatives, runs
+from longpipe.pictures.saving import to_svg
+from longpipe.report.frames import download, grid
+from longpipe.report.page import render
+from longpipe.report.parts import Cell, Column, Downloads, Facts, Grid, Picture, Report, Section
+from longpipe.report.svg import Palette, inline
+
+if TYPE_CHECKING:
+    from longpipe.advise.answer import Answer
+
+
+def page(answer: Answer, command: str) -> str:
+    """Renders the page as HTML; `command` is the one that repeats the answer."""
+    question, palette = answer.advice.question, Palette()
+    facts: list[tuple[str, str]] = []
+    if answer.choice is not None:
+        facts.append(("choice", words.headline(answer)))
+        facts.append(("runner-up", words.runner_up(answer)))
+    facts.append(("repeat", command))
+    changes = tuple(words.changes(answer)) or ("Nothing that was varied.",)
+    files = [
+        download("alternatives.csv", alternatives(answer).to_csv(index=False).encode()),
+        download("runs.csv", runs(answer).to_csv(index=False).encode()),
+    ]
+    if answer.choice is not None:
+        files.append(download("choice.toml", question.design.scenarios[answer.choice].to_toml().encode()))
+    lead = [words.headline(answer), words.confidence(answer)]
+    if close := list(words.equal(answer)):
+        lead.append(f"No worse than the choice by more than the indifference zone: {'; '.join(close)}.")
+    sections = [
+        Section("answer", "Answer", tuple(lead), (Facts(tuple(facts)),)),
+        Section(
+            "alternatives",
+            "Alternatives",
+            (
+                "Means over the seeds; ± is half of the 95 % confidence interval. front: no other alternative is "
+                "better in the objective and in all limited measures.",
+            ),
+            (*_pictures(answer, palette), grid(alternatives(answer), "table", "Alternatives, best first")),
+        ),
+        Section(
+            "changes",
+            "What would change the answer",
+            changes,
+            tuple(_situations(answer)),
+        ),
+        Section("question", "Question", tuple(words.conditions(answer)), (Downloads(tuple(files)),)),
+        Section(
+            "about",
+            "Method",
+            (
+                "Alternatives run with common random numbers until all but one are eliminated: objectives by procedure "
+                "KN (Kim and Nelson 2001), limits by procedure F (Batur and Kim 2010), which share the error allowance "
+                "by Bonferroni's inequality. The stated confidence assumes that replications are normally distributed.",
+            ),
+            (Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)))),),
+        ),
+    ]
+    return render(Report(f"Advice for {question.base.name}", (), tuple(sections)), palette)
+
+
+def _pictures(answer: Answer, palette: Palette) -> Iterator[Picture]:
+    from longpipe.pictures.advice import front
+
+    figure = front(answer)
+    drawing = inline(to_svg(figure, "front"), "front", palette)
+    yield Picture("front", drawing.title, drawing.alt, drawing.svg)
+
+
+def _situations(answer: Answer) -> Iterator[Grid]:
+    """Yields a table of the best alternative in each situation, if inputs are uncertain."""
+    question = answer.advice.question
+    if not question.uncertain:
+        return
+    heads = (
+        *(Column(one.field) for one in question.uncertain),
+        Column("best"),
+        Column("loss of the choice", number=True),
+    )
+    rows = tuple(
+        (
+            *(Cell(str(value)) for value in fields.values()),
+            Cell("none within the limits" if best is None else words.levels(answer, best)),
+            Cell(question.goal.text(lost), lost if lost == lost else None),
+        )
+        for fields, best, lost in answer.by_situation
+    )
+    yield Grid("situations", "The best alternative in each situation, by means", heads, rows)

@@ -1,0 +1,120 @@
+"""Ranges of numbers and quantities: "0.05..4 BDP" as levels of a choice, "20..100 Mbit/s" as an uncertain input."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Final
+
+from longpipe.errors import ScenarioError
+
+_NUMBER: Final = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_RANGE: Final = re.compile(
+    rf"({_NUMBER})\s*([^\d\s.][^.]*?)?\s*\.\.\s*({_NUMBER})\s*([^\d\s./][^\d]*?)?\s*(?:/\s*(\d+))?"
+)
+# Number of levels of a range of choices, unless it is given as in "0.05..4 BDP / 9".
+LEVELS: Final = 7
+MOST_LEVELS: Final = 100
+# Ratio of the ends of a range from which on its levels have equal ratios, not equal differences.
+GEOMETRIC: Final = 4.0
+# Number of situations for means and quantiles, and of uncertain inputs up to which the worst case is that of corners.
+SITUATIONS: Final = 16
+MOST_CORNERS: Final = 3
+
+
+@dataclass(frozen=True)
+class Range:
+    """A range from `low` to `high` of a number or a quantity; whole numbers without a unit stay whole."""
+
+    low: float
+    high: float
+    unit: str
+    whole: bool
+    levels: int = LEVELS
+
+    @classmethod
+    def parse(cls, text: str, option: str) -> Range | None:
+        """Parses "0.05..4 BDP", "20 Mbit/s..100 Mbit/s" or "1..40"; None if the text is no range."""
+        match = _RANGE.fullmatch(text.strip())
+        if match is None:
+            return None
+        first, unit_of_first, last, unit_of_last, levels = match.groups()
+        low, high = float(first), float(last)
+        unit = (unit_of_last or unit_of_first or "").strip()
+        if unit_of_first and unit_of_last and unit_of_first.strip() != unit_of_last.strip():
+            raise ScenarioError(f"{option}: {text!r}; needs equal units at both ends")
+        if low >= high:
+            raise ScenarioError(f"{option}: {text!r}; needs a smaller number before the larger one")
+        count = int(levels) if levels else LEVELS
+        if not 2 <= count <= MOST_LEVELS:
+            raise ScenarioError(f"{option}: {text!r}; needs 2 to {MOST_LEVELS} levels")
+        return cls(low, high, unit, not unit and "." not in first + last and "e" not in (first + last).lower(), count)
+
+    @property
+    def geometric(self) -> bool:
+        """Whether equal ratios, not equal differences, divide the range."""
+        return self.low > 0 and self.high / self.low >= GEOMETRIC
+
+    def at(self, place: float) -> float:
+        """Returns the number at a place from 0 to 1."""
+        if self.geometric:
+            return float(self.low * (self.high / self.low) ** place)
+        return self.low + place * (self.high - self.low)
+
+    def value(self, number: float, digits: int = 3) -> object:
+        """Returns a number of the range as a value of a field, rounded to significant digits."""
+        if self.whole:
+            return round(number)
+        rounded = float(f"{number:.{digits}g}")
+        return f"{rounded:.12g} {self.unit}" if self.unit else rounded
+
+    def grid(self) -> list[object]:
+        """Returns the levels of the range, rounded to two significant digits; the ends are exact."""
+        places = [i / (self.levels - 1) for i in range(self.levels)]
+        inner = [self.value(self.at(place), 2) for place in places[1:-1]]
+        return list(dict.fromkeys([self.value(self.low, 12), *inner, self.value(self.high, 12)]))
+
+
+@dataclass(frozen=True)
+class Uncertain:
+    """An input that is only known to lie in a range."""
+
+    field: str
+    range: Range
+
+    @classmethod
+    def parse(cls, text: str) -> Uncertain:
+        """Parses FIELD=A..B; raises ScenarioError."""
+        name, equals, span = text.partition("=")
+        found = Range.parse(span, "--uncertain") if equals and name.strip() else None
+        if found is None:
+            raise ScenarioError(
+                f"--uncertain: {text!r}; accepts FIELD=LOW..HIGH, as in network.trunk_rate=20..100 Mbit/s"
+            )
+        return cls(name.strip(), found)
+
+
+def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[str, object], ...]:
+    """Returns values of uncertain inputs that cover their ranges; one empty set of fields without uncertain inputs.
+
+    With `corners`, the corners and the centre of at most three ranges, where monotonic measures have their extremes;
+    otherwise, and for more ranges, points of a Sobol sequence.
+    """
+    if not uncertain:
+        return ({},)
+    if corners and len(uncertain) <= MOST_CORNERS:
+        places = [*product((0.0, 1.0), repeat=len(uncertain)), (0.5,) * len(uncertain)]
+    else:
+        from scipy.stats import qmc
+
+        count = max(SITUATIONS, 2 ** math.ceil(math.log2(4 * len(uncertain))))
+        # Unscrambled and shifted to the centres of cells, so that the situations do not depend on a seed.
+        points = qmc.Sobol(len(uncertain), scramble=False).random(count) + 0.5 / count
+        places = [tuple(map(float, point)) for point in points]
+    return tuple(
+        {one.field: one.range.value(one.range.at(place)) for one, place in zip(uncertain, point, strict=True)}
+        for point in places
+    )

@@ -1,0 +1,115 @@
+"""Scenarios for `longpipe advise` without a scenario file: a gateway with users and telephone calls behind it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from longpipe.errors import ScenarioError
+from longpipe.units import RATE, TIME, Dimension
+
+# What a user does. A batch of five files every 20 s on average, of 117 KB on average: 235 kbit/s.
+CYCLE: Final = "20 s"
+# Users per download without end.
+USERS_PER_DOWNLOAD: Final = 40
+# Part of the round trip on both sides of the gateway's link.
+NEAR: Final = TIME.parse("1 ms")
+# Simulated time, after which the first quarter of a minute of slow starts matters little.
+DURATION: Final = "60 s"
+# Delay by queueing that a call tolerates: ITU-T G.114 recommends at most 150 ms one way, of which codec, playout and
+# the far network need their part.
+CALL_QUEUEING: Final = TIME.parse("60 ms")
+CALL_LOSS: Final = "1 %"
+
+_SCENARIO: Final = """\
+# A gateway of {rate} and {rtt} for {users} users{calls_text}, as `longpipe advise --gateway` makes it.
+# Change what your users do, and ask again: longpipe advise THIS_FILE{options}
+duration = "{duration}"
+framing = "ip"
+start = {{ kind = "random", over = "10 s" }}
+
+[network]
+kind = "dumbbell"
+access_rate = "1 Gbit/s"
+access_delay = "1 ms"
+trunk_rate = "{rate}"           # the link towards the users, whose queue is chosen
+trunk_delay = "{one_way}"
+exit_delay = "1 ms"
+
+[[network.group]]               # every user reads pages: a batch of five files every 20 s on average, 117 KB each
+name = "user"
+count = {users}
+traffic = {{ kind = "web", cycle = "{cycle}" }}
+
+[[network.group]]               # and one in {per_download} downloads without end
+name = "download"
+count = {downloads}
+{calls}
+[switch]
+buffer = "1 BDP"
+
+[tcp]
+profile = "linux-6"             # CUBIC, SACK and RACK, pacing off
+mss = "1448 B"
+"""
+_CALLS: Final = """
+[[network.group]]               # telephone calls: G.711 with pauses, a packet every 20 ms
+name = "call"
+count = {calls}
+traffic = "voice"
+"""
+
+
+@dataclass(frozen=True)
+class Template:
+    """A scenario as TOML text, with the default choices, objective and limits."""
+
+    name: str
+    scenario: str
+    choices: tuple[str, ...]
+    objective: str
+    maximise: bool
+    limits: tuple[str, ...]
+
+
+def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
+    """Returns the template of a gateway; raises ScenarioError for a rate or an RTT that cannot be read."""
+    rate_bps, rtt_ps = _parsed("--gateway", rate, RATE), _parsed("--rtt", rtt, TIME)
+    one_way = rtt_ps // 2 - 2 * NEAR
+    if one_way < 0:
+        raise ScenarioError(f"--rtt: {rtt}; needs at least {TIME.format(4 * NEAR)}")
+    if users < 1:
+        raise ScenarioError(f"--users: {users}; needs at least 1")
+    if calls < 0:
+        raise ScenarioError(f"--calls: {calls}; needs at least 0")
+    choices = (
+        "queue:switch.policy=tail-drop,pie,codel,fq-codel",
+        "buffer:switch.buffer=0.1 BDP,0.25 BDP,0.5 BDP,1 BDP,2 BDP",
+    )
+    limits: tuple[str, ...] = ()
+    if calls:
+        limits = (
+            f"datagrams:call*.p95 < {(rtt_ps / 2 + CALL_QUEUEING) / 1e9:g} ms",
+            f"datagrams:call*.loss < {CALL_LOSS}",
+        )
+    text = _SCENARIO.format(
+        rate=RATE.format(rate_bps),
+        rtt=TIME.format(rtt_ps),
+        users=users,
+        calls_text=f" and {calls} calls" if calls else "",
+        options=" " + " ".join(f"--choose '{one}'" for one in choices),
+        duration=DURATION,
+        one_way=TIME.format(one_way),
+        cycle=CYCLE,
+        per_download=USERS_PER_DOWNLOAD,
+        downloads=max(1, users // USERS_PER_DOWNLOAD),
+        calls=_CALLS.format(calls=calls) if calls else "",
+    )
+    return Template("gateway", text, choices, "web.p95", maximise=False, limits=limits)
+
+
+def _parsed(option: str, text: str, dimension: Dimension) -> int:
+    try:
+        return dimension.parse(text)
+    except ValueError as error:
+        raise ScenarioError(f"{option}: {error}") from None

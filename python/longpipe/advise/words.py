@@ -1,0 +1,156 @@
+"""The answer in words, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from longpipe.report.parts import number
+
+if TYPE_CHECKING:
+    from longpipe.advise.answer import Answer, Difference
+
+
+def levels(answer: Answer, alternative: int) -> str:
+    """Returns the levels of an alternative: "queue fq-codel, buffer 1 BDP"."""
+    found = answer.advice.question.levels(alternative)
+    return ", ".join(f"{name} {level}" for name, level in found.items())
+
+
+def headline(answer: Answer) -> str:
+    """Returns the choice with its measures, or why there is none."""
+    question = answer.advice.question
+    if answer.choice is None:
+        if answer.certified:
+            limits = " and ".join(map(str, question.bounds))
+            return f"No alternative satisfies {limits}."
+        return "No choice: the budget ended before an alternative within the limits had runs."
+    measured = []
+    for place, measure in enumerate(question.measures):
+        half = answer.half(answer.choice, place)
+        interval = "" if half != half else f" ± {number(half / measure.scale)}"
+        mean = number(float(answer.means[answer.choice, place]) / measure.scale)
+        unit = f" {measure.unit}" if measure.unit not in ("", "share") else ""
+        measured.append(f"{measure.name} {mean}{interval}{unit}")
+    return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
+
+
+def confidence(answer: Answer) -> str:
+    """Returns how sure the choice is, and what it costs at worst."""
+    advice = answer.advice
+    question, goal = advice.question, advice.question.goal
+    sure = f"{100 * (1 - question.error):g} %"
+    if answer.certified:
+        text = f"Sure to {sure}"
+        if answer.choice is None:
+            return f"{text}: each of {len(answer.rows)} alternatives violates a limit by more than its tolerance."
+        text += f": the best of {len(answer.rows)} alternatives"
+        text += " that satisfy the limits" if question.bounds else ""
+        text += f", or within {goal.text(advice.zone)} of the best (the indifference zone)."
+    elif answer.choice is None:
+        return f"The budget of {advice.budget} ended after {advice.runs} runs."
+    else:
+        left = len(answer.rows) if advice.selection is None else len(advice.selection.alive)
+        text = (
+            f"Not certified: {advice.budget or 'the maximum of replications'} ended with {left} of {len(answer.rows)} "
+            "alternatives left; the same command with a larger --budget continues."
+        )
+    return f"{text} At worst it loses {goal.text(answer.cost)} against another one (intervals of {sure} together)."
+
+
+def runner_up(answer: Answer) -> str:
+    """Returns the next best alternative and by how much it is worse."""
+    found = answer.runner_up
+    if found is None:
+        return "No other alternative satisfies the limits."
+    return f"{levels(answer, found.alternative)}: {worse(answer, found)}"
+
+
+def equal(answer: Answer) -> Iterator[str]:
+    """Yields the alternatives that differ from the choice by less than the indifference zone, with limited measures."""
+    question = answer.advice.question
+    for one in answer.equal:
+        shown = [
+            f"{measure.name} {measure.text(float(answer.means[one.alternative, place]))}"
+            for place, measure in enumerate(question.measures)
+            if place
+        ]
+        yield f"{levels(answer, one.alternative)}" + (f": {', '.join(shown)}" if shown else "")
+
+
+def worse(answer: Answer, found: Difference) -> str:
+    """Returns by how much an alternative is worse than the choice."""
+    goal = answer.advice.question.goal
+    unit = f" {goal.unit}" if goal.unit not in ("", "share") else ""
+    mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
+    if found.alternative == answer.choice:
+        return "the choice"
+    interval = "" if found.low != found.low else f" ({low} to {high})"
+    return f"worse by {mean}{interval}{unit}" if found.mean >= 0 else f"better by {mean[1:]}{interval}{unit}, undecided"
+
+
+def changes(answer: Answer) -> Iterator[str]:
+    """Yields what would change the answer: factors, limits and uncertain inputs."""
+    if answer.choice is not None:
+        yield from _factors(answer)
+        yield from _limits(answer)
+        yield from _situations(answer)
+
+
+def _factors(answer: Answer) -> Iterator[str]:
+    for effect in answer.effects:
+        costs = []
+        for level, best in effect.best:
+            if best is None:
+                costs.append(f"{level}: none within the limits")
+            elif best.alternative != answer.choice:
+                costs.append(f"{level}: {worse(answer, best)}")
+        share = "" if effect.share != effect.share else f" explains {100 * effect.share:.0f} % of the variation"
+        if costs:
+            yield f"{effect.factor}{share}; the best with {'; '.join(costs)}"
+
+
+def _limits(answer: Answer) -> Iterator[str]:
+    for shift in answer.shifts:
+        if shift.choice != answer.choice:
+            other = "no alternative" if shift.choice is None else levels(answer, shift.choice)
+            yield f"with {shift.limit}: {other}, by the means"
+
+
+def _situations(answer: Answer) -> Iterator[str]:
+    for fields, best, _ in answer.by_situation:
+        if best is None:
+            yield f"at {_fields(fields)} no alternative satisfies the limits"
+    losses = [one for one in answer.by_situation if one[2] > 0]
+    if losses:
+        fields, best, lost = max(losses, key=lambda one: one[2])
+        against = "" if best is None else f" against {levels(answer, best)}"
+        yield f"the largest loss is at {_fields(fields)}: {answer.advice.question.goal.text(lost)}{against}"
+
+
+def _fields(fields: dict[str, object]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in fields.items())
+
+
+def conditions(answer: Answer) -> Iterator[str]:
+    """Yields what the question assumed: the grid, the zone, tolerances, situations, seeds."""
+    advice = answer.advice
+    question = advice.question
+    best = "maximise" if question.maximise else "minimise"
+    yield f"{best} the mean {question.goal.name}" + (
+        f", subject to {' and '.join(f'mean {limit}' for limit in question.bounds)}" if question.bounds else ""
+    )
+    for factor in question.factors:
+        yield f"{factor.name}: {', '.join(map(str, factor.levels))}"
+    if question.uncertain:
+        over = {"worst": "the worst", "mean": "the mean"}.get(question.over, f"the value that {question.over} reach")
+        yield f"of {len(question.situations)} situations with each seed, {over} counts"
+        for one in question.uncertain:
+            yield f"{one.field}: {one.range.value(one.range.low)} to {one.range.value(one.range.high)}, uncertain"
+    if advice.zone == advice.zone:
+        yield f"indifference zone of {question.goal.name}: {question.goal.text(advice.zone)}"
+    for limit in question.bounds:
+        yield f"tolerance of {limit}: {limit.measure.text(limit.tolerance(question.tolerance))}"
+    most = max(map(len, answer.rows), default=0)
+    last = question.first_seed + most - 1
+    yield f"{advice.runs} runs: seeds {question.first_seed} to {last}, the same for all alternatives"

@@ -1,0 +1,320 @@
+"""`longpipe advise`: the best of several alternatives for a link, with a stated confidence."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longpipe.cli.completers import field_and_level
+from longpipe.cli.safe import echo
+from longpipe.cli.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+)
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, check_file, write_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from longpipe.advise.answer import Answer
+    from longpipe.advise.question import Question
+    from longpipe.advise.templates import Template
+
+# Maximum number of alternatives in the terminal's table; the page and the CSV file have all.
+MOST_ROWS = 12
+
+
+def advise(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE.toml]",
+            help="Scenario; `longpipe init` writes one. Not needed with --gateway.",
+            show_default=False,
+        ),
+    ] = None,
+    choices: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--choose",
+            metavar="[NAME:]FIELD=LEVEL,...",
+            help="A field and the values to choose from: switch.policy=pie,fq-codel, or a range with 7 values, "
+            "switch.buffer='0.05..4 BDP'; '0.05..4 BDP / 9' has 9. Repeat for more.",
+            autocompletion=field_and_level,
+        ),
+    ] = None,
+    maximise: Annotated[
+        str | None,
+        typer.Option("--maximise", "--maximize", metavar="MEASURE", help="efficiency, flow:bulk*.throughput"),
+    ] = None,
+    minimise: Annotated[
+        str | None, typer.Option("--minimise", "--minimize", metavar="MEASURE", help="web.p95, datagrams:call.delay")
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option("--subject-to", metavar="LIMIT", help="'datagrams:call.p95 < 60 ms'. Repeat for more."),
+    ] = None,
+    uncertain: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--uncertain", metavar="FIELD=LOW..HIGH", help="network.trunk_rate='20..100 Mbit/s'. Repeat for more."
+        ),
+    ] = None,
+    over: Annotated[
+        str,
+        typer.Option(
+            metavar="worst|mean|SHARE",
+            help="What counts over uncertain inputs: the worst case, the mean, or what a share such as '90 %' reaches.",
+        ),
+    ] = "worst",
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Difference of the objective that does not matter. \\[default: 0.01 of a share, else 2 % of the best]",
+            show_default=False,
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE",
+            help="Violation of a limit that does not matter. \\[default: 5 % of the limit]",
+            show_default=False,
+        ),
+    ] = None,
+    error: Annotated[float, typer.Option(metavar="P", help="Allowed probability of a wrong choice.")] = 0.05,
+    budget: Annotated[
+        str | None,
+        typer.Option(metavar="TIME|RUNS", help="Maximum, as in '10 min' or '2000 runs'.", show_default=False),
+    ] = None,
+    first: Annotated[int, typer.Option(min=3, help="Replications before the first decision.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
+        ),
+    ] = None,
+    gateway: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RATE",
+            help="Instead of a scenario: a gateway with this rate towards its users.",
+            show_default=False,
+        ),
+    ] = None,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="With --gateway: round-trip time of the users.")] = "600 ms",
+    users: Annotated[int, typer.Option(help="With --gateway: users who read pages, one in 40 of whom downloads.")] = 50,
+    calls: Annotated[int, typer.Option(help="With --gateway: simultaneous telephone calls.")] = 0,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            metavar="FILE",
+            help="Write the scenario of --gateway to change it, and stop.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Directory for page and tables. \\[default: results/advise-NAME]",
+            show_default=False,
+        ),
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Choose queue, buffer or control of a link, and say how sure the choice is.
+
+    longpipe advise home.toml --choose switch.policy=tail-drop,fq-codel --maximise efficiency --budget '5 min'
+
+    longpipe advise --gateway '100 Mbit/s' --rtt '600 ms' --users 200 --calls 5
+
+    All alternatives run with the same seeds until all but one are eliminated. Each run is stored as soon as it is
+    complete: the same command continues after an interruption.
+    """
+    # Import only here, because designs, the database and pandas take a second to load.
+    from longpipe.advise.advise import advise as ask
+    from longpipe.advise.answer import Answer
+    from longpipe.advise.budget import Budget
+    from longpipe.advise.page import page
+    from longpipe.advise.tables import alternatives, runs
+    from longpipe.cli.progress import Bar
+    from longpipe.cli.warnings import warn_of_design
+    from longpipe.study import Runner
+
+    template = _template(file, gateway, rtt, users, calls)
+    if write is not None:
+        if template is None:
+            raise ScenarioError("--write: needs --gateway")
+        check_file("--write", write)
+        write_text(write, template.scenario)
+        echo(f"Scenario: {write}; change it, then: {_following(template, write)}")
+        return
+    question = _question(
+        file, template, choices or [], maximise, minimise, limits, uncertain or [], changes or [],
+        over=over, zone=zone, tolerance=tolerance, error=error, first=first, first_seed=first_seed,
+    )  # fmt: skip
+    question.check()
+    spending = Budget.parse(budget)
+    folder = out or Path("results") / f"advise-{question.base.name}"
+    check_directory("--out", folder)
+    warn_of_design(question.design)
+    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
+        advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)
+    answer = Answer(advice)
+    command = shlex.join(["longpipe", *sys.argv[1:]])
+    if answer.choice is not None:
+        write_text(folder / "choice.toml", question.design.scenarios[answer.choice].to_toml())
+    write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))
+    write_text(folder / "runs.csv", runs(answer).to_csv(index=False))
+    write_text(folder / "report.html", page(answer, command))
+    _show(answer, folder, command)
+
+
+def _template(file: Path | None, gateway: str | None, rtt: str, users: int, calls: int) -> Template | None:
+    if (file is None) == (gateway is None):
+        raise ScenarioError("FILE.toml: needs either a scenario file or --gateway RATE")
+    if gateway is None:
+        return None
+    from longpipe.advise import templates
+
+    return templates.gateway(gateway, rtt, users, calls)
+
+
+def _following(template: Template, file: Path) -> str:
+    options = [word for one in template.choices for word in ("--choose", one)]
+    options += ["--maximise" if template.maximise else "--minimise", template.objective]
+    options += [word for one in template.limits for word in ("--subject-to", one)]
+    return shlex.join(["longpipe", "advise", str(file), *options])
+
+
+def _question(
+    file: Path | None,
+    template: Template | None,
+    choices: list[str],
+    maximise: str | None,
+    minimise: str | None,
+    limits: list[str] | None,
+    uncertain: list[str],
+    changes: list[str],
+    *,
+    over: str,
+    zone: str | None,
+    tolerance: str | None,
+    error: float,
+    first: int,
+    first_seed: int,
+) -> Question:
+    """Builds the question of the options; raises ScenarioError for what is missing or contradictory."""
+    from longpipe.advise.question import Question
+    from longpipe.advise.ranges import Range, Uncertain
+    from longpipe.cli.design.plan import parse_factor
+    from longpipe.cli.run import change, scenario_with
+    from longpipe.design import Factor
+    from longpipe.scenario import Scenario
+
+    if maximise is not None and minimise is not None:
+        raise ScenarioError("--maximise: not with --minimise; needs one objective, others as --subject-to")
+    objective = maximise or minimise
+    if template is not None:
+        base = Scenario.from_toml(template.scenario, dict(change(text) for text in changes)).with_(name=template.name)
+        if objective is None:
+            objective, maximise = template.objective, template.objective if template.maximise else None
+        limits = list(template.limits) if limits is None else limits
+        choices = choices or list(template.choices)
+    else:
+        base = scenario_with(Path(file or ""), changes)
+    if objective is None:
+        raise ScenarioError("--maximise: absent; needs --maximise MEASURE or --minimise MEASURE, as in efficiency")
+    if not choices:
+        raise ScenarioError("--choose: absent; needs FIELD=LEVEL,LEVEL as in switch.policy=tail-drop,fq-codel")
+
+    def factor(text: str) -> Factor:
+        left, _, right = text.partition("=")
+        span = Range.parse(right, "--choose")
+        if span is None:
+            return parse_factor(text, "--choose")
+        name, _, field = left.rpartition(":")
+        return Factor.over(field.strip(), span.grid(), name.strip() or None)
+
+    return Question(
+        base, tuple(factor(text) for text in choices), objective, maximise is not None, tuple(limits or ()),
+        tuple(map(Uncertain.parse, uncertain)), over, zone, tolerance, error, first, first_seed,
+    )  # fmt: skip
+
+
+def _show(answer: Answer, folder: Path, command: str) -> None:
+    from longpipe.advise import words
+    from longpipe.cli.console import show_table, terminal
+
+    console = terminal()
+    console.print(words.headline(answer), style="bold", markup=False, highlight=False)
+    console.print(words.confidence(answer), markup=False, highlight=False)
+    if answer.choice is not None:
+        console.print(f"Runner-up: {words.runner_up(answer)}", markup=False, highlight=False)
+    console.print()
+    show_table(console, _table(answer), len(answer.advice.question.factors))
+    for title, lines in (
+        ("No worse than the choice by more than the indifference zone", words.equal(answer)),
+        ("What would change it", words.changes(answer)),
+        ("Question", words.conditions(answer)),
+    ):
+        told = list(lines)
+        if told:
+            console.print(f"\n{title}:", style="bold", markup=False)
+            for line in told:
+                console.print(f"- {line}", markup=False, highlight=False)
+    console.print()
+    if answer.choice is not None:
+        chosen = shlex.join(["longpipe", "run", str(folder / "choice.toml")])
+        console.print(f"Run the choice: {chosen}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Repeat: {command}", markup=False, highlight=False, soft_wrap=True)
+    console.print(f"Page, and tables of alternatives and runs: {folder}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(answer: Answer) -> Table:
+    """Returns the alternatives on the Pareto front, then the others, best first."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from longpipe.advise.tables import alternatives
+
+    frame = alternatives(answer).head(MOST_ROWS)
+    shown = len(answer.rows)
+    table = Table(
+        title="Alternatives, best first" + (f" ({len(frame)} of {shown})" if shown > len(frame) else ""),
+        title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold",
+    )  # fmt: skip
+    heads = len(answer.advice.question.factors)
+    for place, name in enumerate(frame.columns):
+        table.add_column(
+            escape(str(name)), justify="left" if place < heads or name == "result" else "right", no_wrap=True
+        )
+    for row in frame.itertuples(index=False, name=None):
+        table.add_row(*(escape(_cell(value)) for value in row))
+    return table
+
+
+def _cell(value: object) -> str:
+    from longpipe.report.parts import number
+
+    return number(value, decimals=3) if isinstance(value, float) else str(value)

@@ -1,0 +1,56 @@
+"""Alternatives of an advice: the objective beside each limited measure, with the Pareto front."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from longpipe.pictures.style import BLUE, GREY, VERMILION, figure_of, plain, title_of
+
+if TYPE_CHECKING:
+    from longpipe.advise.answer import Answer
+
+
+def front(answer: Answer) -> Figure:
+    """Draws each alternative's objective with its interval: over limited measures, or by rank without limits."""
+    question = answer.advice.question
+    limits = question.bounds
+    figure = figure_of(3.6, 8)
+    axes = figure.subplots(1, max(1, len(limits)), sharey=True, squeeze=False)[0]
+    goal = question.goal
+    y = answer.means[:, 0] / goal.scale
+    half = np.array([answer.half(i, 0) for i in range(len(y))]) / goal.scale
+    known = np.isfinite(answer.means).all(axis=1)
+    of_front = np.array([i in answer.front for i in range(len(y))])
+    order = np.argsort(np.argsort(-y if question.maximise else y))
+    for place, panel in enumerate(axes):
+        plain(panel)
+        measure = question.measures[1 + place] if limits else None
+        x = order + 1.0 if measure is None else answer.means[:, 1 + place] / measure.scale
+        for chosen, colour, label in ((known & ~of_front, GREY, "others"), (known & of_front, BLUE, "Pareto front")):
+            if chosen.any():
+                panel.errorbar(
+                    x[chosen],
+                    y[chosen],
+                    yerr=np.nan_to_num(half[chosen]),
+                    fmt="o",
+                    ms=4,
+                    lw=1,
+                    color=colour,
+                    label=label,
+                )
+        if answer.choice is not None:
+            at = (x[answer.choice], y[answer.choice])
+            panel.plot(*at, "D", ms=9, mfc="none", mec=VERMILION, mew=1.8, label="choice", ls="")
+        if measure is None:
+            panel.set_xlabel("rank")
+        else:
+            panel.axvline(limits[place].value / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
+            panel.set_xlabel(f"{measure.name} [{measure.unit}]" if measure.unit else measure.name)
+    axes[0].set_ylabel(f"{goal.name} [{goal.unit}]" if goal.unit else goal.name)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    title_of(figure, f"{question.base.name}: alternatives")
+    return figure

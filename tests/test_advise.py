@@ -1,0 +1,335 @@
+"""`longpipe advise`: selection with a stated confidence, and its answer on terminal and page."""
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from commands import run
+from longpipe import Factor, Scenario, ScenarioError
+from longpipe.advise.advise import Advice, advise
+from longpipe.advise.answer import Answer
+from longpipe.advise.budget import Budget
+from longpipe.advise.question import Limit, Question
+from longpipe.advise.ranges import Range, Uncertain, situations
+from longpipe.advise.selection import Allowances, Selection, continuation
+from longpipe.advise.templates import gateway
+from longpipe.store import Store
+from longpipe.study import Progress, Runner
+
+# Values of h² for alpha = .05 with c = 1, computed independently from the formula of Kim and Nelson (2001).
+CONSTANTS = {
+    10: {2: 6.01, 3: 8.51, 5: 11.43, 10: 15.46, 20: 19.88},
+    20: {2: 5.21, 3: 7.04, 5: 9.02, 10: 11.51, 20: 14.01},
+    50: {2: 4.83, 3: 6.37, 5: 7.96, 10: 9.88, 20: 11.70},
+}
+LINK = """
+duration = "2 s"
+framing = "ip"
+start = { kind = "random", over = "500 ms" }
+
+[network]
+kind = "dumbbell"
+trunk_rate = "5 Mbit/s"
+access_rate = "100 Mbit/s"
+trunk_delay = "10 ms"
+group = [{ name = "call", traffic = "voice" }, { name = "bulk", count = 2 }]
+
+[tcp]
+profile = "linux-6"
+"""
+
+
+@pytest.mark.parametrize("first", CONSTANTS)
+def test_the_constant_is_that_of_kim_and_nelson(first: int) -> None:
+    found = {k: continuation(k, Allowances(0.05, 1.0, (), first)) for k in CONSTANTS[first]}
+    assert found == pytest.approx(CONSTANTS[first], abs=0.005)
+
+
+def normal(rng: np.random.Generator, means: NDArray[np.float64], correlation: float) -> Iterator[NDArray[np.float64]]:
+    """Yields replications of alternatives with standard deviation 3 and equal correlations."""
+    while True:
+        own = np.sqrt(1 - correlation) * rng.normal(size=means.shape)
+        yield means + 3 * (np.sqrt(correlation) * rng.normal(size=means.shape[1:]) + own)
+
+
+def selected(means: NDArray[np.float64], correlation: float, seed: int) -> tuple[int | None, int, int]:
+    """Returns the choice of a selection with zone 1, its runs, and those of as many replications of each alternative."""
+    selection = Selection(len(means), Allowances(0.05, 1.0, (1.0,) * (means.shape[1] - 1), 20))
+    replications, runs = normal(np.random.default_rng(seed), means, correlation), 0
+    while not selection.done:
+        row = next(replications)
+        runs += len(selection.alive)
+        selection.add({i: row[i] for i in selection.alive})
+    return selection.choice, runs, selection.replications * len(means)
+
+
+@pytest.mark.parametrize(("count", "correlation"), [(5, 0.0), (5, 0.6), (10, 0.3)])
+def test_the_best_by_the_indifference_zone_is_selected_as_often_as_stated(count: int, correlation: float) -> None:
+    """The slippage configuration, the least favourable one: all others are worse by exactly the zone."""
+    means = np.zeros((count, 1))
+    means[count // 2] = 1.0
+    found = [selected(means, correlation, seed)[0] for seed in range(50)]
+    # With a probability of .95, 50 selections are right at least 42 times in 999 of 1000 cases.
+    assert found.count(count // 2) >= 42
+
+
+def test_common_random_numbers_save_runs() -> None:
+    means = np.zeros((5, 1))
+    means[2] = 1.0
+    runs = [sum(selected(means, correlation, seed)[1] for seed in range(30)) for correlation in (0.0, 0.6)]
+    # The variance of differences falls to 40 %.
+    assert runs[1] < 0.55 * runs[0]
+
+
+def test_the_best_within_a_limit_is_selected_though_others_are_better() -> None:
+    """Alternative 0 is the best and violates its limit by the tolerance, 1 is the best that satisfies it by it."""
+    means = np.array([[3.0, -1.0], [1.0, 1.0], [0.0, 1.0], [2.0, -1.0], [0.0, 4.0]])
+    found = [selected(means, 0.3, seed)[0] for seed in range(50)]
+    assert found.count(1) >= 42
+
+
+def test_no_alternative_is_selected_if_all_violate_a_limit() -> None:
+    selection = Selection(2, Allowances(0.05, 1.0, (0.1,), 3))
+    for _ in range(3):
+        selection.add({0: [1.0, -1.0], 1: [2.0, -2.0]})
+    assert (selection.done, selection.choice) == (True, None)
+    assert selection.eliminated == {0: (3, 0), 1: (3, 0)}
+
+
+def test_of_equal_alternatives_the_first_is_selected() -> None:
+    selection = Selection(3, Allowances(0.05, 1.0, (), 3))
+    for _ in range(3):
+        selection.add({i: [5.0] for i in selection.alive})
+    assert (selection.choice, selection.eliminated) == (0, {1: (3, -1), 2: (3, -1)})
+
+
+@pytest.mark.parametrize(
+    ("text", "grid"),
+    [
+        ("1..5", [1, 2, 3, 4, 5]),
+        ("0.1..0.4 / 4", [0.1, 0.16, 0.25, 0.4]),
+        (".05..4 BDP", ["0.05 BDP", "0.1 BDP", "0.22 BDP", "0.45 BDP", "0.93 BDP", "1.9 BDP", "4 BDP"]),
+        ("20 Mbit/s..50 Mbit/s / 3", ["20 Mbit/s", "35 Mbit/s", "50 Mbit/s"]),
+    ],
+)
+def test_a_range_is_a_stated_grid(text: str, grid: list[object]) -> None:
+    found = Range.parse(text, "--choose")
+    assert found is not None
+    assert found.grid() == grid
+
+
+@pytest.mark.parametrize("text", ["tail-drop,pie", "1 BDP", "{at='a..b'}", "1.2.3..4", "a..b"])
+def test_other_levels_are_no_range(text: str) -> None:
+    assert Range.parse(text, "--choose") is None
+
+
+def test_the_worst_case_is_that_of_the_corners_and_quantiles_are_of_points_that_fill_the_ranges() -> None:
+    inputs = [Uncertain.parse("network.sources=1..9"), Uncertain.parse("network.trunk_rate=10..30 Mbit/s")]
+    corners = [tuple(one.values()) for one in situations(inputs, corners=True)]
+    assert corners == [(1, "10 Mbit/s"), (1, "30 Mbit/s"), (9, "10 Mbit/s"), (9, "30 Mbit/s"), (3, "20 Mbit/s")]
+    filled = [list(one.values()) for one in situations(inputs, corners=False)]
+    assert len(filled) == 16
+    rates = sorted(float(str(rate).split()[0]) for _, rate in filled)
+    # Sobol points have exactly one point in each of 16 equal intervals.
+    assert [int((rate - 10) / 1.25) for rate in rates] == list(range(16))
+
+
+def question(**more: object) -> Question:
+    base = Scenario.from_toml(LINK)
+    factors = (
+        Factor.over("switch.policy", ["tail-drop", "fq-codel"], "queue"),
+        Factor.over("switch.buffer", ["0.25 BDP", "2 BDP"], "buffer"),
+    )
+    arguments = {"objective": "flow:bulk*.throughput", "limits": ("datagrams:call.p95 < 30 ms",), "first": 4} | more
+    return Question(base, factors, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def executor() -> Iterator[None]:
+    """Runs in threads of this process, because processes of their own take longer to start than these runs."""
+    for workers in (1, 2):
+        THREADS[workers] = ThreadPoolExecutor(workers)
+    yield
+    for pool in THREADS.values():
+        pool.shutdown()
+
+
+THREADS: dict[int, ThreadPoolExecutor] = {}
+
+
+def answered(workers: int = 1, store: Store | None = None, budget: str | None = None, **more: object) -> Answer:
+    return Answer(advise(question(**more), Runner(store or Store(), THREADS[workers]), Budget.parse(budget)))
+
+
+def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
+    found = answered()
+    assert found.certified
+    assert found.choice is not None
+    assert found.advice.question.levels(found.choice) == {"queue": "fq-codel", "buffer": "2 BDP"}
+    # A full buffer of 2 BDP of 5 Mbit/s and 20 ms takes 40 ms.
+    assert found.state(1).startswith("violates datagrams:call.p95 < 30 ms")
+    assert found.runner_up is not None
+    assert found.runner_up.mean > 0
+    assert found.choice in found.front
+    assert 0 <= found.cost < 0.02 * float(found.means[found.choice, 0])
+
+
+def test_the_answer_does_not_depend_on_the_number_of_workers_nor_on_stored_runs() -> None:
+    store = Store()
+    first, again, two = answered(store=store), answered(store=store), answered(workers=2)
+    for other in (again, two):
+        assert [np.array_equal(a, b) for a, b in zip(first.rows, other.rows, strict=True)] == [True] * 4
+        assert (other.choice, other.cost) == (first.choice, first.cost)
+
+
+def test_a_budget_of_runs_ends_the_selection_without_a_certificate() -> None:
+    found = answered(budget="10 runs")
+    assert (found.certified, found.advice.runs) == (False, 10)
+    # Alternatives have equally many replications, as far as possible.
+    assert [len(rows) for rows in found.rows] == [3, 3, 2, 2]
+    assert found.choice is not None
+
+
+def test_a_budget_of_time_keeps_the_runs_that_are_complete() -> None:
+    ticks = iter(range(1000))
+    spending = Budget("6 s", seconds=6, clock=lambda: next(ticks))
+    found: Advice = advise(question(first=30), Runner(Store(), THREADS[1]), spending)
+    assert found.spent
+    assert 0 < found.runs < 120
+
+
+def test_the_worst_case_of_uncertain_inputs_counts() -> None:
+    found = answered(uncertain=(Uncertain.parse("network.trunk_rate=4..10 Mbit/s"),))
+    values = found.advice.values[0]  # noqa: PD011 - a tuple of arrays
+    assert values.shape[1:] == (3, 2)
+    assert np.array_equal(found.rows[0][:, 0], values[:, :, 0].min(axis=1))
+    assert np.array_equal(found.rows[0][:, 1], values[:, :, 1].max(axis=1))
+    assert len(found.by_situation) == 3
+
+
+def test_an_interrupted_advice_continues_from_its_stored_runs() -> None:
+    store, told = Store(), []
+
+    def interrupt(now: Progress) -> None:
+        told.append(now)
+        if now.done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        advise(question(), Runner(store, THREADS[1]), Budget(), interrupt)
+    assert store.count() >= 5
+    whole = answered()
+    assert answered(store=store).cost == whole.cost
+    assert store.count() == whole.advice.runs
+
+
+def test_a_share_of_the_situations_counts() -> None:
+    ten = np.arange(11.0)
+    assert question(over="90 %").reduce(ten, larger_is_better=True) == pytest.approx(1.0)
+    assert question(over="90 %").reduce(ten, larger_is_better=False) == pytest.approx(9.0)
+    assert question(over="mean").reduce(ten, larger_is_better=True) == 5.0
+    assert question().reduce(ten, larger_is_better=False) == 10.0
+    assert math.isnan(question().reduce(np.array([1.0, math.nan]), larger_is_better=True))
+
+
+def test_a_limit_has_a_value_with_a_unit_and_a_tolerance() -> None:
+    scenarios = [Scenario.from_toml(LINK)]
+    limit = Limit.parse("datagrams:call.p95 <= 30 ms", scenarios)
+    assert (limit.value, limit.upper) == (0.03, True)
+    assert limit.tolerance(None) == pytest.approx(0.0015)
+    assert limit.tolerance("2 ms") == pytest.approx(0.002)
+    share = Limit.parse("port:switch1->switch2.loss < 2 %", scenarios)
+    assert share.value == pytest.approx(0.02)
+    assert share.tolerance("10 %") == pytest.approx(0.002)
+    assert Limit.parse("efficiency > 0.9", scenarios).margin(0.95) == pytest.approx(0.05)
+
+
+REFUSED = [
+    (["--maximise", "efficiency"], "--choose: absent; needs FIELD=LEVEL,LEVEL"),
+    (["--choose", "switch.policy=pie,codel"], "--maximise: absent; needs --maximise MEASURE"),
+    (["--choose", "switch.policy=pie,codel", "--maximise", "speed"], "measure: 'speed'; accepts "),
+    (
+        ["--choose", "switch.buffer=4..1 BDP", "--maximise", "efficiency"],
+        "--choose: '4..1 BDP'; needs a smaller number",
+    ),
+    (
+        ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--subject-to", "datagrams:call.p95 < 60"],
+        "--subject-to: '60'; datagrams:call.p95 needs a unit: ",
+    ),
+    (
+        ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--budget", "soon"],
+        "--budget: 'soon'; accepts a time or a number of runs",
+    ),
+    (
+        ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--uncertain", "network.sources=3"],
+        "--uncertain: 'network.sources=3'; accepts FIELD=LOW..HIGH",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED)
+def test_bad_options_are_refused_in_one_line(options: list[str], message: str, tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(LINK)
+    done = run("advise", "link.toml", *options, "--no-store", cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_command_writes_choice_tables_and_page(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(LINK)
+    options = (
+        "advise", "link.toml", "--choose", "queue:switch.policy=tail-drop,fq-codel", "--choose", "switch.buffer=1..2 BDP/2",
+        "--maximise", "efficiency", "--subject-to", "datagrams:call.p95 < 30 ms", "--first", "3", "--workers", "1", "-o", "out",
+        "--no-store",
+    )  # fmt: skip
+    done = run(*options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("queue fq-codel, switch.buffer ")
+    assert "Sure to 95 %" in done.stdout
+    assert f"Repeat: longpipe {' '.join(options[:2])}" in done.stdout
+    out = tmp_path / "out"
+    assert Scenario.from_toml(out / "choice.toml").resolved["links"]
+    frame = pd.read_csv(out / "alternatives.csv")
+    assert len(frame) == 4
+    assert frame["result"][0] == "the choice"
+    assert len(pd.read_csv(out / "runs.csv")) == frame["runs"].sum()
+    page = (out / "report.html").read_text()
+    for words in ("Sure to 95 %", "runner-up", "Alternatives, best first", "Pareto front", "longpipe advise"):
+        assert words in page
+
+
+def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(tmp_path: Path) -> None:
+    done = run(
+        "advise", "--gateway", "20 Mbit/s", "--rtt", "600 ms", "--users", "80", "--calls", "2", "--write", "g.toml",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    scenario = Scenario.from_toml(tmp_path / "g.toml")
+    names = [flow["name"] for flow in scenario.resolved["flows"]]
+    assert (sum(name.startswith("user") for name in names), sum(name.startswith("download") for name in names)) == (
+        80,
+        2,
+    )
+    assert [name for name in names if name.startswith("call")] == ["call1", "call2"]
+    [trunk] = {link["delay_ps"] for link in scenario.resolved["links"] if link["rate_bps"] == 20_000_000}
+    # 600 ms both ways, less 2 ms of access and 2 ms behind.
+    assert trunk == 298 * 10**9
+    template = gateway("20 Mbit/s", "600 ms", 80, 2)
+    # 300 ms one way and 60 ms of queueing.
+    assert template.limits[0] == "datagrams:call*.p95 < 360 ms"
+    assert "--minimise" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "message"), [("fast", "1 s", "--gateway: 'fast'"), ("1 Mbit/s", "1 ms", "--rtt")]
+)
+def test_a_gateway_that_cannot_be_is_refused(rate: str, rtt: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        gateway(rate, rtt, 5, 0)
