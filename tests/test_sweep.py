@@ -116,10 +116,8 @@ def test_what_can_t_be_drawn_is_one_line() -> None:
     for arguments, message in (
         (("bufer", "efficiency"), "factor: 'bufer'; did you mean 'buffer'? accepts buffer, tcp"),
         (("buffer", "eficiency", "tcp"), "measure: 'eficiency'; did you mean 'efficiency'?"),
-        (
-            ("buffer", "web.p95"),
-            "measure: 'web.p95'; accepts one, ended, efficiency, fairness, throughput_bps, cells_lost,",
-        ),
+        (("buffer", "webs"), "measure: 'webs'; accepts one, ended, efficiency, fairness, throughput_bps, cells_lost,"),
+        (("buffer", "web.p95"), "measure: 'web.p95': no flow of 'buffer=500 cells, tcp=reno' has web traffic"),
         (
             ("buffer", "ended"),
             "measure: 'ended' has no value in any of 18 runs; needs one of one, efficiency, fairness,",

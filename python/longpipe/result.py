@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -355,6 +355,17 @@ class Result:
 
         left_bps = None if math.isnan(self._trunk_bps) else self._trunk_bps
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
+
+    def measure(self, what: str | Callable[[Any], Any]) -> float:
+        """Returns a measure of the run in base units: "bulk.throughput / throughput", and others as in `design`.
+
+        Raises ScenarioError for text that cannot be read, and for a measure that the scenario does not have.
+        """
+        from longpipe.analysis.measure import parse
+
+        measure = parse(what)
+        measure.check(self.scenario)
+        return measure(self)
 
     def summary(self) -> dict[str, Any]:
         """Returns the run without its traces, ready for JSON: nan becomes None."""

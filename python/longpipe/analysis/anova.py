@@ -12,6 +12,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from longpipe.analysis.columns import with_expression
 from longpipe.analysis.effects import Effect, Fit, fit
 from longpipe.analysis.factors import (
     Cells,
@@ -198,17 +199,20 @@ def anova(
 ) -> Anova:
     """Fits main effects and interactions of up to `order` factors, or only the `terms` given ("tcp", "tcp:buffer").
 
-    `frame` has a row per run, a column per factor and a numeric column `response`. Without an order, a replicated
-    design gets all interactions, with the replications as error; an unreplicated one gets all but the highest, which
-    becomes the error; one that lacks combinations of levels gets main effects. `blocks` is a column whose effect is
-    taken out without interactions: with common random numbers, the seed. `seeds` names the column, if the frame has
-    it, from which `check` tells whether runs share random numbers. `saturated` allows a model without an error term,
+    `frame` has a row per run, a column per factor and a numeric column `response`, which may be an expression of
+    columns such as "a / (a + b)". Without an order, a replicated design gets all interactions, with the replications
+    as error; an unreplicated one gets all but the highest, which becomes the error; one that lacks combinations of
+    levels gets main effects. `blocks` is a column whose effect is taken out without interactions: with common random
+    numbers, the seed. `seeds` names the column, if the frame has it, from which `check` tells whether runs share random
+    numbers. `saturated` allows a model without an error term,
     whose F tests and intervals are nan.
 
     Raises ScenarioError for columns that can't serve, terms that the design cannot separate, and a model that leaves
     no degrees of freedom.
     """
     factors = tuple(factors)
+    if isinstance(frame, pd.DataFrame):
+        frame = with_expression(frame, response)
     cells = Cells.of(frame, response, factors, blocks)
     chosen = _terms(cells, factors, blocks, order, terms)
     found = fit(cells, chosen)

@@ -1,4 +1,4 @@
-"""Additional measures of a design by name: of flows, ports, response times and datagrams."""
+"""Measures of flows, ports, response times and datagrams by name: "flow:bulk.throughput", "bulk.throughput"."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from longpipe.analysis.delays import MEAN, QUANTILES
+from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.paths import OVER_TCP, port_name, whole
 from longpipe.errors import ScenarioError, nearest
@@ -24,7 +25,8 @@ Rows = list[dict[str, Any]]
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_ -]{0,63}")
 GRAMMAR: Final = (
-    "accepts NAME=flow:FLOW.throughput, NAME=port:A->B.utilization, NAME=web.p95 and the like; see docs/analysis.md"
+    "accepts NAME=flow:FLOW.throughput, NAME=port:A->B.utilization, NAME=web.p95, expressions and the like; see "
+    "docs/analysis.md"
 )
 
 
@@ -91,6 +93,9 @@ DATAGRAMS: Final[Mapping[str, Quantity]] = {
     "loss": Quantity("share", _share("lost", "expected")),
 }
 OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS}
+QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
+# Dimension of values, by the unit in which they are shown.
+_DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
 
 
 @dataclass(frozen=True)
@@ -108,16 +113,19 @@ class NamedMeasure:
 
     @classmethod
     def parse(cls, text: str) -> NamedMeasure:
-        """Parses a measure such as "bulk=flow:bulk.throughput", "port:a->b.delay" or "web.p95".
+        """Parses a measure such as "bulk=flow:bulk.throughput", "port:a->b.delay", "web.p95" or "call.p95".
 
-        ScenarioError for what can't be read.
+        Without "flow:" and the like the kind follows from the name and the quantity. ScenarioError for what can't be
+        read.
         """
         left, equals, right = text.partition("=")
         name, spec = (left.strip(), right.strip()) if equals else ("", text.strip())
         where, dot, quantity = spec.rpartition(".")
-        kind, _, pattern = where.partition(":")
+        kind, colon, pattern = where.partition(":")
         if not dot or (equals and not NAME.fullmatch(name)):
             raise ScenarioError(f"measure: {text!r}; {GRAMMAR}")
+        if not colon and kind not in OF:
+            kind, pattern = _kind_of(where, quantity, text), where
         if kind not in OF or (kind != "web" and not pattern):
             raise ScenarioError(f"measure: {text!r}; {nearest(kind, OF)}, as in flow:web*.throughput")
         if quantity not in OF[kind]:
@@ -134,10 +142,20 @@ class NamedMeasure:
         """Divisor that converts a value to this unit."""
         return OF[self.kind][self.quantity].scale
 
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension of the value, which is in bit/s or s."""
+        return _DIMENSIONS.get(self.unit, NUMBER)
+
+    @property
+    def factor(self) -> float:
+        """Factor of a value to bits and seconds."""
+        return 1.0
+
     def __str__(self) -> str:
         of = f"{self.kind}:{self.pattern}" if self.pattern else self.kind
         spec = f"{of}.{self.quantity}"
-        return spec if self.name == spec else f"{self.name}={spec}"
+        return self.name if self.name in (spec, f"{self.pattern}.{self.quantity}") else f"{self.name}={spec}"
 
     def check(self, scenario: Scenario) -> None:
         """Raises ScenarioError if the scenario has no row of that name."""
@@ -177,6 +195,16 @@ class NamedMeasure:
 
     def _fits(self, name: str) -> bool:
         return fnmatchcase(name, self.pattern) if self.pattern else name == ALL
+
+
+def _kind_of(name: str, quantity: str, text: str) -> str:
+    """Returns the kind of a measure that names only its flow or port; raises ScenarioError for another quantity."""
+    kinds = ["port"] if "->" in name else ["flow", "datagrams"]
+    for kind in kinds:
+        if quantity in OF[kind]:
+            return kind
+    known = [one for kind in kinds for one in OF[kind]]
+    raise ScenarioError(f"measure: {text!r}: {quantity!r} of {name!r}; {nearest(quantity, known)}")
 
 
 # All classes of response times.

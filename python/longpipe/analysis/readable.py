@@ -1,11 +1,15 @@
 """Readable units of measures: throughput in Mbit/s, delays in ms."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from longpipe.analysis.asked import NamedMeasure
 from longpipe.errors import ScenarioError, nearest
+
+if TYPE_CHECKING:
+    from longpipe.analysis.measure import Measure
 
 # By suffix of a column: its readable unit and divisor.
 _ENDINGS: Final = {
@@ -40,13 +44,13 @@ class Readable:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
 
-def column_of(measure: str, asked: Iterable[NamedMeasure] = ()) -> str:
+def column_of(measure: str, asked: Iterable[Measure] = ()) -> str:
     """Returns the column of a measure; the unit of throughput may be omitted unless a measure of that name exists."""
     named = any(one.name == measure for one in asked)
     return "throughput_bps" if measure == "throughput" and not named else measure
 
 
-def readable(column: str, asked: Iterable[NamedMeasure] = (), unit: str | None = None) -> Readable:
+def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None) -> Readable:
     """Returns the readable form of a column: in the requested unit, or by its suffix.
 
     Raises ScenarioError for an unknown unit.
@@ -54,7 +58,9 @@ def readable(column: str, asked: Iterable[NamedMeasure] = (), unit: str | None =
     for measure in asked:
         if measure.name == column and unit is None:
             return Readable(column, column, measure.unit, measure.scale)
-    ending = next((ending for ending in _ENDINGS if column.endswith(ending)), "")
+    # The unit of an expression is not that of its last term.
+    endings = () if set(column) & set("*/(") else _ENDINGS
+    ending = next((ending for ending in endings if column.endswith(ending)), "")
     name = column.removesuffix(f"_{ending.rpartition('_')[2]}" if ending else "").replace("_", " ")
     if unit is not None:
         if unit not in UNITS:

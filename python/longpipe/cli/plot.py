@@ -163,7 +163,8 @@ def plot(
         typer.Option(
             "--y",
             metavar="MEASURE",
-            help="Study: measure on the vertical axis.  \\[default: efficiency, else throughput]",
+            help="Study: measure on the vertical axis, or what design --measure takes.  "
+            "\\[default: efficiency, else throughput]",
             autocompletion=completers.measure,
         ),
     ] = None,

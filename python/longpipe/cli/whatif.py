@@ -29,6 +29,10 @@ def whatif(
         list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="The change: tcp.congestion=bbr3")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", help="Pairs of runs, each with random numbers of its own.")] = 20,
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measure", metavar="NAME=WHAT", help="Additional measure, as of longpipe design."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Picture: .svg, .pdf or .png.")
     ] = None,
@@ -46,7 +50,7 @@ def whatif(
     from longpipe.fit.whatif import whatif as compare
 
     with RunBar("simulating") as bar:
-        found = compare(path, dict(change(text) for text in changes or []), seeds, bar.update)
+        found = compare(path, dict(change(text) for text in changes or []), seeds, measures or (), bar.update)
     if json:
         import orjson
 
@@ -67,10 +71,10 @@ def _show(found: WhatIf, path: Path) -> None:
     changes_text = ", ".join(f"{field}={value}" for field, value in found.changes.items())
     echo(f"{path}: {changes_text}; {found.seeds} pairs of runs, goodput and RTT after a third of each")
     table = Table(box=None, pad_edge=False)
-    for head in ("", *(f"{one.name} [{_SCALES[one.unit][1]}]" for one in found.measures)):
+    for head in ("", *(_head(one) for one in found.measures)):
         table.add_column(head, justify="right" if head else "left")
     if found.estimates:
-        table.add_row("observed", *(f"{_SCALES[one.unit][0] * (one.observed or 0.0):.4g}" for one in found.measures))
+        table.add_row("observed", *(_observed(one) for one in found.measures))
     table.add_row("fitted" if found.estimates else "unchanged", *(_cell(one, one.baseline) for one in found.measures))
     table.add_row("changed", *(_cell(one, one.changed) for one in found.measures))
     table.add_row("difference", *(_cell(one, one.difference, "+") for one in found.measures))
@@ -82,12 +86,26 @@ def _show(found: WhatIf, path: Path) -> None:
         echo("intervals of 95 % count random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
 
 
+def _shown(one: Measure) -> tuple[float, str]:
+    """Returns the factor and the unit in which a measure is shown."""
+    return _SCALES.get(one.unit, (1.0, one.unit))
+
+
+def _head(one: Measure) -> str:
+    unit = _shown(one)[1]
+    return f"{one.name} [{unit}]" if unit else one.name
+
+
+def _observed(one: Measure) -> str:
+    return "" if one.observed is None else f"{_shown(one)[0] * one.observed:.4g}"
+
+
 def _cell(one: Measure, found: tuple[float, float], sign: str = "") -> str:
     """Returns a mean and half of its interval."""
-    scale = _SCALES[one.unit][0]
+    scale = _shown(one)[0]
     return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
 
 
 def _interval(one: Measure) -> str:
-    low, high = (format(_SCALES[one.unit][0] * number, ".4g") for number in one.runs)
+    low, high = (format(_shown(one)[0] * number, ".4g") for number in one.runs)
     return f"{low} to {high}"

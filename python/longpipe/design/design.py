@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from longpipe.analysis.asked import NamedMeasure
+from longpipe.analysis.measure import Measure, Specification, parse_all
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
@@ -44,8 +44,9 @@ class Design:
     With `common` random numbers replication i has the same seed at every point (of a block), so that points differ by
     their factors alone; the seed is then a block of the analysis. Otherwise every run has a seed of its own. Seeds
     count up from `first_seed`, and more replications never change the seeds of those before. `blocks` numbers the block
-    of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested by name,
-    in addition to those of every run: "bulk=flow:bulk.throughput", "web.p95" (`analysis.asked`).
+    of each point, `fraction` shows which effects a two-level design cannot separate. `measures` are requested in
+    addition to those of every run: "bulk=flow:bulk.throughput", "web.p95", "bulk/throughput", "share=file.py:function"
+    or a function of a result (`analysis.measure`); a text may use those before it by name.
 
     Raises ScenarioError for an empty design, one too large, factors of the same name, and seeds or replications out
     of range; `scenarios` and all that needs them raise it for levels that a scenario refuses.
@@ -60,9 +61,11 @@ class Design:
     blocks: tuple[int, ...] | None = None
     fraction: Fraction | None = None
     confounded: tuple[str, ...] = ()
-    measures: tuple[str, ...] = ()
+    measures: tuple[Specification, ...] = ()
 
     def __post_init__(self) -> None:
+        # As text with absolute names of files, for studies that are opened from elsewhere.
+        object.__setattr__(self, "measures", tuple(map(str, parse_all(self.measures))))
         _check_names(self.factors)
         _check_measures(self.asked, self.factors)
         if not self.points:
@@ -77,7 +80,7 @@ class Design:
     def __repr__(self) -> str:
         """Summary: factors with numbers of levels, points, replications, measures, and warnings."""
         factors = " x ".join(f"{factor.name} ({len(factor.levels)})" for factor in self.factors)
-        asked = f", measuring {', '.join(self.measures)}" if self.measures else ""
+        asked = f", measuring {', '.join(map(str, self.measures))}" if self.measures else ""
         warnings = "".join(f"\nwarning: {line}" for line in self.warnings)
         return (
             f"Design over {self.base.name!r}: {factors}, {len(self.points)} points, "
@@ -100,7 +103,7 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
-        measures: Iterable[str] = (),
+        measures: Iterable[Specification] = (),
     ) -> Self:
         """Returns all combinations of levels, the last factor varying fastest; with one factor, a sweep."""
         factors = tuple(factors)
@@ -120,7 +123,7 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
-        measures: Iterable[str] = (),
+        measures: Iterable[Specification] = (),
     ) -> Self:
         """Returns a 2^(k-p) design with p `generators` such as "policy = tcp * buffer"; without them all 2^k points.
 
@@ -154,7 +157,7 @@ class Design:
         replications: int = 1,
         first_seed: int = 1,
         common: bool = True,
-        measures: Iterable[str] = (),
+        measures: Iterable[Specification] = (),
     ) -> Self:
         """Returns a one-at-a-time design: each factor's levels with all others at their first level."""
         factors = tuple(factors)
@@ -196,9 +199,9 @@ class Design:
         return tuple(cautions.of_points(self.scenarios, self.replications))
 
     @cached_property
-    def asked(self) -> tuple[NamedMeasure, ...]:
-        """Names of the additional measures."""
-        return tuple(map(NamedMeasure.parse, self.measures))
+    def asked(self) -> tuple[Measure, ...]:
+        """The additional measures."""
+        return parse_all(self.measures)
 
     def frame(self) -> pd.DataFrame:
         """Returns the planned runs as a frame with one row each.
@@ -306,7 +309,7 @@ def _check_names(factors: Sequence[Factor]) -> None:
             raise ScenarioError(f"factors: {name!r} is there {names.count(name)} times; needs each once")
 
 
-def _check_measures(measures: Sequence[NamedMeasure], factors: Sequence[Factor]) -> None:
+def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> None:
     taken = {"point", "block", "replication", "seed", *(factor.name for factor in factors)}
     for measure in measures:
         if measure.name in taken:

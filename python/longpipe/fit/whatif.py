@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from longpipe.analysis.dimensions import BITS_PER_SECOND, SECONDS, text_of
+from longpipe.analysis.measure import parse_all
 from longpipe.errors import ScenarioError
 from longpipe.fit.path_file import read
 from longpipe.fit.series import FlowSeries, simulated
@@ -18,10 +20,13 @@ from longpipe.scenario import Scenario
 from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from longpipe.analysis.measure import Measure as RunMeasure
+    from longpipe.analysis.measure import Specification
 
     Numbers = NDArray[np.float64]
 
@@ -67,9 +72,12 @@ def whatif(
     path: Path,
     changes: Mapping[str, object],
     seeds: int = SEEDS,
+    measures: Iterable[Specification] = (),
     progress: Callable[[float], None] = lambda done: None,
 ) -> WhatIf:
     """Runs the scenario of a file with and without changes, `seeds` times each.
+
+    `measures` are measured in addition to goodput, RTT and losses, as `Design.measures` takes them.
 
     If estimates of `longpipe fit` are beside the file, each pair of runs draws rate, RTT, buffer and loss from their
     intervals, so that the result's intervals include what the capture leaves open.
@@ -79,7 +87,11 @@ def whatif(
     if seeds < LEAST_SEEDS:
         raise ScenarioError(f"--seeds: {seeds}; needs at least {LEAST_SEEDS}")
     scenario = Scenario.from_toml(path)
-    scenario.with_(**changes)
+    changed = scenario.with_(**changes)
+    asked = parse_all(measures)
+    for measure in asked:
+        measure.check(scenario)
+        measure.check(changed)
     fitted = read(path)
     random = np.random.default_rng(0)
     draws = [_drawn(scenario, fitted, random) if fitted else {} for _ in range(seeds)]
@@ -92,7 +104,8 @@ def whatif(
         for more in ({}, changes):
             one = scenario.with_(**{**draws[seed], **traced, **more})
             result = simulate(one, seed=seed)
-            pair.append((simulated(result, duration_s(one)), _measures(result, unit)))
+            own = {measure.name: measure(result) / _unit(measure)[1] for measure in asked}
+            pair.append((simulated(result, duration_s(one)), _measures(result, unit) | own))
         (first, before), (second, after) = pair
         return first, second, before, after
 
@@ -102,11 +115,21 @@ def whatif(
             found.append(one)
             progress(len(found) / seeds)
     seen = _observed(fitted) if fitted else {}
-    measures = tuple(
+    compared = tuple(
         _measure(name, of, seen.get(name), [one[2][name] for one in found], [one[3][name] for one in found])
-        for name, of in (("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit))
+        for name, of in (
+            *(("goodput", "bit/s"), ("median RTT", "s"), ("losses", unit)),
+            *((measure.name, _unit(measure)[0]) for measure in asked),
+        )
     )
-    return WhatIf(scenario, dict(changes), seeds, measures, found[0][0], found[0][1], fitted)
+    return WhatIf(scenario, dict(changes), seeds, compared, found[0][0], found[0][1], fitted)
+
+
+def _unit(measure: RunMeasure) -> tuple[str, float]:
+    """Returns the unit of a measure's values in results, bit/s or s where it is a rate or a time, and its divisor."""
+    if measure.dimension in (BITS_PER_SECOND, SECONDS):
+        return text_of(measure.dimension), 1 / measure.factor
+    return measure.unit, measure.scale
 
 
 def _measures(result: Any, unit: str) -> dict[str, float]:  # noqa: ANN401 - a result

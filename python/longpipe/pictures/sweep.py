@@ -17,11 +17,12 @@ from matplotlib.transforms import ScaledTranslation
 
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
-from longpipe.analysis.readable import Readable, column_of, readable
+from longpipe.analysis.readable import Readable, readable
 from longpipe.errors import ScenarioError, nearest
 from longpipe.pictures.style import colour, figure_of, legend, plain, title_in, title_of
 
 if TYPE_CHECKING:
+    from longpipe.analysis.measure import Specification
     from longpipe.study import Study
 
 _LEVEL: Final = re.compile(r"\s*([+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(\S.*)?")
@@ -44,14 +45,21 @@ class _Axis:
 
 
 def sweep_means(
-    study: Study, x: str, y: str | None, by: str | None = None, *, level: float = 0.95, where: Iterable[str] = ()
+    study: Study,
+    x: str,
+    y: Specification | None,
+    by: str | None = None,
+    *,
+    level: float = 0.95,
+    where: Iterable[str] = (),
 ) -> pd.DataFrame:
     """Returns the mean of a measure at each level of one factor, or of two.
 
     Columns are `x`, `by`, `runs`, `mean`, `low`, `high` and `undefined`, the number of runs without a value; if there
     are any, the mean is nan. The interval has confidence `level` (0 to 1), and is nan for a single replication. The
-    default of `y` is efficiency, or throughput if there is none. `where` selects runs, as in "rtt=10 ms". Over other
-    varying factors each replication is averaged first. Raises ScenarioError for an unknown factor or measure, a
+    default of `y` is efficiency, or throughput if there is none; it may be an expression or a function, as in
+    `Design.measures`. `where` selects runs, as in "rtt=10 ms". Over other varying factors each replication is averaged
+    first. Raises ScenarioError for an unknown factor or measure, a
     measure without values, and other factors whose levels differ between means.
     """
     return _swept(study, x, y, by, level, where).means
@@ -59,16 +67,17 @@ def sweep_means(
 
 @dataclass(frozen=True)
 class _Swept:
-    """Data of a picture: means, the measure's column, replications per mean, and a note on other factors."""
+    """Data of a picture: means, the measure with its unit, replications per mean, and a note on other factors."""
 
     means: pd.DataFrame
-    column: str
+    shown: Readable
     replications: int
     notes: list[str]
 
 
-def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
+def _swept(study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
     where = list(where)
+    study, column = (study, None) if y is None else study.resolve(y)
     runs = study.frame()
     if runs.empty:
         raise ScenarioError(f"study: {study.name!r} has no finished run; needs longpipe study run {study.name}")
@@ -77,7 +86,8 @@ def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, wh
         if name not in factors:
             raise ScenarioError(f"factor: {name!r}; {nearest(name, factors)}")
     heads = [x, by] if by else [x]
-    column = _measured(study, runs, y)
+    shown = _measured(study, runs, column)
+    column = shown.column
     runs = matching(runs, where)
     others = [name for name in factors if name not in heads and len(runs[name].unique()) > 1]
     _check_even(runs, heads, others)
@@ -95,22 +105,21 @@ def _swept(study: Study, x: str, y: str | None, by: str | None, level: float, wh
     if others:
         averaged = (f"{name} ({', '.join(map(str, runs[name].unique()))})" for name in others)
         notes.append(f"each the mean over {' and '.join(averaged)}")
-    return _Swept(pd.DataFrame(rows), column, runs["replication"].nunique(), notes)
+    return _Swept(pd.DataFrame(rows), shown, runs["replication"].nunique(), notes)
 
 
-def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> str:
-    """Returns the column of a measure, with or without its unit; by default efficiency or throughput."""
+def _measured(study: Study, runs: pd.DataFrame, y: str | None) -> Readable:
+    """Returns the column of a measure and its unit; by default efficiency or throughput."""
     factors = [factor.name for factor in study.design.factors]
     measures = [str(name) for name in runs.columns if name not in (*factors, "point", "block", "replication", "seed")]
     known = [name for name in measures if np.isfinite(runs[name]).any()]
     if y is None:
-        return "efficiency" if "efficiency" in known else "throughput_bps"
-    y = column_of(y, study.design.asked)
+        y = "efficiency" if "efficiency" in known else "throughput_bps"
     if y not in measures:
-        raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}")
+        raise ScenarioError(f"measure: {y!r}; {nearest(y, measures)}, or as in flow:FLOW.throughput")
     if y not in known:
         raise ScenarioError(f"measure: {y!r} has no value in any of {len(runs)} runs; needs one of {', '.join(known)}")
-    return y
+    return readable(y, study.design.asked)
 
 
 def _check_even(runs: pd.DataFrame, heads: list[str], others: list[str]) -> None:
@@ -133,7 +142,7 @@ def numeric(levels: Iterable[Any]) -> bool:
 def sweep(
     study: Study,
     x: str,
-    y: str | None = None,
+    y: Specification | None = None,
     by: str | None = None,
     *,
     level: float = 0.95,
@@ -151,7 +160,7 @@ def sweep(
     found, axis = _swept(study, x, y, by, level, where), _axis(_levels(study, x))
     means, notes = found.means, list(found.notes)
     figure, panel = _panel(ax)
-    shown = readable(found.column, study.design.asked)
+    shown = found.shown
     means = means.assign(**{edge: _within(means[edge], shown) for edge in ("low", "high")})
     lines = list(means.groupby(by, sort=False)) if by else [("", means)]
     for number, (name, rows) in enumerate(lines):
@@ -206,7 +215,7 @@ def sweep(
 def heat(
     study: Study,
     x: str,
-    y: str | None = None,
+    y: Specification | None = None,
     by: str | None = None,
     *,
     where: Iterable[str] = (),
@@ -218,12 +227,12 @@ def heat(
     x, by, y, is accepted, too, if only one of the last two is a factor.
     """
     factors = [factor.name for factor in study.design.factors]
-    if y in factors and by not in factors:
+    if isinstance(y, str) and y in factors and by not in factors:
         y, by = by, y
     if by is None:
         raise ScenarioError(f"by: missing; needs a second factor, one of {', '.join(factors)}")
     found = _swept(study, x, y, by, 0.95, where)
-    means, shown = found.means, readable(found.column, study.design.asked)
+    means, shown = found.means, found.shown
     across, up = ([level for level in _levels(study, name) if level in set(means[name])] for name in (x, by))
     values = np.full((len(up), len(across)), np.nan)
     cells = {(row[by], row[x]): row for row in means.to_dict("records")}

@@ -36,12 +36,14 @@ MOST_ROWS: Final = 2000
 
 
 def page(study: Study, responses: Sequence[str] = ()) -> str:
-    """Renders a study as an HTML page; `responses` are the measures to analyse.
+    """Renders a study as an HTML page; `responses` are the measures to analyse, as `Study.resolve` takes them.
 
     By default those that its design asks for, else efficiency and fairness.
 
     ScenarioError for a response that is no measure of its runs.
     """
+    for i, response in enumerate(responses := list(responses)):
+        study, responses[i] = study.resolve(response)
     runs, palette = study.runs(), Palette()
     finished = runs[runs["state"] == "finished"].reset_index(drop=True)
     measures = _measures(study, finished)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,12 +18,14 @@ from longpipe.study.progress import Progress, ignore
 if TYPE_CHECKING:
     import pandas as pd
 
+    from longpipe.analysis.measure import Specification
     from longpipe.design import Design
     from longpipe.executors import Where
     from longpipe.result import Result
     from longpipe.scenario import Scenario
 
-    Measure = Callable[[Result], Mapping[str, float]]
+    # Gives all measures of a result.
+    Measuring = Callable[[Result], Mapping[str, float]]
 
 LONGEST_NAME: Final = 200
 
@@ -149,10 +152,31 @@ class Study:
             self._put(replace(self.design, replications=replications))
         return self
 
-    def ask(self, *measures: str) -> Self:
-        """Adds measures of each run, by name, to the requested ones: see `Design.measures`."""
+    def ask(self, *measures: Specification) -> Self:
+        """Adds measures of each run to the requested ones: see `Design.measures`."""
         self._become(replace(self.design, measures=measures))
         return self
+
+    def resolve(self, what: Specification) -> tuple[Self, str]:
+        """Returns the column of a measure, and the study that has it: this one, or one that asks for it in memory.
+
+        `what` is a column, or anything that `Design.measures` takes, which may use requested measures by name. Raises
+        ScenarioError for text that cannot be read, and for a name that another measure has.
+        """
+        from longpipe.analysis.measure import parse
+        from longpipe.analysis.readable import column_of
+
+        asked = self.design.asked
+        if isinstance(what, str) and (what.isidentifier() or any(one.name == what for one in asked)):
+            return self, column_of(what, asked)
+        found = parse(what, asked)
+        same = next((str(one) for one in asked if one.name == found.name), None)
+        if same not in (None, str(found)):
+            raise ScenarioError(f"measure: {found.name!r} is {same} in {self.name!r}; needs another name")
+        study = copy(self)
+        if same is None:
+            study._read = replace(self.design, measures=(*self.design.measures, str(found)))
+        return study, found.name
 
     def drop(self, *names: str) -> Self:
         """Removes requested measures, by name; runs stay. Raises ScenarioError for one that was not requested."""
@@ -198,18 +222,26 @@ class Study:
         asked = self.design.asked
         if not asked:
             return found
-        done = [i for i, state in enumerate(found["state"]) if state == "finished"]
-        of_run = {name: [math.nan] * len(found["state"]) for name in (measure.name for measure in asked)}
-        finished = {name: [found[name][i] for i in done] for name in ("point", "seed")}
-        for i, result in zip(done, self._results(finished), strict=True):
-            for measure in asked:
-                of_run[measure.name][i] = measure(result)
-        # Insert after the levels and the seed, before the columns of every run.
+        from longpipe.analysis.measure import is_of_columns, of_columns
+
         heads = ["point", *self.design.levels(1), "replication", "seed"]
+        columns = {name: values for name, values in found.items() if name not in heads}
+        of_run = {measure.name: [math.nan] * len(found["state"]) for measure in asked}
+        # Only other measures than expressions of known columns need the results.
+        if read := [one for one in asked if not is_of_columns(one, columns.keys() | of_run.keys())]:
+            done = [i for i, state in enumerate(found["state"]) if state == "finished"]
+            finished = {name: [found[name][i] for i in done] for name in ("point", "seed")}
+            for i, result in zip(done, self._results(finished), strict=True):
+                for measure in read:
+                    of_run[measure.name][i] = measure(result)
+        for measure in asked:
+            if measure not in read:
+                of_run[measure.name] = of_columns(measure, columns | of_run).tolist()
+        # Insert after the levels and the seed, before the columns of every run.
         of_all = {name: values for name, values in found.items() if name not in (*heads, *of_run)}
         return {**{name: found[name] for name in heads}, **of_run, **of_all}
 
-    def frame(self, measure: Measure | None = None) -> pd.DataFrame:
+    def frame(self, measure: Measuring | None = None) -> pd.DataFrame:
         """A row per finished run: `point`, `block` (if there are any), the factors, `replication`, `seed`, measures.
 
         These are what `analysis.measures.measure` gives, or else what `measure` gives of each result.
@@ -238,25 +270,27 @@ class Study:
         whole = pd.concat(parts, ignore_index=True)
         return whole[[*heads, *whole.columns.drop(heads)]]
 
-    def means(self, *names: str, level: float = 0.95, measure: Measure | None = None) -> pd.DataFrame:
+    def means(self, *names: str, level: float = 0.95, measure: Measuring | None = None) -> pd.DataFrame:
         """A row per point with finished runs: `point`, the factors, `runs`, and of each measure its mean and interval.
 
         For a measure `x` these are `x`, `x_low` and `x_high`, which hold the true mean with confidence `level` (0 to 1;
-        Student's t), nan for a single run. Of the measures in `names` alone, if there are any; `throughput` is
-        `throughput_bps`. `measure` is as `frame`
-        takes it. Raises ScenarioError for another level, and for a name that is not measured.
+        Student's t), nan for a single run. Of the measures in `names` alone, if there are any, which may be expressions
+        and others that `Design.measures` takes; `throughput` is `throughput_bps`. `measure` is as `frame` takes it.
+        Raises ScenarioError for another level, and for a name that is not measured.
         """
         import pandas as pd
 
         from longpipe.analysis.factors import check_level
         from longpipe.analysis.intervals import estimate
-        from longpipe.analysis.readable import column_of
 
         check_level(level)
-        frame, heads = self.frame(measure), ["point", *self.design.levels(1)]
+        study, wanted = self, list(names)
+        for i, name in enumerate(names):
+            # Measures of the caller keep their names.
+            if measure is None:
+                study, wanted[i] = study.resolve(name)
+        frame, heads = study.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
-        # Measures of the caller keep their names.
-        wanted = [name if name in measures else column_of(name, self.design.asked) for name in names]
         for name in wanted:
             if name not in measures:
                 raise ScenarioError(f"measure: {name!r}; {nearest(name, measures)}")

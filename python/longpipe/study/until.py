@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
-from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.factors import check_level
 from longpipe.analysis.intervals import copies
+from longpipe.analysis.measure import parse
 from longpipe.analysis.measures import names
 from longpipe.analysis.quantiles import t_quantile
 from longpipe.design.design import Design
@@ -22,7 +22,7 @@ from longpipe.study.progress import Progress, ignore
 from longpipe.study.study import Study
 
 if TYPE_CHECKING:
-    from longpipe.study.study import Measure
+    from longpipe.study.study import Measuring
 
 # Minimum number of replications, because an estimate from fewer often stops too early by chance.
 FEWEST: Final = 5
@@ -54,7 +54,7 @@ def run_until(
     *,
     most: int = 100,
     level: float = 0.95,
-    measure: Measure | None = None,
+    measure: Measuring | None = None,
     executor: Where = None,
     workers: int | None = None,
     memory: str | None = None,
@@ -99,9 +99,9 @@ def _asked(study: Study, metric: str) -> str:
     known += [measure.name for measure in study.design.asked]
     if metric in known:
         return metric
-    if ":" not in metric and not metric.startswith("web."):
+    if metric.isidentifier():
         raise ScenarioError(f"metric: {metric!r}; {nearest(metric, known)}, or as in flow:FLOW.throughput")
-    asked = NamedMeasure.parse(metric)
+    asked = parse(metric, study.design.asked, "metric")
     study.ask(str(asked))
     return asked.name
 

@@ -13,7 +13,11 @@ def analyse(
     file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row per run, a header, a column per factor.")],
     response: Annotated[
         str,
-        typer.Option(metavar="COLUMN", help="Response: a numeric column.", autocompletion=completers.column),
+        typer.Option(
+            metavar="COLUMN",
+            help="Response: a numeric column, or an expression such as 'a / (a + b)'.",
+            autocompletion=completers.column,
+        ),
     ],
     factors: Annotated[
         str,

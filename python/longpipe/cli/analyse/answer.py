@@ -14,6 +14,7 @@ from longpipe.analysis import figures as draw
 from longpipe.analysis.anova import Anova, anova
 from longpipe.analysis.bootstrap import bootstrap
 from longpipe.analysis.checks import AssumptionWarning, check
+from longpipe.analysis.columns import with_expression
 from longpipe.analysis.comparisons import tukey
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.factors import check_level
@@ -57,6 +58,7 @@ def run(file: Path, question: Question, *, json: str | None, csv: Path | None, f
     check_level(question.level)
     frame = read_frame(file, "a CSV file with a header")
     question = _heads(question, frame)
+    frame = with_expression(frame, question.response)
     frame, unit = in_base_units(frame, question.response)
     frame = matching(frame, question.where).reset_index(drop=True)
     shown = readable(question.response, unit=question.unit or unit)

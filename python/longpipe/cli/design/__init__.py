@@ -54,7 +54,8 @@ def design(
         typer.Option(
             "--measure",
             metavar="NAME=WHAT",
-            help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95. Repeat for more.",
+            help="Additional measure: bulk=flow:bulk.throughput, d=port:A->B.delay, web.p95, share=bulk/throughput, "
+            "own=file.py:function. Repeat for more.",
         ),
     ] = None,
     until: Annotated[

@@ -109,7 +109,8 @@ def run(
             if until is None:
                 study.run(executor, workers=workers, memory=memory, progress=bar.update)
             else:
-                metric, _, margin = until.partition("=")
+                # An expression may have a name: share=a/(a+b)=±0.01.
+                metric, _, margin = until.rpartition("=")
                 found = run_until(
                     study,
                     metric.strip(),

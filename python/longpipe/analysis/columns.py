@@ -1,0 +1,43 @@
+"""Expressions over the columns of a table: "bulk / (bulk + web)"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longpipe.analysis import expressions
+from longpipe.analysis.expressions import OPERATORS
+from longpipe.errors import ScenarioError, nearest
+from longpipe.inputs.frame import column_named, in_base_units
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Maximum number of columns that an error names.
+_MOST_NAMED = 30
+
+
+def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> pd.DataFrame:
+    """Returns the frame with a column that has the value of an expression in each row, named as the expression.
+
+    A frame that has this column, and text without operations, are returned as they are. Cells with units are converted
+    to bit/s, s and bytes; other numbers have no unit. Raises ScenarioError for names that are no columns of numbers.
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    if column_named(frame, text) in frame.columns or not set(text) & OPERATORS:
+        return frame
+    expression = expressions.parse(text, field)
+    values: dict[str, Any] = {}
+    for name in expression.names:
+        column = column_named(frame, "throughput_bps" if name == "throughput" and name not in frame.columns else name)
+        if column not in frame.columns:
+            raise ScenarioError(
+                f"{field}: {name!r} is no column; {nearest(name, map(str, frame.columns), _MOST_NAMED)}"
+            )
+        converted, _ = in_base_units(frame, column)
+        if not is_numeric_dtype(converted[column]):
+            raise ScenarioError(f"{field}: {name!r} holds {frame[column].dtype} values; needs a column of numbers")
+        values[name] = converted[column].to_numpy(dtype=float, na_value=np.nan)
+    return frame.assign(**{text: expression.value(values)})

@@ -1,0 +1,145 @@
+"""Measures that are Python functions of a result, by name: "measures.py:share", "package.module:share"."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
+from numbers import Real
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
+from longpipe.errors import ScenarioError, nearest
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
+    from longpipe.scenario import Scenario
+
+TARGET: Final = re.compile(r"(?P<module>.+\.py|[A-Za-z_][\w.]*):(?P<function>[A-Za-z_]\w*)")
+NEEDS: Final = "needs a function that takes a result and returns a number, as 'file.py:function' or 'module:function'"
+_ENDINGS: Final[dict[str, tuple[float, Dimension]]] = {
+    "_bps": (1.0, BITS_PER_SECOND),
+    "_bytes": (8.0, BITS),
+    "_s": (1.0, SECONDS),
+}
+
+# Functions given as objects, by target: a script must not be executed again to find its functions.
+_of_process: dict[str, Callable[[Any], Any]] = {}
+
+
+@dataclass(frozen=True)
+class FunctionMeasure:
+    """A measure that calls a function with each result.
+
+    The name gives the unit of its values: bit/s, byte or s if it ends in `_bps`, `_bytes` or `_s`, otherwise none. A
+    function is loaded when it is first needed, so that a study can be opened without it.
+    """
+
+    name: str
+    target: str
+    _loaded: list[Callable[[Any], Any]] = field(default_factory=list, repr=False, compare=False)
+
+    @classmethod
+    def parse(cls, name: str, target: str) -> FunctionMeasure:
+        """Returns the measure of a target that `TARGET` matches; a file is made absolute."""
+        module, _, function = target.rpartition(":")
+        if module.endswith(".py"):
+            target = f"{Path(module).absolute()}:{function}"
+        return cls(name or function, target)
+
+    @classmethod
+    def of(cls, function: Callable[[Any], Any]) -> FunctionMeasure:
+        """Returns the measure of a function, which studies can store if its module has it by name.
+
+        Raises ScenarioError for an object that is not callable.
+        """
+        if not callable(function):
+            raise ScenarioError(f"measure: a {type(function).__name__}; {NEEDS}")
+        name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
+        name = re.sub(r"\W+", "", name) or "measure"
+        module = sys.modules.get(getattr(function, "__module__", None) or "")
+        file = getattr(module, "__file__", None)
+        where = str(Path(file).absolute()) if file else getattr(function, "__module__", "__main__")
+        target = f"{where}:{name}"
+        if module is None or getattr(module, name, None) is not function:
+            # Another lambda may have this name.
+            same = (f"{target}_{i}" for i in range(len(_of_process) + 1))
+            target = next(one for one in same if _of_process.get(one, function) is function)
+        _of_process[target] = function
+        return cls(name, target, [function])
+
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension by the ending of the name."""
+        return _ending(self.name)[1]
+
+    @property
+    def factor(self) -> float:
+        """Factor of a value to bits and seconds."""
+        return _ending(self.name)[0]
+
+    @property
+    def unit(self) -> str:
+        """Unit in table headings."""
+        return shown_in(self.dimension)[0]
+
+    @property
+    def scale(self) -> float:
+        """Divisor that converts a value to this unit."""
+        return shown_in(self.dimension)[1] / self.factor
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.target}"
+
+    def check(self, _scenario: Scenario) -> None:
+        """Raises ScenarioError if the function cannot be loaded."""
+        self._function()
+
+    def __call__(self, result: Result) -> float:
+        """Returns the function's value; raises ScenarioError if it fails or gives no number."""
+        try:
+            value = self._function()(result)
+        except ScenarioError:
+            raise
+        except Exception as error:
+            raise ScenarioError(f"measure: {self.name!r}: {type(error).__name__}: {error} in {self.target}") from error
+        if not isinstance(value, Real):
+            kind = type(value).__name__
+            raise ScenarioError(f"measure: {self.name!r}: {self.target} returned a {kind}; needs a number")
+        return float(value)
+
+    def _function(self) -> Callable[[Any], Any]:
+        if not self._loaded:
+            self._loaded.append(_function(self.name, self.target))
+        return self._loaded[0]
+
+
+def _ending(name: str) -> tuple[float, Dimension]:
+    return next((found for ending, found in _ENDINGS.items() if name.endswith(ending)), (1.0, None))
+
+
+def _function(name: str, target: str) -> Callable[[Any], Any]:
+    """Loads the function of a target. Raises ScenarioError, which names the measure, if that fails."""
+    if target in _of_process:
+        return _of_process[target]
+    where, _, attribute = target.rpartition(":")
+    try:
+        if where.endswith(".py"):
+            loader = SourceFileLoader(Path(where).stem, where)
+            module = ModuleType(loader.name)
+            loader.exec_module(module)
+        else:
+            module = importlib.import_module(where)
+    except Exception as error:
+        raise ScenarioError(f"measure: {name!r}: {target}: {type(error).__name__}: {error}; {NEEDS}") from error
+    found = getattr(module, attribute, None)
+    if not callable(found):
+        functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        known = nearest(attribute, functions, 10) if functions else "the file has none"
+        raise ScenarioError(f"measure: {name!r}: {where} has no function {attribute!r}; {known}")
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,232 @@
+"""Measures of runs from text or functions: a name, "flow:bulk.throughput", an expression, or "file.py:function".
+
+Every option and argument that takes a measure parses it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from longpipe.analysis import expressions
+from longpipe.analysis.asked import GRAMMAR, NAME, NamedMeasure
+from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
+from longpipe.analysis.expressions import Expression
+from longpipe.analysis.functions import TARGET, FunctionMeasure
+from longpipe.errors import ScenarioError, nearest, shortened
+
+if TYPE_CHECKING:
+    from longpipe.result import Result
+    from longpipe.scenario import Scenario
+
+# Text or a function of a result.
+Specification = str | Callable[[Any], Any]
+
+# Measures of every run, without those that only one framing has; `throughput` is short for `throughput_bps`.
+_STANDARD: Final[Mapping[str, Dimension]] = {
+    "efficiency": NUMBER,
+    "fairness": NUMBER,
+    "throughput_bps": BITS_PER_SECOND,
+    **{f"{unit}_lost": NUMBER for unit in ("packets", "cells")},
+    **{f"peak_queue_{unit}": NUMBER for unit in ("packets", "cells")},
+    "retransmitted_bytes": BITS,
+    "timeouts": NUMBER,
+    "fast_retransmits": NUMBER,
+}
+
+
+class Measure(Protocol):
+    """A number of each run.
+
+    `str` gives a text that `parse` reads. Values times `factor` are in bits and seconds, of the given dimension, and
+    values divided by `scale` are in `unit`.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of its column."""
+
+    @property
+    def unit(self) -> str:
+        """Unit in table headings; "" for a plain number."""
+
+    @property
+    def scale(self) -> float:
+        """Divisor that converts a value to this unit."""
+
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension of a value."""
+
+    @property
+    def factor(self) -> float:
+        """Factor of a value to bits and seconds."""
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError if the scenario's runs do not have it."""
+
+    def __call__(self, result: Result) -> float:
+        """Returns the value of a run; nan if it has none."""
+
+
+@dataclass(frozen=True)
+class StandardMeasure:
+    """A measure that every run has: see `analysis.measures`."""
+
+    name: str
+
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension of a value."""
+        return _STANDARD[self.name]
+
+    @property
+    def factor(self) -> float:
+        """Factor of a value to bits and seconds."""
+        return 8.0 if self.name.endswith("_bytes") else 1.0
+
+    @property
+    def unit(self) -> str:
+        """Unit in table headings."""
+        return shown_in(self.dimension)[0]
+
+    @property
+    def scale(self) -> float:
+        """Divisor that converts a value to this unit."""
+        return shown_in(self.dimension)[1] / self.factor
+
+    def __str__(self) -> str:
+        return self.name
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError for a measure of the other framing, or of dumbbells alone."""
+        from longpipe.analysis.measures import names
+
+        known = names(scenario)
+        if self.name not in known:
+            raise ScenarioError(f"measure: {self.name!r} is not measured here; {nearest(self.name, known)}")
+
+    def __call__(self, result: Result) -> float:
+        """Returns the value; nan if the scenario has none."""
+        from longpipe.analysis.measures import measure
+
+        return measure(result).get(self.name, float("nan"))
+
+
+@dataclass(frozen=True, eq=False)
+class ExpressionMeasure:
+    """A measure computed from others; values are in bits and seconds."""
+
+    name: str
+    expression: Expression
+    terms: Mapping[str, Measure]
+
+    @property
+    def dimension(self) -> Dimension:
+        """Dimension of a value."""
+        return self.expression.dimension({name: term.dimension for name, term in self.terms.items()})
+
+    @property
+    def factor(self) -> float:
+        """Factor of a value to bits and seconds."""
+        return 1.0
+
+    @property
+    def unit(self) -> str:
+        """Unit of the first term with this dimension, or else the dimension's."""
+        return self._shown[0]
+
+    @property
+    def scale(self) -> float:
+        """Divisor that converts a value to this unit."""
+        return self._shown[1]
+
+    @property
+    def _shown(self) -> tuple[str, float]:
+        dimension = self.dimension
+        for term in self.terms.values():
+            if term.dimension == dimension and term.dimension not in (None, NUMBER):
+                return term.unit, term.scale * term.factor
+        return shown_in(dimension)
+
+    def __str__(self) -> str:
+        return self.name if self.name == self.expression.text else f"{self.name}={self.expression.text}"
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError if the scenario's runs do not have one of the terms."""
+        for term in self.terms.values():
+            term.check(scenario)
+
+    def __call__(self, result: Result) -> float:
+        """Returns the value of a run; nan if it has none."""
+        return float(self.expression.value({name: term.factor * term(result) for name, term in self.terms.items()}))
+
+
+def parse(what: Specification, known: Iterable[Measure] = (), field: str = "measure") -> Measure:
+    """Returns the measure of a text or function; expressions may use `known` measures by name.
+
+    Raises ScenarioError, which names `field`, for text that cannot be read and for names that are no measures.
+    """
+    if not isinstance(what, str):
+        return FunctionMeasure.of(what)
+    names = {one.name: one for one in known}
+    text = what.strip()
+    if text in names:
+        return names[text]
+    left, equals, right = text.partition("=")
+    named = bool(equals) and not left.rstrip().endswith(("<", ">", "!")) and not right.startswith("=")
+    name, spec = (left.strip(), right.strip()) if named else ("", text)
+    if not spec or (named and not NAME.fullmatch(name)):
+        raise ScenarioError(f"{field}: {shortened(what, 80)!r}; {GRAMMAR}")
+    if (found := TARGET.fullmatch(spec)) is not None:
+        return FunctionMeasure.parse(name, found[0])
+    expression = expressions.parse(spec, field)
+    terms = {term: _term(term, names, field) for term in expression.names}
+    if len(terms) == 1 and (lone := terms.get(spec)) is not None:
+        if isinstance(lone, NamedMeasure):
+            return NamedMeasure(name or spec, lone.kind, lone.pattern, lone.quantity)
+        if not name or name == lone.name:
+            return lone
+    if expression.constant:
+        raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no measure; {GRAMMAR}")
+    expression.dimension({one: term.dimension for one, term in terms.items()}, field)
+    return ExpressionMeasure(name or spec, expression, terms)
+
+
+def is_of_columns(measure: Measure, columns: Collection[str]) -> bool:
+    """Returns whether a measure is an expression of columns of a table of runs."""
+    return isinstance(measure, ExpressionMeasure) and all(one.name in columns for one in measure.terms.values())
+
+
+def of_columns(measure: Measure, columns: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    """Returns the values of an expression of columns, one per run."""
+    assert isinstance(measure, ExpressionMeasure)  # noqa: S101 - callers ask `is_of_columns`
+    values = {name: np.asarray(columns[term.name], dtype=float) * term.factor for name, term in measure.terms.items()}
+    return np.asarray(measure.expression.value(values), dtype=float)
+
+
+def parse_all(texts: Iterable[Specification]) -> tuple[Measure, ...]:
+    """Parses measures, each of which may use those before it by name."""
+    found: list[Measure] = []
+    for text in texts:
+        found.append(parse(text, found))
+    return tuple(found)
+
+
+def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
+    """Returns the measure of a name in an expression."""
+    if text in known:
+        return known[text]
+    if "." in text or ":" in text:
+        return NamedMeasure.parse(text)
+    name = "throughput_bps" if text == "throughput" else text
+    if name in _STANDARD:
+        return StandardMeasure(name)
+    accepted = nearest(text, [*known, *_STANDARD])
+    raise ScenarioError(
+        f"{field}: {text!r} is no measure; {accepted}, or one of a flow as {text}.throughput; see docs/analysis.md"
+    )

@@ -1,0 +1,76 @@
+"""Requirements on measures: "call.p95 < 60 ms", "bulk.throughput / throughput >= 20 %"."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from longpipe.analysis import expressions
+from longpipe.analysis.dimensions import Dimension, same_dimension
+from longpipe.analysis.measure import Measure, parse
+from longpipe.errors import ScenarioError, shortened
+
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
+_HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A measure that must be below or above a limit, which is in the unit of the measure's values.
+
+    Of a comparison between two measures, `measure` is their difference and the limit is 0.
+    """
+
+    text: str
+    measure: Measure
+    sign: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str, known: Iterable[Measure] = (), field: str = "requirement") -> Requirement:
+        """Parses a comparison with <, <=, > or >=; expressions may use `known` measures by name.
+
+        Raises ScenarioError, which names `field`, for other text, unknown measures, and sides of different units.
+        """
+        known = tuple(known)
+        left, sign, right = expressions.split_comparison(text, field)
+        limits = [_limit(side, field) for side in (left, right)]
+        if limits[0] is not None and limits[1] is not None:
+            raise ScenarioError(f"{field}: {shortened(text, 80)!r} names no measure; needs one, as call.p95 < 60 ms")
+        if limits[0] is not None:
+            left, sign, limits = right, _MIRRORED[sign], limits[::-1]
+        if (limit := limits[1]) is None:
+            return cls(text, parse(f"({left}) - ({right})", known, field), sign, 0.0)
+        measure = parse(left, known, field)
+        same_dimension([measure.dimension, limit[1]], text, field)
+        return cls(text, measure, sign, limit[0] / measure.factor)
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError if the scenario's runs do not have the measure."""
+        self.measure.check(scenario)
+
+    def holds(self, value: float) -> bool:
+        """Returns whether a value of the measure meets the requirement; nan does not."""
+        return _HOLDS[self.sign](value, self.limit)
+
+    def margin(self, value: float) -> float:
+        """Returns by how much a value meets the requirement, in the unit of the values; negative if it does not."""
+        return self.limit - value if self.sign in ("<", "<=") else value - self.limit
+
+
+def _limit(text: str, field: str) -> tuple[float, Dimension] | None:
+    """Returns value and dimension of a side without measures, else None."""
+    if not text:
+        return None
+    side = expressions.parse(text, field)
+    return (float(side.value({})), side.dimension({}, field)) if side.constant else None
