@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from longpipe import lab
 from longpipe.cli import app
 from longpipe.errors import RunError
+from longpipe.examples import EXAMPLES, MOVING
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
@@ -201,9 +202,17 @@ def without_none(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 @built
 def test_every_preset_is_resolved_as_python_does() -> None:
-    tables = [preset["fields"] for preset in presets(ROOT / "scenarios")]
+    tables = [preset["fields"] for preset in presets(ROOT / "scenarios") if "core" not in preset]
     assert len(tables) > 30
     assert_equal(tables)
+
+
+def test_presets_are_all_examples_and_files_resolved_where_the_page_cannot() -> None:
+    found = {preset["name"]: preset for preset in presets(ROOT / "scenarios")}
+    assert set(EXAMPLES) | {file.stem for file in (ROOT / "scenarios").glob("*.toml")} <= set(found)
+    resolved = {name: preset["core"] for name, preset in found.items() if "core" in preset}
+    assert resolved.keys() == {*MOVING, "geo-pep"}
+    assert all(core == Scenario(**found[name]["fields"]).resolved_json() for name, core in resolved.items())
 
 
 @built
@@ -324,4 +333,5 @@ def test_every_link_of_the_pages_is_of_a_preset_or_a_step_that_there_is() -> Non
     ]
     assert len(links) > 20
     assert {link.removeprefix("preset=") for link in links if link.startswith("preset=")} <= names
-    assert {link for link in links if not link.startswith("preset=")} <= {f"step={number}" for number in range(1, 7)}
+    places = {f"step={number}" for number in range(1, 7)} | {f"exercise={number}" for number in range(1, 5)}
+    assert {link for link in links if not link.startswith("preset=")} <= places

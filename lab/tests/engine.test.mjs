@@ -39,6 +39,21 @@ test("every preset has the native state hash, efficiency and fairness", async ()
     }
 });
 
+test("presets that the page cannot resolve, resolved by Python, have the native state hash", async () => {
+    const resolved = Object.entries(expected.resolved);
+    assert.ok(resolved.length >= 4);
+    const { page, errors } = await open();
+    for (const [name, { core, state_hash }] of resolved) {
+        assert.equal(await page.evaluate(async (all) => (await longpipe.runResolved(all)).state_hash, core), state_hash, name);
+    }
+    assert.deepEqual(errors, []);
+    await page.context().close();
+    const { preset, state_hash } = expected.whole;
+    const whole = await open({ hash: `#preset=${preset}` });
+    assert.equal(await whole.page.textContent("#hash"), state_hash);
+    await whole.page.context().close();
+});
+
 test("500 random scenarios have the native state hash", async () => {
     assert.ok(expected.random.length >= 400);
     const found = await inPage(expected.random.map(({ toml }) => toml));

@@ -33,15 +33,25 @@ def entry(scenario: Scenario) -> dict[str, object]:
     return {"toml": scenario.to_toml(), "state_hash": result.state_hash, **numbers}
 
 
-def of_presets() -> dict[str, object]:
-    """Each preset, cut short."""
+def of_presets(*, resolved: bool) -> dict[str, dict[str, object]]:
+    """Each preset, cut short: those that the page resolves, or those that it contains `resolved`."""
     found = {}
     for preset in presets(ROOT / "scenarios"):
+        if ("core" in preset) != resolved:
+            continue
         scenario = Scenario(**preset["fields"])
         if TIME.parse(scenario.duration) > TIME.parse(SHORT) and not os.environ.get("FULL"):
             scenario = scenario.with_(duration=SHORT)
         found[preset["name"]] = entry(scenario)
+        if resolved:
+            found[preset["name"]]["core"] = scenario.resolved_json()
     return found
+
+
+def of_whole(name: str) -> dict[str, object]:
+    """The whole run of a preset, as the page opens it."""
+    (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == name)
+    return {"preset": name, "state_hash": simulate(Scenario(**preset["fields"]), seed=1).state_hash}
 
 
 def of_random() -> list[dict[str, object]]:
@@ -59,4 +69,10 @@ def of_random() -> list[dict[str, object]]:
     return found
 
 
-json.dump({"presets": of_presets(), "random": of_random()}, sys.stdout)
+expected = {
+    "presets": of_presets(resolved=False),
+    "resolved": of_presets(resolved=True),
+    "whole": of_whole("geo-pep"),
+    "random": of_random(),
+}
+json.dump(expected, sys.stdout)

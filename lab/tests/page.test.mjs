@@ -16,7 +16,7 @@ async function done({ page, errors }) {
 test("it opens from a file, asks no network for anything, and shows four pictures", async () => {
     const opened = await open();
     assert.equal(await opened.page.locator(".uplot").count(), 4);
-    assert.match(await text(opened.page, "status"), /flows, .* s simulated in .* million packets per second/);
+    assert.match(await text(opened.page, "status"), /1 flow, .* s simulated in .* million packets per second/);
     await done(opened);
 });
 
@@ -288,7 +288,7 @@ test("a pinned run stands beside the next", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
     await page.click("#pin");
-    await rerun(page, () => page.click("#lesson-box >> text=Next step"));
+    await rerun(page, () => page.click("#lesson-next"));
     const [now, before] = await page.$eval("#metric-efficiency", (one) => one.textContent.match(/[\d.]+/g).map(Number));
     assert.ok(now > before, `EPD ${now}, UBR ${before}`);
     assert.match(await text(page, "window"), /pinned flow1/);
@@ -336,12 +336,136 @@ test("20 seeds give intervals, two knobs a heat map", async () => {
     await done(opened);
 });
 
+test("the page begins with the lesson, beside the pictures, on a phone above them", async () => {
+    for (const [width, below] of [[1300, false], [390, true]]) {
+        const opened = await open({ width });
+        const box = (selector) => opened.page.locator(selector).boundingBox();
+        const [guide, picture] = [await box("#guide"), await box("#window")];
+        assert.match(await text(opened.page, "lesson-box"), /^1\. Slow start/);
+        assert.ok(picture.y + picture.height < 900, `${width}: the first picture ends at ${picture.y + picture.height}`);
+        assert.equal(guide.y + guide.height <= picture.y, below);
+        await opened.page.evaluate(() => document.getElementById("queue").scrollIntoView());
+        assert.ok((await box("#guide")).y >= 0, "the lesson stays in view");
+        await done(opened);
+    }
+});
+
 test("the lesson's six steps run", async () => {
     const opened = await open({ hash: "#step=1" });
     for (let step = 2; step <= 6; step++) {
-        await rerun(opened.page, () => opened.page.click("#lesson-box >> text=Next step"));
+        await rerun(opened.page, () => opened.page.click("#lesson-next"));
         assert.match(await text(opened.page, "lesson-box"), new RegExp(`^${step}\\. `));
     }
     await settled(opened.page);
+    await done(opened);
+});
+
+/** For each exercise: its field in TOML, and whether a run's metrics meet its bound. */
+const EXERCISES = [
+    { line: (choice) => `buffer = "${choice}"`, field: /^buffer = .*$/m, meets: ({ metrics }) => metrics.efficiency >= 0.95, from: 0 },
+    {
+        line: (choice) => `access_delay = "${choice}"`,
+        field: /^access_delay = .*$/m,
+        meets: ({ flows }) => flows.delivered_bytes[1] / (flows.delivered_bytes[0] + flows.delivered_bytes[1]) >= 0.25,
+        from: -1,
+    },
+    { line: (choice) => `threshold = ${parseInt(choice)}`, field: /^threshold = .*$/m, meets: ({ metrics }) => metrics.efficiency >= 0.98, from: 0 },
+    {
+        line: (choice) => `indices = [${[60, 63, 66, 69].slice(0, Number(choice))}]`,
+        field: /^indices = .*$/m,
+        meets: ({ metrics }) => metrics.timeouts === 0,
+        from: -1,
+    },
+];
+
+for (const [i, exercise] of EXERCISES.entries()) {
+    test(`exercise ${i + 1}: the engine finds the answer, which runs of the same text confirm`, async () => {
+        const opened = await open({ hash: `#exercise=${i + 1}` });
+        const { page } = opened;
+        const verdict = async () => {
+            await page.click("#check");
+            await page.waitForSelector("#verdict p", { timeout: 60_000 });
+            return text(page, "verdict");
+        };
+        const toml = await page.inputValue("#text");
+        const choices = await page.$$eval("#answer option:not([disabled])", (all) => all.map((one) => one.textContent));
+        const runs = [];
+        for (const choice of choices) {
+            assert.match(toml, exercise.field);
+            const own = toml.replace(exercise.field, exercise.line(choice));
+            runs.push(await page.evaluate((all) => longpipe.run(all), own));
+        }
+        const meets = choices.map((_, k) => exercise.meets(runs[k]));
+        const right = exercise.from === 0 ? meets.indexOf(true) : meets.lastIndexOf(true);
+        assert.ok(right > 0 || i === 3, `the answer, ${choices[right]}, is not at the end of the choices`);
+        assert.doesNotMatch(await verdict(), /^Right/);
+        await rerun(page, () => page.selectOption("#answer", { label: choices[right] }));
+        assert.equal(await text(page, "hash"), runs[right].state_hash);
+        assert.match(await verdict(), new RegExp(`^Right\\. ${choices[right]}: `));
+        await done(opened);
+    });
+}
+
+test("settings survive a reload; undo and Back return to the previous ones, also to a place of the lesson", async () => {
+    const opened = await open();
+    const { page } = opened;
+    const first = await text(page, "hash");
+    assert.equal(await page.isDisabled("#undo"), true);
+    await rerun(page, () => set(page, "tcp.initial_window", "10 segments"));
+    const second = await text(page, "hash");
+    await rerun(page, () => set(page, "seed", "7"));
+    await page.waitForFunction(() => location.hash.includes("seed=7"));
+    await page.reload();
+    await settled(page);
+    assert.equal(await page.inputValue('[data-path="tcp.initial_window"]'), "10 segments");
+    assert.equal(await page.inputValue("#seed"), "7");
+    assert.match(await text(page, "lesson-box"), /^1\. Slow start/);
+    await rerun(page, () => page.click("#undo"));
+    assert.deepEqual([await text(page, "hash"), await page.inputValue("#seed")], [second, "1"]);
+    await rerun(page, () => page.goBack());
+    assert.equal(await text(page, "hash"), first);
+    assert.equal(await page.isDisabled("#undo"), true);
+    await rerun(page, () => page.click("#lesson-next"));
+    await rerun(page, () => page.selectOption("#preset", "lan-5-epd"));
+    assert.equal(await page.isHidden("#lesson-box"), true);
+    await rerun(page, () => page.keyboard.press("Control+z"));
+    assert.match(await text(page, "lesson-box"), /^2\. /);
+    await done(opened);
+});
+
+test("menus offer what the scenario accepts, and say what the rest needs", async () => {
+    const opened = await open({ hash: "#preset=fiber" });
+    const { page } = opened;
+    const choice = (path, value) =>
+        page.$eval(`[data-path="${path}"] option[value="${value}"]`, (one) => [one.disabled, one.textContent]);
+    await page.focus('[data-path="tcp.congestion"]');
+    assert.deepEqual(await choice("tcp.congestion", "bbr"), [true, "BBR: loss recovery needs 'rack' with congestion 'bbr'"]);
+    assert.deepEqual(await choice("tcp.congestion", "vegas"), [false, "Vegas"]);
+    await page.focus('[data-path="switch.policy"]');
+    assert.deepEqual(await choice("switch.policy", "epd"), [true, "EPD: is for cells"]);
+    await page.focus('[data-path="traffic"]');
+    assert.deepEqual(await choice("traffic", "voice"), [true, "voice: is not on this page"]);
+    assert.deepEqual(await choice("traffic", "cbr"), [false, "cbr"]);
+    await rerun(page, () => set(page, "tcp.recovery", "rack"));
+    await page.focus('[data-path="tcp.congestion"]');
+    assert.deepEqual(await choice("tcp.congestion", "bbr"), [false, "BBR"]);
+    await rerun(page, () => set(page, "tcp.congestion", "bbr"));
+    assert.deepEqual(await problems(page), []);
+    await done(opened);
+});
+
+test("a preset with a time-varying path runs as it is, with any seed", async () => {
+    const opened = await open({ hash: "#preset=cellular&seed=3" });
+    const { page } = opened;
+    const hash = await text(page, "hash");
+    assert.equal(await page.isDisabled('[data-path="network.trunk_rate"]'), true);
+    assert.match(await text(page, "fixed"), /Only its seed can be changed/);
+    assert.equal(await text(page, "metric-efficiency"), "–");
+    await rerun(page, () => set(page, "seed", "4"));
+    assert.notEqual(await text(page, "hash"), hash);
+    await rerun(page, () => page.click("#undo"));
+    assert.equal(await text(page, "hash"), hash);
+    await rerun(page, () => page.selectOption("#preset", "fiber"));
+    assert.equal(await page.isEnabled('[data-path="network.trunk_rate"]'), true);
     await done(opened);
 });

@@ -3,11 +3,14 @@ import { type Part, fieldsOf, kindOf } from "../scenario/check";
 import type { Field } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import { byId, make } from "./dom";
+import { ask, reset } from "./menus";
+import { called } from "./names";
 import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./knobs";
 
 /** Builds the form in an element; calls `turned` with the dotted field, its value, and whether the knob was released. */
 export class Form {
     private shape = "";
+    private fields: Record<string, unknown> = {};
 
     constructor(
         private readonly place: HTMLElement,
@@ -17,12 +20,17 @@ export class Form {
     }
 
     /** Shows a scenario and a seed. */
-    show(resolved: Resolved, seed: string): void {
+    show(resolved: Resolved, fields: Record<string, unknown>, seed: string): void {
+        this.fields = fields;
         const rows = KNOBS.filter((knob) => checkedAt(resolved, knob.path) !== null);
         const shape = rows.map((knob) => `${knob.path} ${this.kind(resolved, knob.path)}`).join(";");
         if (shape !== this.shape) this.build(resolved, rows, shape);
-        for (const input of this.place.querySelectorAll<HTMLInputElement>("[data-path]")) this.fill(input, resolved);
+        for (const input of this.place.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[data-path]")) this.fill(input, resolved);
         byId<HTMLInputElement>("seed").value = seed;
+        const fixed = resolved.fixed === true;
+        for (const input of this.place.querySelectorAll<HTMLInputElement>("[data-path], [data-slider]")) input.disabled = fixed;
+        byId<HTMLButtonElement>("text-run").disabled = byId<HTMLTextAreaElement>("text").readOnly = fixed;
+        byId("fixed").hidden = !fixed;
         this.mark([]);
     }
 
@@ -87,9 +95,19 @@ export class Form {
         const input =
             among === null
                 ? make("input", { id, data, spellcheck: false })
-                : make("select", { id, data }, ...among.map((one) => make("option", { value: one }, one)));
+                : this.menu(id, path, field, among);
         input.addEventListener("change", () => this.turned(path, meant(input.value, field.type), true));
         return input;
+    }
+
+    private menu(id: string, path: string, field: Field, among: string[]): HTMLSelectElement {
+        const options = among.map((one) => make("option", { value: one }, called(path, one)));
+        const menu = make("select", { id, data: { path } }, ...options);
+        // Before it opens: whether the scenario accepts a choice takes milliseconds for each.
+        for (const name of ["pointerenter", "pointerdown", "focus"]) {
+            menu.addEventListener(name, () => ask(menu, path, field.type, this.fields));
+        }
+        return menu;
     }
 
     private slider(resolved: Resolved, knob: Knob, field: Field): HTMLElement {
@@ -109,10 +127,11 @@ export class Form {
         return slider;
     }
 
-    private fill(input: HTMLInputElement, resolved: Resolved): void {
+    private fill(input: HTMLInputElement | HTMLSelectElement, resolved: Resolved): void {
         const path = input.dataset["path"] as string;
         const found = checkedAt(resolved, path);
         if (found === null) return;
+        if (input instanceof HTMLSelectElement) reset(input, path);
         const text = written(found.value);
         if (input.value !== text) input.value = text;
         const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);

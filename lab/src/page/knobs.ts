@@ -106,9 +106,22 @@ function table(written: string, type: Type & { is: "kinds" }): unknown {
     return { kind, ...Object.fromEntries(values) };
 }
 
+/** Instructive values of fields without a default. */
+const STARTING: Record<string, string> = {
+    probability: "1e-4",
+    good_to_bad: "1e-4",
+    bad_to_good: "0.3",
+    share: "0.1",
+    rate: "1 Mbit/s",
+    good: "10 s",
+    bad: "100 ms",
+    threshold: "20",
+};
+
 /** An initial value for a field without a default: the example of its description, or an instructive one. */
 function starting(field: Field): string {
-    const known = { probability: "1e-4", good_to_bad: "1e-4", bad_to_good: "0.3", share: "0.1" }[field.name];
+    // A rate of bit errors is a number.
+    const known = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
     return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }
 

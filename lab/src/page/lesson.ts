@@ -42,7 +42,7 @@ export const LESSON: Step[] = [
     {
         title: "Too little buffer",
         text: "The same path with a tenth of the buffer. After each halving the window is smaller than the BDP, and the link is partly idle for seconds.",
-        look: "Go back one step, pin that run, and return: efficiency falls from .98 to .76, and the throughput shows the sawtooth.",
+        look: "Return to the previous step, pin that run, and come back: efficiency falls from .98 to .76, and the throughput shows the sawtooth.",
         fields: { ...ONE, name: "lesson-3-small-buffer", duration: "60 s", switch: { buffer: "0.1 BDP" }, tcp: { ...ONE.tcp, recovery: "sack" } },
     },
     {

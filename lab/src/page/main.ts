@@ -12,6 +12,8 @@ import { byId, make } from "./dom";
 import { prepareEditor } from "./editor";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
 import { Form } from "./form";
+import { EXERCISES } from "./exercises";
+import { Guide, type Place } from "./guide";
 import { changed } from "./knobs";
 import { LESSON } from "./lesson";
 import { prepareMany } from "./many";
@@ -19,7 +21,9 @@ import { prepareOutputs } from "./outputs";
 import { type Numbers, counted, durationS, metricsOf, numbers } from "./metrics";
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
-import { fromHash } from "./share";
+import { Past } from "./past";
+import { isFixed, resolvePreset } from "./preset";
+import { type Settings, fromHash } from "./share";
 import { isOverTcp } from "./shares";
 import { explainOnHover } from "./terms";
 
@@ -50,6 +54,10 @@ let done: Done | null = null;
 let pinned: Done | null = null;
 let running: Running | null = null;
 let lastMs = Number.POSITIVE_INFINITY;
+/** Whether a scenario was shown: the first one is no change that could be undone. */
+let started = false;
+/** Where the scenario came from, and its fields there. */
+let origin: { place: Omit<Settings, "seed" | "fields">; fields: Table | null } = { place: {}, fields: null };
 
 const charts = new Charts(
     { window: byId("window"), queue: byId("queue"), throughput: byId("throughput"), sequence: byId("sequence") },
@@ -59,23 +67,39 @@ const form = new Form(byId("knobs"), (path, value, released) => {
     if (!released && lastMs > LIVE_MS) return;
     if (path === "seed") seed = String(value);
     const next = path === "seed" ? fields : changed(fields, path, value);
-    take(next, false);
+    if (take(next, false) && released) remember(path);
 });
+const guide = new Guide({
+    go: (place) => guarded(() => usePlace(place)),
+    set: (next, what) => {
+        if (take(next, false)) remember(what);
+    },
+    now: () => ({ fields, seed }),
+});
+const past = new Past(() => void followHash());
 const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As written below.")));
 
-/** Accepts other fields, if they are valid; `fresh` if they are another scenario's. */
-function take(next: Table, fresh: boolean): void {
+/** Enters the present settings in the history, after a change of `what`. */
+function remember(what: string | null): void {
+    const own = fields === origin.fields ? undefined : fields;
+    void past.enter({ ...origin.place, fields: own, seed }, started ? what : null);
+    started = true;
+}
+
+/** Accepts other fields, if they are valid; `fresh` if they are another scenario's. Returns whether they are. */
+function take(next: Table, fresh: boolean): boolean {
     let found: Resolved;
     try {
         checkSeed(seed);
-        found = resolve(next);
+        const fixed = DESCRIPTION.presets.find((one) => one.fields === next && isFixed(one));
+        found = fixed === undefined ? resolve(next) : resolvePreset(fixed);
         const problem = tooMuch(found);
         if (problem !== null) throw new ScenarioError([problem]);
     } catch (error) {
         if (!(error instanceof ScenarioError)) throw error;
         tell(error.problems);
         form.mark(error.problems);
-        return;
+        return false;
     }
     tell([]);
     if (fresh || resolved === null || durationS(resolved) !== durationS(found)) span = null;
@@ -84,8 +108,10 @@ function take(next: Table, fresh: boolean): void {
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
     // First, so that the worker runs while the form is built.
     run();
-    form.show(found, seed);
+    form.show(found, next, seed);
+    guide.changed();
     showScenario();
+    return true;
 }
 
 function checkSeed(of: string): void {
@@ -247,33 +273,45 @@ function zoom(to: [number, number] | null): void {
 }
 
 function usePreset(name: string): void {
-    const preset = DESCRIPTION.presets.find((one) => one.name === name);
-    if (preset === undefined) {
-        throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
-    }
-    byId<HTMLSelectElement>("preset").value = name;
-    byId("preset-words").textContent = preset.words;
-    byId("lesson-box").hidden = true;
-    take(preset.fields, true);
+    show({ preset: name }, null);
 }
 
-function useStep(number: number): void {
+function usePlace({ step, exercise }: Place): void {
+    // Without a place the scenario stays, and the panel is empty.
+    show({ step, exercise }, step === undefined && exercise === undefined ? fields : null);
+}
+
+/** Shows a scenario by its origin: a preset, a place of the lesson, or none; `own` are its fields if they were changed. */
+function show(place: typeof origin.place, own: Table | null, entered = true): void {
+    const { preset, step, exercise } = place;
+    const from = step !== undefined ? stepOf(step) : exercise !== undefined ? exerciseOf(exercise) : preset !== undefined ? presetOf(preset) : null;
+    const next = own ?? from?.fields;
+    const taken = next !== undefined && take(next, true);
+    if (taken) {
+        origin = { place, fields: from?.fields ?? null };
+        byId("preset-words").textContent = from?.words ?? "";
+        guide.show(place);
+        if (entered) remember("");
+    }
+    byId<HTMLSelectElement>("preset").value = origin.place.preset ?? "";
+}
+
+function presetOf(name: string): { fields: Table; words: string } {
+    const preset = DESCRIPTION.presets.find((one) => one.name === name);
+    if (preset !== undefined) return preset;
+    throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
+}
+
+function stepOf(number: number): { fields: Table; words: string } {
     const step = LESSON[number - 1];
     if (step === undefined) throw new ScenarioError([`step: ${number}; needs 1 to ${LESSON.length}`]);
-    byId<HTMLSelectElement>("preset").value = "";
-    byId("preset-words").textContent = `Step ${number} of the lesson.`;
-    const box = byId("lesson-box");
-    const go = (words: string, to: number): HTMLButtonElement => {
-        const button = make("button", { type: "button", disabled: LESSON[to - 1] === undefined }, words);
-        button.addEventListener("click", () => guarded(() => useStep(to)));
-        return button;
-    };
-    const heading = make("h2", {}, `${number}. ${step.title}`);
-    // Above the text, so that repeated clicks hit the same buttons.
-    const buttons = make("p", {}, go("Step before", number - 1), " ", go("Next step", number + 1));
-    box.replaceChildren(heading, buttons, make("p", {}, step.text), make("p", {}, make("b", {}, "Look: "), step.look));
-    box.hidden = false;
-    take(step.fields, true);
+    return { fields: step.fields, words: `Step ${number} of the lesson.` };
+}
+
+function exerciseOf(number: number): { fields: Table; words: string } {
+    const exercise = EXERCISES[number - 1];
+    if (exercise === undefined) throw new ScenarioError([`exercise: ${number}; needs 1 to ${EXERCISES.length}`]);
+    return { fields: exercise.fields, words: `Exercise ${number}.` };
 }
 
 /** Performs an action that may fail, and shows the error. */
@@ -286,15 +324,22 @@ function guarded(work: () => void): void {
     }
 }
 
+/** Shows the settings of the address; returns whether it has any. */
 async function followHash(): Promise<boolean> {
     try {
         const said = await fromHash(location.hash);
-        if (said === null) return false;
+        if (said === null) {
+            // An anchor of the page: the address has the settings again.
+            if (resolved !== null) remember(null);
+            return false;
+        }
         checkSeed(said.seed);
-        seed = said.seed;
-        if (said.preset !== undefined) usePreset(said.preset);
-        else if (said.step !== undefined) useStep(said.step);
-        else if (said.fields !== undefined) takeOwn(said.fields, "A scenario from a link.");
+        const { seed: saidSeed, fields: own, ...place } = said;
+        seed = saidSeed;
+        const known = Object.values(place).some((one) => one !== undefined);
+        show(place, own ?? null, false);
+        started = true;
+        if (!known) byId("preset-words").textContent = "A scenario from a link.";
         return true;
     } catch (error) {
         if (!(error instanceof ScenarioError)) throw error;
@@ -304,10 +349,8 @@ async function followHash(): Promise<boolean> {
 }
 
 function takeOwn(own: Table, words: string): void {
-    byId<HTMLSelectElement>("preset").value = "";
+    show({}, own);
     byId("preset-words").textContent = words;
-    byId("lesson-box").hidden = true;
-    take(own, true);
 }
 
 async function openFile(file: File): Promise<void> {
@@ -336,20 +379,9 @@ function prepare(): void {
         group.append(make("option", { value: preset.name }, preset.name));
     }
     const select = byId<HTMLSelectElement>("preset");
-    select.replaceChildren(make("option", { value: "", disabled: true, hidden: true }, "your own"), ...groups.values());
+    select.replaceChildren(make("option", { value: "", disabled: true, hidden: true }, "choose a preset"), ...groups.values());
     select.addEventListener("change", () => guarded(() => usePreset(select.value)));
     byId("which").replaceChildren(...CHARTS.map((name) => make("option", { value: name }, name)));
-    byId("lesson").replaceChildren(
-        ...LESSON.map((step, i) => {
-            const go = make("button", { type: "button" }, "Show");
-            go.setAttribute("aria-label", `Show step ${i + 1}, ${step.title}`);
-            go.addEventListener("click", () => {
-                guarded(() => useStep(i + 1));
-                byId("run").scrollIntoView();
-            });
-            return make("li", {}, make("b", {}, `${step.title}. `), step.text, go);
-        }),
-    );
     byId("version").textContent = `${DESCRIPTION.version}, engine ${DESCRIPTION.engine}`;
     byId("cancel").addEventListener("click", () => running?.cancel());
     byId("pin").addEventListener("click", togglePin);
@@ -369,31 +401,36 @@ function prepare(): void {
         name: () => fileName(resolved === null ? "scenario" : String(valueOf(resolved.scenario, "name"))),
         done: () => done?.counted ?? null,
         fields: () => fields,
-        seed: () => seed,
         opened: (file) => void openFile(file),
+        // The whole scenario, so that a link means the same in a page of another version.
+        settings: () => (resolved?.fixed === true ? { ...origin.place, seed } : { fields, seed }),
     });
     prepareMany(() => {
         if (resolved === null) throw new ScenarioError(["scenario: none; needs one"]);
         return { fields, resolved, seed };
     });
     explainOnHover(byId("tip"));
-    addEventListener("hashchange", () => void followHash());
 }
 
 /** For the browser's console: `await longpipe.run(toml, seed)` is what a run counts, its state hash among it. */
 async function runText(text: string, of = "1"): Promise<Counted & { metrics: Numbers }> {
     const found = resolve(fromToml(text, "TOML text"));
-    const [ended] = await runAll([{ core: toJson(found.core), seed: of }], () => undefined, new AbortController().signal);
-    if (ended === undefined) throw new Cancelled("cancelled");
+    const ended = await runResolved(toJson(found.core), of);
     return { ...ended, metrics: metricsOf(found, ended) };
 }
 
-Object.assign(globalThis, { longpipe: { run: runText } });
+/** Runs a scenario that was resolved elsewhere, as `Scenario.resolved_json()` of Python has it. */
+async function runResolved(core: string, of = "1"): Promise<Counted> {
+    const [ended] = await runAll([{ core, seed: of }], () => undefined, new AbortController().signal);
+    if (ended === undefined) throw new Cancelled("cancelled");
+    return ended;
+}
+
+Object.assign(globalThis, { longpipe: { run: runText, runResolved } });
 prepare();
 void followHash().then((followed) => {
     if (followed || resolved !== null) return;
-    const problems = byId("problems").childNodes.length > 0 ? [...byId("problems").childNodes].map((one) => one.textContent ?? "") : [];
-    usePreset(DESCRIPTION.presets[0]?.name ?? "");
+    const problems = [...byId("problems").childNodes].map((one) => one.textContent ?? "");
+    usePlace({ step: 1 });
     if (problems.length > 0) tell(problems);
 });
-

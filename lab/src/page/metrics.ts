@@ -1,5 +1,6 @@
 /** Metrics of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
 import { valueOf } from "../scenario/check";
+import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
 import { TIME } from "../scenario/units";
 import { attainableBps, trunkBps } from "./efficiency";
@@ -54,7 +55,7 @@ export function throughputs(resolved: Resolved, run: Counted): number[] {
 export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
-    const left = trunkBps(resolved.core, run, durationS(resolved));
+    const left = varies(resolved.core) ? null : trunkBps(resolved.core, run, durationS(resolved));
     const attainable = left === null ? Number.NaN : attainableBps(resolved.core, run, left, durationS(resolved));
     const kinds = run.ports["kind"] as string[];
     const ofSwitches = (name: string): number[] => numbers(run, "ports", name).filter((_, i) => kinds[i] === "switch");
@@ -74,6 +75,11 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
         mean_queue: most(ofSwitches(`mean_queue_${unit}`)),
         utilization: most(ofSwitches("utilization")),
     };
+}
+
+/** Whether a link's capacity varies or a proxy splits connections, for which the page computes no efficiency. */
+function varies(core: JsonTable): boolean {
+    return (core["links"] as JsonTable[]).some((link) => "motion" in link) || (core["nodes"] as JsonTable[]).some((node) => "pep" in node);
 }
 
 /** A column of numbers. */

@@ -4,7 +4,7 @@ import { type ChartName, type Charts, colour } from "./charts";
 import { byId } from "./dom";
 import { csv, png, save, svg } from "./files";
 import type { Counted } from "./protocol";
-import { toHash } from "./share";
+import { type Settings, toHash } from "./share";
 
 /** Current data for the outputs. */
 export interface Outputs {
@@ -12,7 +12,7 @@ export interface Outputs {
     name(): string;
     done(): Counted | null;
     fields(): Record<string, unknown>;
-    seed(): string;
+    settings(): Settings;
     opened(file: File): void;
 }
 
@@ -40,7 +40,7 @@ export function prepareOutputs(of: Outputs): void {
 }
 
 async function share(of: Outputs): Promise<void> {
-    history.replaceState(null, "", await toHash(of.fields(), of.seed()));
+    history.replaceState(history.state, "", await toHash(of.settings()));
     // Without permission to copy, the address bar still shows the link.
     const copied = await navigator.clipboard?.writeText(location.href).then(
         () => true,

@@ -1,26 +1,41 @@
-/** A scenario and its seed as the fragment of an address: TOML, deflated and encoded. */
+/** The settings of the page as the fragment of its address: a preset or a place of the lesson, changed fields, and the seed. */
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";
 
 const CUT = "link: it can't be read, for a part of it is missing or changed; needs the whole of it";
 
-/** Returns the fragment for this scenario. */
-export async function toHash(fields: Record<string, unknown>, seed: string): Promise<string> {
-    const bytes = await through(new TextEncoder().encode(toToml(fields)), new CompressionStream("deflate"));
-    const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-    return `#seed=${seed}&s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
+/** Where the scenario came from, and the scenario if it differs from that. */
+export interface Settings {
+    preset?: string | undefined;
+    step?: number | undefined;
+    exercise?: number | undefined;
+    fields?: Record<string, unknown> | undefined;
+    seed: string;
 }
 
-/** Content of a fragment: a scenario, the name of a preset, or a step of the lesson; null for other text. */
-export async function fromHash(
-    hash: string,
-): Promise<{ fields?: Record<string, unknown>; preset?: string; step?: number; seed: string } | null> {
+/** Returns the fragment for these settings. Scenarios are TOML, deflated and encoded. */
+export async function toHash({ preset, step, exercise, fields, seed }: Settings): Promise<string> {
+    const said: string[] = [];
+    if (preset !== undefined) said.push(`preset=${encodeURIComponent(preset)}`);
+    if (step !== undefined) said.push(`step=${step}`);
+    if (exercise !== undefined) said.push(`exercise=${exercise}`);
+    if (seed !== "1" || said.length === 0) said.push(`seed=${seed}`);
+    if (fields !== undefined) {
+        const bytes = await through(new TextEncoder().encode(toToml(fields)), new CompressionStream("deflate"));
+        const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
+        said.push(`s=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`);
+    }
+    return `#${said.join("&")}`;
+}
+
+/** Returns the settings of a fragment; null for other text. */
+export async function fromHash(hash: string): Promise<Settings | null> {
     const said = new URLSearchParams(hash.replace(/^#/, ""));
-    const seed = said.get("seed") ?? "1";
-    const [preset, step, letters] = [said.get("preset"), said.get("step"), said.get("s")];
-    if (preset !== null) return { preset, seed };
-    if (step !== null) return { step: Number(step), seed };
+    const number = (name: string): number | undefined => (said.has(name) ? Number(said.get(name)) : undefined);
+    const found: Settings = { preset: said.get("preset") ?? undefined, step: number("step"), exercise: number("exercise"), seed: said.get("seed") ?? "1" };
+    const letters = said.get("s");
     if (letters === null) {
+        if (found.preset !== undefined || found.step !== undefined || found.exercise !== undefined) return found;
         // Anchors of the page are not scenarios.
         if (!said.has("seed")) return null;
         throw new ScenarioError([CUT]);
@@ -32,7 +47,7 @@ export async function fromHash(
     } catch {
         throw new ScenarioError([CUT]);
     }
-    return { fields: fromToml(text, "link"), seed };
+    return { ...found, fields: fromToml(text, "link") };
 }
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {

@@ -32,7 +32,7 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
 }
 
 /** What links and nodes may have that the page does not, and what it does. */
-const NOT_HERE = {
+export const NOT_HERE = {
     pep: "splits connections",
     path: "moves",
     return_path: "moves",

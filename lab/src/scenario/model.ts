@@ -72,12 +72,13 @@ export interface DimensionData {
     example: string;
 }
 
-/** A preset; `fields` as in a file. */
+/** A preset; `fields` as in a file, and `core` as the core gets them where the page cannot resolve them itself. */
 export interface Preset {
     name: string;
     group: string;
     words: string;
     fields: Record<string, unknown>;
+    core?: string;
 }
 
 interface Description {

@@ -16,6 +16,8 @@ export interface Resolved {
     scenario: Part;
     topology: Topology;
     core: JsonTable;
+    /** Whether Python resolved it when the page was built, so that its fields cannot be changed. */
+    fixed?: true;
 }
 
 /** A scenario from its fields, as a file has them. Throws ScenarioError with all that is wrong. */

@@ -21,8 +21,6 @@ EXAMPLES: Final = {
 
 # Examples with time-varying paths.
 MOVING: Final = ("starlink", "cellular", "rain-fade")
-# Examples that the lab does not show.
-BEYOND_LAB: Final = (*MOVING, "geo-pep")
 
 
 def example(name: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from longpipe.examples import BEYOND_LAB, EXAMPLES, example
+from longpipe.examples import EXAMPLES, example
 from longpipe.papers.buf_97 import PAPER as BUF_97
 from longpipe.papers.frr_96 import PAPER as FRR_96
 from longpipe.papers.gr_97 import PAPER as GR_97
@@ -15,6 +15,9 @@ from longpipe.papers.www_98 import PAPER as WWW_98
 from longpipe.scenario import Scenario
 
 Json = dict[str, Any]
+
+# Fields of a network that the page does not resolve. Presets that use them contain the resolved scenario, too.
+BEYOND_PAGE: Final = frozenset({"path", "return_path", "pep"})
 
 # Experiments of each paper that become presets, selected by levels of the paper's main factors.
 PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
@@ -52,7 +55,10 @@ PICKED: Final[Mapping[str, tuple[ReplicatedPaper, tuple[Json, ...]]]] = {
 
 
 def presets(folder: Path | None) -> list[Json]:
-    """Returns name, group and fields of all presets in display order; `folder` contains scenario files."""
+    """Returns name, group and fields of all presets in display order; `folder` contains scenario files.
+
+    `core` is the resolved scenario, as JSON text, of a preset that the page cannot resolve itself.
+    """
     found = [*_examples()]
     if folder is not None:
         found += _files(folder)
@@ -61,27 +67,21 @@ def presets(folder: Path | None) -> list[Json]:
 
 def _examples() -> Iterator[Json]:
     for name, words in EXAMPLES.items():
-        if name not in BEYOND_LAB:
-            yield {
-                "name": name,
-                "group": "Networks of today and of 1996",
-                "words": words,
-                **_of_text(name, example(name)),
-            }
+        yield {"name": name, "group": "Networks of today and of 1996", "words": words, **_of_text(name, example(name))}
 
 
 def _files(folder: Path) -> Iterator[Json]:
     for file in sorted(folder.glob("*.toml")):
         text = file.read_text(encoding="utf-8")
-        # The lab does not support time-varying paths.
-        if "path" in tomllib.loads(text).get("network", {}):
-            continue
         words = " ".join(line.removeprefix("# ") for line in text.splitlines()[:2] if line.startswith("# "))
         yield {"name": file.stem, "group": "Scenarios", "words": words, **_of_text(file.stem, text)}
 
 
 def _of_text(name: str, text: str) -> Json:
-    return {"fields": {"name": name, **tomllib.loads(text)}}
+    fields = {"name": name, **tomllib.loads(text)}
+    if BEYOND_PAGE.isdisjoint(fields.get("network", {})):
+        return {"fields": fields}
+    return {"fields": fields, "core": Scenario(**fields).resolved_json()}
 
 
 def _papers() -> Iterator[Json]:

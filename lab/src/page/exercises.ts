@@ -1,0 +1,198 @@
+/** Exercises over IP with checked answers: the engine runs all choices and finds the right one. */
+import { toJson } from "../scenario/core";
+import { ScenarioError } from "../scenario/errors";
+import { type Resolved, resolve } from "../scenario/resolve";
+import { runAll } from "./engine";
+import { changed } from "./knobs";
+import { metricsOf, throughputs } from "./metrics";
+import type { Counted } from "./protocol";
+
+type Table = Record<string, unknown>;
+
+/** A choice: its words, and the value of the field. */
+export interface Choice {
+    words: string;
+    value: unknown;
+}
+
+/** An exercise: the reader sets one field, so that a measure meets a bound with the smallest or the largest choice. */
+export interface Exercise {
+    title: string;
+    text: string;
+    task: string;
+    look: string;
+    /** Shown with the right answer. */
+    why: string;
+    fields: Table;
+    path: string;
+    label: string;
+    choices: Choice[];
+    wanted: "smallest" | "largest";
+    measure: Measure;
+}
+
+/** What is measured in a run, and its bound. */
+export interface Measure {
+    name: string;
+    of(resolved: Resolved, run: Counted): number;
+    show(value: number): string;
+    least?: number;
+    most?: number;
+}
+
+/** The result of a check. `measured` has the value of each choice. */
+export interface Verdict {
+    right: boolean;
+    words: string;
+    measured: number[];
+}
+
+const TCP = { mss: "1460 B", receiver_window: "auto", recovery: "sack" };
+const same = (values: string[]): Choice[] => values.map((value) => ({ words: value, value }));
+const fixed = (digits: number) => (value: number) => value.toFixed(digits);
+const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
+const efficiency: Omit<Measure, "least"> = { name: "efficiency", of: (resolved, run) => metricsOf(resolved, run)["efficiency"] as number, show: fixed(3) };
+
+/** Numbers of the packets lost on the trunk: each third one, within one window. */
+const DROPS = [60, 63, 66, 69];
+
+export const EXERCISES: Exercise[] = [
+    {
+        title: "Bufferbloat",
+        text: "A CUBIC download over 10 Mbit/s, and a router with a buffer of one second. CUBIC fills any buffer before it slows down, so the RTT grows from 41 ms to a second. A smaller buffer keeps the RTT low, but too small a buffer leaves the link idle after each reduction.",
+        task: "Find the smallest buffer with an efficiency of at least 0.95.",
+        look: "The RTT follows the queue. Choose smaller buffers and watch both shrink, and the efficiency stay, for a while.",
+        why: "CUBIC reduces its window to 0.7 of the maximum (RFC 9438 section 4.6). A buffer of (1 − 0.7)/0.7 = 0.43 BDP keeps the link busy all the time, here 17 ms; a little less costs a few percent.",
+        fields: {
+            name: "exercise-1-bufferbloat",
+            framing: "ip",
+            duration: "60 s",
+            network: { kind: "dumbbell", sources: 1, access_rate: "100 Mbit/s", trunk_rate: "10 Mbit/s", trunk_delay: "20 ms" },
+            switch: { buffer: "1 s" },
+            tcp: { ...TCP, congestion: "cubic" },
+        },
+        path: "switch.buffer",
+        label: "Buffer",
+        choices: same(["5 ms", "10 ms", "15 ms", "20 ms", "30 ms", "40 ms", "60 ms", "100 ms", "200 ms", "500 ms", "1 s"]),
+        wanted: "smallest",
+        measure: { ...efficiency, least: 0.95 },
+    },
+    {
+        title: "RTT fairness",
+        text: "Two Reno flows share a link of 10 Mbit/s whose router runs RED. Both add one segment per RTT. The flow with the longer RTT adds fewer segments per second, and gets less of the link.",
+        task: "Find the largest additional one-way delay of the far flow with which it still gets a quarter of the throughput.",
+        look: "Each flow's window and throughput. With equal delays both have the same.",
+        why: "The throughput of Reno is proportional to 1/RTT at the same loss probability (Mathis et al. 1997), and RED gives both flows the same probability. With 20 ms more in each direction the ratio of the RTTs, with the queue, is about 2 to 3.",
+        fields: {
+            name: "exercise-2-rtt-fairness",
+            framing: "ip",
+            duration: "100 s",
+            start: { kind: "random", over: "1 s" },
+            network: {
+                kind: "dumbbell",
+                trunk_rate: "10 Mbit/s",
+                trunk_delay: "10 ms",
+                group: [
+                    { name: "near", count: 1 },
+                    { name: "far", count: 1, access_delay: "80 ms" },
+                ],
+            },
+            switch: { buffer: "100 packets", policy: "red" },
+            tcp: TCP,
+        },
+        path: "network.group.1.access_delay",
+        label: "Additional delay",
+        choices: same(["0 s", "5 ms", "10 ms", "20 ms", "40 ms", "80 ms"]),
+        wanted: "largest",
+        measure: {
+            name: "the far flow's share",
+            of: (resolved, run) => {
+                const rates = throughputs(resolved, run);
+                return (rates[1] as number) / rates.reduce((all, one) => all + one, 0);
+            },
+            show: percent,
+            least: 0.25,
+        },
+    },
+    {
+        title: "ECN",
+        text: "The router marks packets instead of dropping them (Explicit Congestion Notification, RFC 3168): each one that arrives to a queue of K or more. The two senders run DCTCP (RFC 8257), which reduces its window in proportion to the share of marked packets. Nothing is lost, and the queue stays near K.",
+        task: "Find the smallest marking threshold K with an efficiency of at least 0.98.",
+        look: "The window is reduced often, but little. Pin this run, choose a smaller K, and compare the queues. No segment is retransmitted.",
+        why: "RFC 8257 section 4.1 recommends more than C·RTT/7, here 12 packets, so that the queue never runs empty. Slightly less already costs only a percent or two.",
+        fields: {
+            name: "exercise-3-ecn",
+            framing: "ip",
+            duration: "10 s",
+            network: { kind: "dumbbell", sources: 2, access_rate: "1 Gbit/s", trunk_rate: "100 Mbit/s", trunk_delay: "5 ms" },
+            switch: { buffer: "250 packets", policy: { kind: "step-marking", threshold: 50 } },
+            tcp: { ...TCP, congestion: "dctcp", ecn: "dctcp" },
+        },
+        path: "switch.policy.threshold",
+        label: "K",
+        choices: [1, 2, 3, 5, 8, 12, 20, 30, 50].map((value) => ({ words: value === 1 ? "1 packet" : `${value} packets`, value })),
+        wanted: "smallest",
+        measure: { ...efficiency, least: 0.98 },
+    },
+    {
+        title: "Recovery from 1 to 4 drops",
+        text: "The link loses one to four packets of one window (Fall and Floyd 1996), and nothing else. Reno repairs the first loss by fast retransmit. For each further loss it needs three more duplicate ACKs, and halves its window again.",
+        task: "Find the largest number of drops that the chosen loss recovery repairs without a timeout. Begin with Reno, then choose NewReno and SACK among the knobs, and check again.",
+        look: "The sequence numbers around second 1: lost, retransmitted, and for how long nothing is sent.",
+        why: "After a partial ACK, Reno leaves fast recovery, and its halved window allows too few segments for three duplicate ACKs. NewReno stays in recovery until all losses are repaired, one per RTT (RFC 6582); SACK knows which segments are missing (RFC 6675).",
+        fields: {
+            name: "exercise-4-drops",
+            framing: "ip",
+            duration: "10 s",
+            network: {
+                kind: "dumbbell",
+                sources: 1,
+                access_rate: "100 Mbit/s",
+                trunk_rate: "10 Mbit/s",
+                trunk_delay: "50 ms",
+                trunk_loss: { kind: "packets", indices: DROPS },
+            },
+            switch: { buffer: "unlimited" },
+            tcp: { mss: "1460 B", receiver_window: "40 KB", recovery: "reno" },
+        },
+        path: "network.trunk_loss",
+        label: "Drops",
+        choices: DROPS.map((_, i) => ({ words: String(i + 1), value: { kind: "packets", indices: DROPS.slice(0, i + 1) } })),
+        wanted: "largest",
+        measure: { name: "timeouts", of: (resolved, run) => metricsOf(resolved, run)["timeouts"] as number, show: fixed(0), most: 0 },
+    },
+];
+
+/** The choice that a scenario has; -1 for another value. */
+export function chosen(exercise: Exercise, fields: Table): number {
+    let value: unknown = fields;
+    for (const name of exercise.path.split(".")) value = (value as Table | undefined)?.[name];
+    return exercise.choices.findIndex((choice) => text(choice.value) === text(value));
+}
+
+/** JSON of a value; integers that were read from TOML are bigints. */
+function text(value: unknown): string | undefined {
+    return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? Number(one) : one));
+}
+
+/** Runs the scenario with each choice and judges the present one. Throws ScenarioError if it is none of the choices. */
+export async function check(exercise: Exercise, fields: Table, seed: string, signal: AbortSignal): Promise<Verdict> {
+    const own = chosen(exercise, fields);
+    if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs one of the list`]);
+    const all = exercise.choices.map((choice) => resolve(changed(fields, exercise.path, choice.value)));
+    const runs = await runAll(all.map((one) => ({ core: toJson(one.core), seed })), () => undefined, signal);
+    return judge(exercise, own, runs.map((run, i) => exercise.measure.of(all[i] as Resolved, run)));
+}
+
+/** Judges a choice by the measured value of each one. */
+export function judge(exercise: Exercise, own: number, measured: number[]): Verdict {
+    const { measure, choices, wanted } = exercise;
+    const meets = measured.map((value) => value >= (measure.least ?? -Infinity) && value <= (measure.most ?? Infinity));
+    const right = wanted === "smallest" ? meets.indexOf(true) : meets.lastIndexOf(true);
+    const said = `${choices[own]?.words ?? ""}: ${measure.name} ${measure.show(measured[own] as number)}`;
+    const bound = measure.least !== undefined ? `at least ${measure.show(measure.least)}` : `at most ${measure.show(measure.most ?? 0)}`;
+    if (right < 0) return { right: false, words: `With these settings no choice has ${measure.name} of ${bound}.`, measured };
+    if (own === right) return { right: true, words: `Right. ${said}.`, measured };
+    if (!meets[own]) return { right: false, words: `${said}; needs ${bound}. Try a ${wanted === "smallest" ? "larger" : "smaller"} one.`, measured };
+    return { right: false, words: `${said}, which is ${bound}. But a ${wanted === "smallest" ? "smaller" : "larger"} one suffices, too.`, measured };
+}

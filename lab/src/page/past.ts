@@ -1,0 +1,57 @@
+/** Settings as entries of the browser's history: reload keeps them, Back and Undo return to the previous ones. */
+import { byId } from "./dom";
+import { type Settings, toHash } from "./share";
+
+/** Changes of one field within this time are one step [ms], so that a slider moved by keys does not fill the history. */
+const ONE_STEP_MS = 800;
+
+/** Creates the entries, and calls `restore` when the reader returns to one. */
+export class Past {
+    /** Number of this page's entries before the present one. */
+    private before = 0;
+    private latest = 0;
+    private changedMs = Number.NEGATIVE_INFINITY;
+    private changedWhat = "";
+    private readonly undo = byId<HTMLButtonElement>("undo");
+
+    constructor(restore: () => void) {
+        this.before = beforeNow();
+        this.undo.addEventListener("click", () => history.back());
+        this.show();
+        addEventListener("popstate", () => {
+            // An entry that is still being made belongs to the settings that were left.
+            this.latest++;
+            this.changedWhat = "";
+            this.before = beforeNow();
+            this.show();
+            restore();
+        });
+        document.addEventListener("keydown", (event) => {
+            const writes = event.target instanceof HTMLTextAreaElement || (event.target instanceof HTMLInputElement && event.target.type !== "range");
+            if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || writes || this.before === 0) return;
+            event.preventDefault();
+            history.back();
+        });
+    }
+
+    /** Makes an entry of settings after a change of the field `what`, or of all (""); without a change (null), the present entry gets them. */
+    async enter(settings: Settings, what: string | null): Promise<void> {
+        const mine = ++this.latest;
+        const hash = await toHash(settings);
+        if (mine !== this.latest || hash === location.hash) return;
+        const now = performance.now();
+        const again = what === null || (what !== "" && what === this.changedWhat && now - this.changedMs < ONE_STEP_MS);
+        [this.changedMs, this.changedWhat] = [now, what ?? ""];
+        if (again) history.replaceState({ before: this.before }, "", hash);
+        else history.pushState({ before: ++this.before }, "", hash);
+        this.show();
+    }
+
+    private show(): void {
+        this.undo.disabled = this.before === 0;
+    }
+}
+
+function beforeNow(): number {
+    return (history.state as { before?: number } | null)?.before ?? 0;
+}

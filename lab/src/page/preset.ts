@@ -1,0 +1,19 @@
+/** Presets with parts that the page cannot resolve: time-varying paths and proxies, resolved when the page was built. */
+import { NOT_HERE } from "../scenario/checks";
+import type { JsonTable } from "../scenario/core";
+import type { Preset } from "../scenario/model";
+import { type Resolved, resolve } from "../scenario/resolve";
+
+type Table = Record<string, unknown>;
+
+/** Returns whether a preset runs as it is, with any seed, but without changes. */
+export function isFixed(preset: Preset): boolean {
+    return preset.core !== undefined;
+}
+
+/** Returns such a preset: what the core gets as Python resolved it, with the parts that the page knows for its form. */
+export function resolvePreset(preset: Preset): Resolved {
+    const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in NOT_HERE));
+    const { scenario, topology } = resolve({ ...preset.fields, network: Object.fromEntries(network) });
+    return { scenario, topology, core: JSON.parse(preset.core ?? "{}") as JsonTable, fixed: true };
+}
