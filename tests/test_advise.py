@@ -15,10 +15,13 @@ from longpipe import Factor, Scenario, ScenarioError
 from longpipe.advise.advise import Advice, advise
 from longpipe.advise.answer import Answer
 from longpipe.advise.budget import Budget
-from longpipe.advise.question import Limit, Question
+from longpipe.advise.quantities import quantity
+from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Range, Uncertain, situations
 from longpipe.advise.selection import Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
+from longpipe.analysis.measure import parse
+from longpipe.analysis.requirements import Requirement
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
 
@@ -238,29 +241,50 @@ def test_a_share_of_the_situations_counts() -> None:
     assert math.isnan(question().reduce(np.array([1.0, math.nan]), larger_is_better=True))
 
 
-def test_a_limit_has_a_value_with_a_unit_and_a_tolerance() -> None:
-    scenarios = [Scenario.from_toml(LINK)]
-    limit = Limit.parse("datagrams:call.p95 <= 30 ms", scenarios)
-    assert (limit.value, limit.upper) == (0.03, True)
-    assert limit.tolerance(None) == pytest.approx(0.0015)
-    assert limit.tolerance("2 ms") == pytest.approx(0.002)
-    share = Limit.parse("port:switch1->switch2.loss < 2 %", scenarios)
-    assert share.value == pytest.approx(0.02)
-    assert share.tolerance("10 %") == pytest.approx(0.002)
-    assert Limit.parse("efficiency > 0.9", scenarios).margin(0.95) == pytest.approx(0.05)
+def test_a_tolerance_is_a_part_of_the_limit_or_a_value_in_its_unit() -> None:
+    limit = Requirement.parse("datagrams:call.p95 <= 30 ms")
+    assert tolerance(limit, None) == pytest.approx(0.0015)
+    assert tolerance(limit, "2 ms") == pytest.approx(0.002)
+    share = Requirement.parse("port:switch1->switch2.loss < 2 %")
+    assert tolerance(share, "10 %") == pytest.approx(0.002)
+    with pytest.raises(ScenarioError, match=r"^--tolerance: absent; 'timeouts < 0' needs a number above 0"):
+        tolerance(Requirement.parse("timeouts < 0"), None)
+
+
+def test_a_zone_is_a_value_or_a_part() -> None:
+    call, efficiency = parse("datagrams:call.p95"), parse("efficiency")
+    for measure, text, value, is_part in (
+        (call, "2 ms", 0.002, False), (call, "2 %", 0.02, True), (efficiency, "2 %", 0.02, False),
+    ):  # fmt: skip
+        found = quantity(measure, text, "--zone")
+        assert found[0] == pytest.approx(value)
+        assert found[1] == is_part
+    for text, message in (("5", "combines s and no unit"), ("-1 ms", "above 0"), ("efficiency", "names a measure")):
+        with pytest.raises(ScenarioError, match=f"^--zone: .*{message}"):
+            quantity(call, text, "--zone")
+
+
+def test_measures_may_be_expressions() -> None:
+    found = question(
+        objective="flow:bulk1.throughput / throughput",
+        limits=("datagrams:call.p95 < 3 * datagrams:call.median",),
+        tolerance="5 ms",
+    )
+    found.check()
+    assert [measure.dimension for measure in found.measures] == [(0.0, 0.0), (0.0, 1.0)]
 
 
 REFUSED = [
     (["--maximise", "efficiency"], "--choose: absent; needs FIELD=LEVEL,LEVEL"),
     (["--choose", "switch.policy=pie,codel"], "--maximise: absent; needs --maximise MEASURE"),
-    (["--choose", "switch.policy=pie,codel", "--maximise", "speed"], "measure: 'speed'; accepts "),
+    (["--choose", "switch.policy=pie,codel", "--maximise", "speed"], "--maximise: 'speed' is no measure; "),
     (
         ["--choose", "switch.buffer=4..1 BDP", "--maximise", "efficiency"],
         "--choose: '4..1 BDP'; needs a smaller number",
     ),
     (
         ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--subject-to", "datagrams:call.p95 < 60"],
-        "--subject-to: '60'; datagrams:call.p95 needs a unit: ",
+        "--subject-to: 'datagrams:call.p95 < 60' combines s and no unit",
     ),
     (
         ["--choose", "switch.policy=pie,codel", "--maximise", "efficiency", "--budget", "soon"],

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from longpipe.advise.budget import Budget, SpentError
-from longpipe.advise.question import ZONE, ZONE_OF_SHARES, Question
+from longpipe.advise.quantities import is_share, quantity
+from longpipe.advise.question import ZONE, ZONE_OF_SHARES, Question, tolerance
 from longpipe.advise.selection import FEWEST, Allowances, Selection
 from longpipe.analysis.cautions import seedless
 from longpipe.study.progress import Progress, ignore
@@ -54,7 +55,7 @@ class Advice:
 
 def reduced(question: Question, values: Numbers) -> Numbers:
     """Reduces the situations of each replication to one value per measure, shape (replications, measures)."""
-    better = (question.maximise, *(not limit.upper for limit in question.bounds))
+    better = (question.maximise, *(limit.sign[0] == ">" for limit in question.bounds))
     return np.array(
         [[question.reduce(row[:, i], larger_is_better=larger) for i, larger in enumerate(better)] for row in values]
     ).reshape(len(values), len(better))
@@ -140,7 +141,7 @@ class _Work:
             jobs = self._jobs(alternative, replication)
             if len(self.values[alternative]) != replication or len(store.finished(jobs)) < len(jobs):
                 continue
-            found = [[measure.of(result) for measure in measures] for result in store.require_all(jobs)]
+            found = [[measure(result) for measure in measures] for result in store.require_all(jobs)]
             self.values[alternative].append(np.array(found, dtype=float))
             self.runs += len(jobs)
 
@@ -148,7 +149,7 @@ class _Work:
 def _first_decisions(question: Question, values: list[list[Numbers]]) -> tuple[Selection, float]:
     """Returns the selection after the first replications, with the indifference zone."""
     zone = _zone(question, values)
-    tolerances = tuple(limit.tolerance(question.tolerance) for limit in question.bounds)
+    tolerances = tuple(tolerance(limit, question.tolerance) for limit in question.bounds)
     selection = Selection(len(values), Allowances(question.error, zone, tolerances, question.first))
     for replication in range(question.first):
         _feed(question, selection, values, replication)
@@ -159,9 +160,9 @@ def _zone(question: Question, values: list[list[Numbers]]) -> float:
     """Returns the indifference zone: the given one, .01 of a share, or 2 % of the best mean of the first runs."""
     goal = question.goal
     given, relative = (
-        ((ZONE_OF_SHARES, False) if goal.is_share else (ZONE, True))
+        ((ZONE_OF_SHARES, False) if is_share(goal) else (ZONE, True))
         if question.zone is None
-        else goal.quantity(question.zone, "--zone")
+        else quantity(goal, question.zone, "--zone")
     )
     if not relative:
         return given

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from longpipe.advise.advise import NO_VALUE, Advice
+from longpipe.advise.quantities import shown
 from longpipe.analysis.intervals import estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from longpipe.advise.question import Limit
+    from longpipe.analysis.requirements import Requirement
 
     Numbers = NDArray[np.float64]
 
@@ -51,8 +52,12 @@ class Shift:
     """The choice if a limit were another one, by means."""
 
     limit: str
-    value: float
     choice: int | None
+
+
+def limit_text(limit: Requirement) -> str:
+    """Formats a limit: "datagrams:call.p95 < 30 ms"."""
+    return f"{limit.measure.name} {limit.sign} {shown(limit.measure, limit.limit)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +95,7 @@ class Answer:
         alive = range(len(self.rows)) if selection is None else selection.alive
         return self._best(one for one in alive if self.within(one))
 
-    def within(self, alternative: int, limits: tuple[Limit, ...] | None = None) -> bool:
+    def within(self, alternative: int, limits: tuple[Requirement, ...] | None = None) -> bool:
         """Whether the means of an alternative satisfy the limits, and all of its runs have values."""
         means = self.means[alternative]
         bounds = self.advice.question.bounds if limits is None else limits
@@ -153,7 +158,7 @@ class Answer:
     def front(self) -> list[int]:
         """Alternatives that no other one beats in the objective and all limited measures, by means; best first."""
         question = self.advice.question
-        signs = [1 if question.maximise else -1, *(-1 if limit.upper else 1 for limit in question.bounds)]
+        signs = [1 if question.maximise else -1, *(1 if limit.sign[0] == ">" else -1 for limit in question.bounds)]
         better = self.means * np.array(signs)
         known = [i for i in range(len(better)) if np.isfinite(better[i]).all()]
         found = [
@@ -190,10 +195,10 @@ class Answer:
         found = []
         for place, limit in enumerate(bounds):
             for factor in (1 - SHIFT, 1 + SHIFT):
-                other = replace(limit, value=limit.value * factor)
+                other = replace(limit, limit=limit.limit * factor)
                 changed = (*bounds[:place], other, *bounds[place + 1 :])
                 choice = self._best(i for i in range(len(self.rows)) if self.within(i, changed))
-                found.append(Shift(str(other), other.value, choice))
+                found.append(Shift(limit_text(other), choice))
         return found
 
     @cached_property
@@ -242,4 +247,4 @@ class Answer:
         limit = self.advice.question.bounds[why]
         if not math.isfinite(self.means[alternative, 1 + why]):
             return f"{limit.measure.name} has no value in run {after + 1}"
-        return f"violates {limit}, after {after}"
+        return f"violates {limit_text(limit)}, after {after}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from longpipe import _core
 from longpipe.advise import words
+from longpipe.advise.quantities import shown
 from longpipe.advise.tables import alternatives, runs
 from longpipe.pictures.saving import to_svg
 from longpipe.report.frames import download, grid
@@ -90,7 +91,7 @@ def _situations(answer: Answer) -> Iterator[Grid]:
         (
             *(Cell(str(value)) for value in fields.values()),
             Cell("none within the limits" if best is None else words.levels(answer, best)),
-            Cell(question.goal.text(lost), lost if lost == lost else None),
+            Cell(shown(question.goal, lost), lost if lost == lost else None),
         )
         for fields, best, lost in answer.by_situation
     )

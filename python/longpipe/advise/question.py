@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
 
-from longpipe.advise.measured import Measured
+from longpipe.advise.quantities import quantity
 from longpipe.advise.ranges import Uncertain, situations
+from longpipe.analysis.measure import Measure, parse
+from longpipe.analysis.requirements import Requirement
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
 from longpipe.scenario import Scenario
 
-_LIMIT: Final = re.compile(r"(.+?)\s*(<=|>=|<|>)\s*([^<>=]+)")
+_PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 _OVER: Final = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
 # Indifference zone of shares, and of other measures as a part of the best mean after the first replications.
 ZONE_OF_SHARES: Final = 0.01
@@ -25,46 +26,18 @@ ZONE: Final = 0.02
 TOLERANCE: Final = 0.05
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A limit of the mean of a measure; `upper` if it must not be exceeded."""
-
-    measure: Measured
-    upper: bool
-    value: float
-
-    @classmethod
-    def parse(cls, text: str, scenarios: Sequence[Scenario]) -> Limit:
-        """Parses "datagrams:call.p95 < 60 ms" or "efficiency > 0.9"; raises ScenarioError."""
-        match = _LIMIT.fullmatch(text.strip())
-        if match is None:
-            raise ScenarioError(f"--subject-to: {text!r}; accepts MEASURE < VALUE, as in 'datagrams:call.p95 < 60 ms'")
-        measure = Measured.parse(match[1], scenarios)
-        value, relative = measure.quantity(match[3], "--subject-to")
-        if relative:
-            raise ScenarioError(f"--subject-to: {text!r}; needs a value with the unit {measure.unit or 'of a number'}")
-        return cls(measure, match[2][0] == "<", value)
-
-    def margin(self, value: float) -> float:
-        """Returns by how much a value satisfies the limit."""
-        return self.value - value if self.upper else value - self.value
-
-    def tolerance(self, text: str | None) -> float:
-        """Returns the tolerance of feasibility: "5 %" of the limit, or a value in its unit."""
-        if text is None:
-            found = TOLERANCE * abs(self.value)
-        else:
-            # Percentages are of the limit, also for shares.
-            percent = re.fullmatch(r"\s*([\d.]+)\s*%\s*", text)
-            found = (
-                float(percent[1]) / 100 * abs(self.value) if percent else self.measure.quantity(text, "--tolerance")[0]
-            )
-        if found <= 0:
-            raise ScenarioError(f"--tolerance: {text or 'absent'}; {self} needs a value above 0, in its unit")
-        return found
-
-    def __str__(self) -> str:
-        return f"{self.measure.name} {'<' if self.upper else '>'} {self.measure.text(self.value)}"
+def tolerance(limit: Requirement, text: str | None) -> float:
+    """Returns the tolerance of a limit: 5 % of it, or the given part or value."""
+    # Percentages are parts of the limit, also of the limit of a share.
+    percent = _PERCENT.fullmatch(text) if text is not None else None
+    if text is None or percent is not None:
+        found = (TOLERANCE if percent is None else float(percent[1]) / 100) * abs(limit.limit)
+    else:
+        value, is_part = quantity(limit.measure, text, "--tolerance")
+        found = value * abs(limit.limit) if is_part else value
+    if found <= 0:
+        raise ScenarioError(f"--tolerance: {text or 'absent'}; {limit.text!r} needs a number above 0, in its unit")
+    return found
 
 
 @dataclass(frozen=True)
@@ -96,10 +69,13 @@ class Question:
     def check(self) -> None:
         """Raises ScenarioError for what cannot be run, measured or read."""
         _ = self.measures
+        for scenario in (one for row in self.scenarios for one in row):
+            for measure in self.measures:
+                measure.check(scenario)
         for limit in self.bounds:
-            limit.tolerance(self.tolerance)
-        if self.zone is not None and self.goal.quantity(self.zone, "--zone")[0] <= 0:
-            raise ScenarioError(f"--zone: {self.zone}; needs a value above 0")
+            tolerance(limit, self.tolerance)
+        if self.zone is not None:
+            quantity(self.goal, self.zone, "--zone")
 
     @cached_property
     def design(self) -> Design:
@@ -127,18 +103,17 @@ class Question:
             raise ScenarioError(*(f"--uncertain: {where}: {problem}" for problem in error.problems)) from None
 
     @cached_property
-    def goal(self) -> Measured:
+    def goal(self) -> Measure:
         """The objective."""
-        return Measured.parse(self.objective, [one for row in self.scenarios for one in row])
+        return parse(self.objective, field="--maximise" if self.maximise else "--minimise")
 
     @cached_property
-    def bounds(self) -> tuple[Limit, ...]:
+    def bounds(self) -> tuple[Requirement, ...]:
         """The limits."""
-        every = [one for row in self.scenarios for one in row]
-        return tuple(Limit.parse(text, every) for text in self.limits)
+        return tuple(Requirement.parse(text, field="--subject-to") for text in self.limits)
 
     @cached_property
-    def measures(self) -> tuple[Measured, ...]:
+    def measures(self) -> tuple[Measure, ...]:
         """The objective and the limited measures."""
         return (self.goal, *(limit.measure for limit in self.bounds))
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from longpipe.advise.quantities import head
+
 if TYPE_CHECKING:
     from longpipe.advise.answer import Answer
 
@@ -31,10 +33,9 @@ def alternatives(answer: Answer) -> pd.DataFrame:
     for one in order:
         row: dict[str, Any] = dict(question.levels(one))
         for place, measure in enumerate(question.measures):
-            head = f"{measure.name} [{measure.unit}]" if measure.unit not in ("", "share") else measure.name
-            if head in row:
+            if head(measure) in row:
                 continue
-            row[head] = float(answer.means[one, place]) / measure.scale
+            row[head(measure)] = float(answer.means[one, place]) / measure.scale
             row[f"± {measure.name}"] = answer.half(one, place) / measure.scale
         row["runs"] = len(answer.rows[one])
         row["front"] = "yes" if one in answer.front else ""

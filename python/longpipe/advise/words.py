@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from longpipe.advise.answer import limit_text
+from longpipe.advise.quantities import shown, unit
+from longpipe.advise.question import tolerance
 from longpipe.report.parts import number
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ def headline(answer: Answer) -> str:
     question = answer.advice.question
     if answer.choice is None:
         if answer.certified:
-            limits = " and ".join(map(str, question.bounds))
+            limits = " and ".join(map(limit_text, question.bounds))
             return f"No alternative satisfies {limits}."
         return "No choice: the budget ended before an alternative within the limits had runs."
     measured = []
@@ -30,8 +33,7 @@ def headline(answer: Answer) -> str:
         half = answer.half(answer.choice, place)
         interval = "" if half != half else f" ± {number(half / measure.scale)}"
         mean = number(float(answer.means[answer.choice, place]) / measure.scale)
-        unit = f" {measure.unit}" if measure.unit not in ("", "share") else ""
-        measured.append(f"{measure.name} {mean}{interval}{unit}")
+        measured.append(f"{measure.name} {mean}{interval} {unit(measure)}".rstrip())
     return f"{levels(answer, answer.choice)}: {', '.join(dict.fromkeys(measured))}"
 
 
@@ -46,7 +48,7 @@ def confidence(answer: Answer) -> str:
             return f"{text}: each of {len(answer.rows)} alternatives violates a limit by more than its tolerance."
         text += f": the best of {len(answer.rows)} alternatives"
         text += " that satisfy the limits" if question.bounds else ""
-        text += f", or within {goal.text(advice.zone)} of the best (the indifference zone)."
+        text += f", or within {shown(goal, advice.zone)} of the best (the indifference zone)."
     elif answer.choice is None:
         return f"The budget of {advice.budget} ended after {advice.runs} runs."
     else:
@@ -55,7 +57,7 @@ def confidence(answer: Answer) -> str:
             f"Not certified: {advice.budget or 'the maximum of replications'} ended with {left} of {len(answer.rows)} "
             "alternatives left; the same command with a larger --budget continues."
         )
-    return f"{text} At worst it loses {goal.text(answer.cost)} against another one (intervals of {sure} together)."
+    return f"{text} At worst it loses {shown(goal, answer.cost)} against another one (intervals of {sure} together)."
 
 
 def runner_up(answer: Answer) -> str:
@@ -70,23 +72,23 @@ def equal(answer: Answer) -> Iterator[str]:
     """Yields the alternatives that differ from the choice by less than the indifference zone, with limited measures."""
     question = answer.advice.question
     for one in answer.equal:
-        shown = [
-            f"{measure.name} {measure.text(float(answer.means[one.alternative, place]))}"
+        limited = [
+            f"{measure.name} {shown(measure, float(answer.means[one.alternative, place]))}"
             for place, measure in enumerate(question.measures)
             if place
         ]
-        yield f"{levels(answer, one.alternative)}" + (f": {', '.join(shown)}" if shown else "")
+        yield f"{levels(answer, one.alternative)}" + (f": {', '.join(limited)}" if limited else "")
 
 
 def worse(answer: Answer, found: Difference) -> str:
     """Returns by how much an alternative is worse than the choice."""
     goal = answer.advice.question.goal
-    unit = f" {goal.unit}" if goal.unit not in ("", "share") else ""
     mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
     if found.alternative == answer.choice:
         return "the choice"
     interval = "" if found.low != found.low else f" ({low} to {high})"
-    return f"worse by {mean}{interval}{unit}" if found.mean >= 0 else f"better by {mean[1:]}{interval}{unit}, undecided"
+    of = f" {unit(goal)}" if unit(goal) else ""
+    return f"worse by {mean}{interval}{of}" if found.mean >= 0 else f"better by {mean[1:]}{interval}{of}, undecided"
 
 
 def changes(answer: Answer) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _situations(answer: Answer) -> Iterator[str]:
     if losses:
         fields, best, lost = max(losses, key=lambda one: one[2])
         against = "" if best is None else f" against {levels(answer, best)}"
-        yield f"the largest loss is at {_fields(fields)}: {answer.advice.question.goal.text(lost)}{against}"
+        yield f"the largest loss is at {_fields(fields)}: {shown(answer.advice.question.goal, lost)}{against}"
 
 
 def _fields(fields: dict[str, object]) -> str:
@@ -138,7 +140,9 @@ def conditions(answer: Answer) -> Iterator[str]:
     question = advice.question
     best = "maximise" if question.maximise else "minimise"
     yield f"{best} the mean {question.goal.name}" + (
-        f", subject to {' and '.join(f'mean {limit}' for limit in question.bounds)}" if question.bounds else ""
+        f", subject to {' and '.join(f'mean {limit_text(limit)}' for limit in question.bounds)}"
+        if question.bounds
+        else ""
     )
     for factor in question.factors:
         yield f"{factor.name}: {', '.join(map(str, factor.levels))}"
@@ -148,9 +152,9 @@ def conditions(answer: Answer) -> Iterator[str]:
         for one in question.uncertain:
             yield f"{one.field}: {one.range.value(one.range.low)} to {one.range.value(one.range.high)}, uncertain"
     if advice.zone == advice.zone:
-        yield f"indifference zone of {question.goal.name}: {question.goal.text(advice.zone)}"
+        yield f"indifference zone of {question.goal.name}: {shown(question.goal, advice.zone)}"
     for limit in question.bounds:
-        yield f"tolerance of {limit}: {limit.measure.text(limit.tolerance(question.tolerance))}"
+        yield f"tolerance of {limit_text(limit)}: {shown(limit.measure, tolerance(limit, question.tolerance))}"
     most = max(map(len, answer.rows), default=0)
     last = question.first_seed + most - 1
     yield f"{advice.runs} runs: seeds {question.first_seed} to {last}, the same for all alternatives"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from longpipe.advise.quantities import head
 from longpipe.pictures.style import BLUE, GREY, VERMILION, figure_of, plain, title_of
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ def front(answer: Answer) -> Figure:
         if measure is None:
             panel.set_xlabel("rank")
         else:
-            panel.axvline(limits[place].value / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
-            panel.set_xlabel(f"{measure.name} [{measure.unit}]" if measure.unit else measure.name)
-    axes[0].set_ylabel(f"{goal.name} [{goal.unit}]" if goal.unit else goal.name)
+            panel.axvline(limits[place].limit / measure.scale, color=VERMILION, lw=1, ls="--", label="limit")
+            panel.set_xlabel(head(measure))
+    axes[0].set_ylabel(head(goal))
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     title_of(figure, f"{question.base.name}: alternatives")
