@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from commands import run
-from longpipe import ScenarioError
+from longpipe import Design, Scenario, ScenarioError
 from longpipe.cli import app
 from longpipe.cli.design.plan import parse_factor
+from longpipe.design.text import from_json, to_json
 
 WWW_98 = str(resources.files("longpipe.papers.www_98") / "published.csv")
 WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
@@ -156,7 +157,7 @@ def test_a_design_runs_resumes_and_names_its_analysis(lan: Path, tmp_path: Path)
 
 
 def test_replications_until_a_margin(lan: Path, tmp_path: Path) -> None:
-    options: list[str | Path] = ["--until", "efficiency=±50 %", "--most", "6", "--run", "lan"]
+    options: list[str | Path] = ["--until", "efficiency ±50 %", "--most", "6", "--run", "lan"]
     done = run("design", lan, *FACTORS, *options, "--store", tmp_path / "a.db", "--csv", tmp_path / "runs.csv")
     assert done.returncode == 0, done.stderr
     assert pd.read_csv(tmp_path / "runs.csv").groupby("point").size().between(5, 6).all()
@@ -177,7 +178,7 @@ def test_a_fraction_tells_what_it_confuses(lan: Path) -> None:
             ["--factor", "tcp.recovery"],
             "--factor: 'tcp.recovery'; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno",
         ),
-        (["--factor", "tcp.recovery=reno"], "tcp.recovery: levels 'reno'; needs at least 2"),
+        ([*FACTORS, "--until", "efficiency"], "until: 'efficiency'; accepts METRIC ±MARGIN, as in 'efficiency ±0.01'"),
         (
             ["--factor", "tcp.mss=0 B,512 B"],
             "tcp.mss: 0 B; needs 1 B to 65000 B",
@@ -201,3 +202,26 @@ def test_levels_may_be_tables_beside_bare_words() -> None:
         "codel",
     ]
     assert list(parse_factor("tcp.recovery=vanilla,reno").levels) == ["vanilla", "reno"]
+
+
+def test_tables_have_names_and_none_clears_a_field() -> None:
+    text = """pep:network.pep=none,split={at="switch1",buffer="4 MB"},large={buffer = "8 MB", tcp = {mss = "536 B"}}"""
+    factor = parse_factor(text)
+    assert factor.name == "pep"
+    assert {label: changes["network.pep"] for label, changes in factor.levels.items()} == {
+        "none": None,
+        "split": {"at": "switch1", "buffer": "4 MB"},
+        "large": {"buffer": "8 MB", "tcp": {"mss": "536 B"}},
+    }
+    # A kind called `none` stays.
+    kinds = parse_factor("network.trunk_loss=none,rare={kind = 'bernoulli', probability = 0.001}")
+    assert kinds.levels["none"] == {"network.trunk_loss": "none"}
+    proxied = Scenario.example("geo-pep")
+    design = from_json(to_json(Design.full_factorial(proxied, [factor])))
+    assert [scenario.network.pep is None for scenario in design.scenarios] == [True, False, False]  # type: ignore[union-attr]
+
+
+def test_a_design_may_have_a_factor_with_one_level(lan: Path, tmp_path: Path) -> None:
+    done = run("design", lan, "--factor", "tcp.recovery=reno", "--run", "one", "--store", tmp_path / "a.db")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tcp.recovery: reno\n1 points, 1 runs")

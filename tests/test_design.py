@@ -15,7 +15,7 @@ from longpipe.design import Cost, Design, Factor, Fraction
 from longpipe.scenario import Red
 from longpipe.store import Store
 from longpipe.study import Progress, Study, run_until
-from longpipe.study.until import parse_margin
+from longpipe.study.until import FIRST, following, needed, parse_margin
 
 BASE = Scenario(duration="20 ms").with_(**{"start": {"kind": "random", "over": "1 ms"}, "switch.ties": "random"})
 TCP = Factor.over("tcp.recovery", ["vanilla", "reno"], "tcp")
@@ -194,13 +194,43 @@ def test_replications_grow_until_the_widest_interval_is_narrow_enough() -> None:
         assert found.reached
         assert found.precision["margin"].max() <= 1
         taken = found.design.replications
-        assert 5 < taken < 100
+        assert 20 <= taken < 100
         assert len(found.runs) == 2 * taken
         fewer = run_until(Study(design, store, "b"), "y", "±1", level=0.9, most=8, measure=drawn, workers=1)
         assert (fewer.reached, fewer.design.replications) == (False, 8)
         assert list(fewer.precision["reached"]) == [True, False]
         relative = run_until(Study(design, store, "c"), "y", "±20 %", level=0.9, measure=drawn, workers=1)
         assert relative.precision["margin"].max() <= 0.2 * relative.precision["mean"].max()
+
+
+def test_a_study_whose_margin_is_reached_gets_no_more_runs_by_the_same_command() -> None:
+    def drawn(result: Result) -> dict[str, float]:
+        return {"y": float(np.random.default_rng(result.seed).normal())}
+
+    design = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["reno"], "tcp")])
+    with closing(Store()) as store:
+        first = run_until(Study(design, store, "a"), "y", "±5", measure=drawn, workers=1)
+        # 20 suffice, and a tenth more confirms it.
+        assert first.design.replications == 22
+        again = run_until(Study.open("a", store), "y", "±5", measure=drawn, workers=1)
+        assert again.design.replications == 22
+
+
+@pytest.mark.parametrize("enough", [15, 25, 40, 80])
+def test_intervals_of_sequential_replication_cover_the_mean(enough: int) -> None:
+    """The mean and variance are known: by the rule of `run_until`, a margin that needs about `enough` replications."""
+    rng, covered, target = np.random.default_rng(enough), 0, 1.96 / enough**0.5
+    for _ in range(1000):
+        values, held = rng.normal(size=FIRST), False
+        while True:
+            half, wanted = needed(values, target, 0.95)
+            if half <= target and held:
+                break
+            held = half <= target
+            count = following(len(values), wanted, 10_000, reached=held)
+            values = np.append(values, rng.normal(size=count - len(values)))
+        covered += abs(values.mean()) <= half
+    assert covered >= 930
 
 
 def test_tables_of_one_kind_are_labelled_by_what_they_differ_in() -> None:
@@ -252,7 +282,7 @@ def message(build: Callable[[], object]) -> str:
             "first_seed: -1; needs 0 to 18446744073709551615 for all seeds",
         ),
         (lambda: Design.full_factorial(BASE, [TCP, TCP]), "factors: 'tcp' is there 2 times; needs each once"),
-        (lambda: Factor.over("tcp.recovery", ["reno"]), "tcp.recovery: levels 'reno'; needs at least 2"),
+        (lambda: Factor.over("tcp.recovery", []), "tcp.recovery: levels none; needs at least 1"),
         (
             lambda: Factor.over("tcp.recovery", ["reno", "reno"]),
             "tcp.recovery: level 'reno' is there twice; needs labels that differ",

@@ -315,6 +315,8 @@ def _runs(
     from longpipe.cli.design.plan import parse_factor
 
     factor = parse_factor(compared, "--compare")
+    if len(factor.levels) < 2:
+        raise ScenarioError(f"{factor.name}: levels {', '.join(map(repr, factor.levels))}; needs at least 2")
     scenarios = {f"{factor.name} = {level}": scenario.with_(**what) for level, what in factor.levels.items()}
     return {label: _run(one, seed, flows, called, busy, label) for label, one in scenarios.items()}
 

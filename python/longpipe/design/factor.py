@@ -15,8 +15,8 @@ Changes = Mapping[str, object]
 class Factor:
     """A factor: its name (a column of results), and for each level the dotted scenario fields that it sets.
 
-    Levels are in the order of tables and figures; in two-level designs the first is -1, the second +1. Raises
-    ScenarioError for a factor without a name or without two levels.
+    Levels are in the order of tables and figures; in two-level designs the first is -1, the second +1. A factor with a
+    single level names a setting that does not vary. Raises ScenarioError for a factor without a name or a level.
     """
 
     name: str
@@ -27,9 +27,8 @@ class Factor:
             raise ScenarioError("factors: one without a name; needs text")
         if self.name in RESERVED:
             raise ScenarioError(f"factors: {self.name!r} is a column of every design; needs another name")
-        if len(self.levels) < 2:
-            only = ", ".join(map(repr, self.levels)) or "none"
-            raise ScenarioError(f"{self.name}: levels {only}; needs at least 2")
+        if not self.levels:
+            raise ScenarioError(f"{self.name}: levels none; needs at least 1")
 
     @classmethod
     def over(cls, field: str, levels: Iterable[object] | Mapping[Level, object], name: str | None = None) -> "Factor":

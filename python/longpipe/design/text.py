@@ -108,7 +108,11 @@ def _point(design: Design, levels: tuple[Level, ...]) -> str:
 
 
 def _plain(changes: Mapping[str, object]) -> Any:  # noqa: ANN401 - whatever JSON holds
-    return to_jsonable_python(dict(changes), by_alias=True, exclude_none=True)
+    # A field that a level clears stays, as null.
+    return {
+        field: None if value is None else to_jsonable_python(value, by_alias=True, exclude_none=True)
+        for field, value in changes.items()
+    }
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - whatever JSON holds

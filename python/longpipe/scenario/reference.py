@@ -59,6 +59,14 @@ def all_fields() -> list[Field]:
     return list(_of_part(Scenario, "", left))
 
 
+def may_be_absent(field: str) -> bool:
+    """Returns whether a dotted field has no value by default, and none of its kinds is called `none`."""
+    name = ".".join(part for part in field.split(".") if not part.isdigit())
+    return any(
+        one.name == name and one.default == ABSENT and "none" not in one.accepts.split(", ") for one in all_fields()
+    )
+
+
 def _of_part(model: type[BaseModel], path: str, left: dict[type[BaseModel], str]) -> Iterator[Field]:
     del left[model]
     fields = named_fields(model)

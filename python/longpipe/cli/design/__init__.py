@@ -19,7 +19,8 @@ def design(
         typer.Option(
             "--factor",
             metavar="[NAME:]FIELD=LEVEL,...",
-            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'. Repeat for more.",
+            help="A field and its levels: 'buffer:switch.buffer=1000 cells,3000 cells'; a table with a name: "
+            "'pep:network.pep=none,split={buffer=\"4 MB\"}'. Repeat for more.",
             autocompletion=field_and_level,
         ),
     ],
@@ -61,7 +62,7 @@ def design(
     until: Annotated[
         str | None,
         typer.Option(
-            metavar="METRIC=±MARGIN", help="Replicate until the interval of each mean is this narrow: efficiency=±0.01"
+            metavar="METRIC ±MARGIN", help="Replicate until the interval of each mean is this narrow: 'efficiency ±.01'"
         ),
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Maximum number of replications with --until.")] = 100,
@@ -82,9 +83,12 @@ def design(
     """
     # Import only here, because the database, pandas and SciPy take a second to load.
     from longpipe.cli.design.plan import plan, run, show_plan
+    from longpipe.study.until import parse_until
 
-    if until is not None and name is None:
-        raise ScenarioError("--until: needs --run STUDY")
+    if until is not None:
+        parse_until(until)
+        if name is None:
+            raise ScenarioError("--until: needs --run STUDY")
     if csv is not None:
         check_file("--csv", csv)
     planned = plan(

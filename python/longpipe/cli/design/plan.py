@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +17,16 @@ from longpipe.cli.run import scenario_with
 from longpipe.cli.storing import opened, resumable
 from longpipe.cli.warnings import warn_of_design
 from longpipe.design import Design, Factor
+from longpipe.design.factor import Level
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs import NoTomlError, parse_toml
+from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
+from longpipe.study.until import parse_until
 
-# Splits at commas outside of braces.
-_LEVEL: Final = re.compile(r"(?:\{[^{}]*\}|[^,{])+")
+# A table with a name: split={at="switch1"}.
+_NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
 
 
 def plan(
@@ -55,22 +59,64 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
     name, _, field = left.rpartition(":")
     if not (field.strip() and equals and right.strip()):
         raise ScenarioError(f"{option}: {text!r}; accepts FIELD=LEVEL,LEVEL as in tcp.recovery=vanilla,reno")
-    check_whole(option, field.strip())
+    field = field.strip()
+    check_whole(option, field)
     try:
         levels = parse_toml(f"levels = [{right}]", option)["levels"]
     except NoTomlError:
-        levels = [_level(level.strip(), option) for level in _LEVEL.findall(right)]
-    return Factor.over(field.strip(), levels, name.strip() or None)
+        levels = [_level(field, level, option) for level in _split(right)]
+        if any(isinstance(level, _Labelled) or level is None for level in levels):
+            return Factor.over(field, dict(map(_labelled, levels)), name.strip() or None)
+    return Factor.over(field, levels, name.strip() or None)
 
 
-def _level(text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
-    """Returns a TOML table as a dict, anything else as text."""
+@dataclass(frozen=True)
+class _Labelled:
+    """A level with a name of its own, as in split={at="switch1", buffer="4 MB"}."""
+
+    label: str
+    value: object
+
+
+def _split(text: str) -> list[str]:
+    """Splits levels at commas outside of braces, brackets and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "{[":
+            depth += 1
+        elif letter in "}]":
+            depth -= 1
+        if letter == "," and depth == 0 and not quote:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
+    """Returns a TOML table as a dict, `none` as None where the field may be absent, anything else as text."""
+    named = _NAMED.fullmatch(text)
+    if named is not None:
+        return _Labelled(named[1].strip(), _level(field, named[2], option))
+    if text == "none" and may_be_absent(field):
+        return None
     if not text.startswith("{"):
         return text
     try:
         return parse_toml(f"level = {text}", option)["level"]
     except NoTomlError:
         return text
+
+
+def _labelled(level: object) -> tuple[Level, object]:
+    """Returns label and value of a level beside named ones."""
+    if isinstance(level, _Labelled):
+        return level.label, level.value
+    return ("none", None) if level is None else (next(iter(Factor.over("level", [level]).levels)), level)
 
 
 def show_plan(design: Design) -> None:
@@ -109,11 +155,10 @@ def run(
             if until is None:
                 study.run(executor, workers=workers, memory=memory, progress=bar.update)
             else:
-                # An expression may have a name: share=a/(a+b)=±0.01.
-                metric, _, margin = until.rpartition("=")
+                metric, margin = parse_until(until)
                 found = run_until(
                     study,
-                    metric.strip(),
+                    metric,
                     margin,
                     most=most,
                     executor=executor,
