@@ -44,6 +44,7 @@ class _Commands(Commands):
         "reproduce",
         "report",
         "suite",
+        "fairness",
         "design",
         "advise",
         "analyse",

@@ -1,0 +1,120 @@
+"""`longpipe fairness`: pairs of congestion controls on one link."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from longpipe.cli.completers import field_and_level
+from longpipe.cli.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+)
+from longpipe.files import check_directory, write_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from longpipe.fairness.pairs import Pair
+
+
+def fairness(
+    controls: Annotated[
+        str,
+        typer.Option(
+            metavar="CONTROL,...",
+            help="Controls of longpipe, module:FILE, python:FILE.py:CLASS, package.module:CLASS, or stack:quinn-bbr.",
+        ),
+    ],
+    rates: Annotated[str, typer.Option("--rate", metavar="RATE,...", help="Rates of the link.")] = "8 Mbit/s,50 Mbit/s",
+    rtts: Annotated[str, typer.Option("--rtt", metavar="TIME,...", help="Round-trip times.")] = "50 ms",
+    buffers: Annotated[str, typer.Option("--buffer", metavar="SIZE,...", help="Buffers of the link.")] = "4 BDP",
+    duration: Annotated[str, typer.Option(metavar="TIME", help="Simulated time of each run.")] = "60 s",
+    seeds: Annotated[int, typer.Option(min=1, help="Replications of each pair.")] = 5,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for page and tables.")] = Path(
+        "results/fairness"
+    ),
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Compare congestion controls pair by pair: shares, harm, losses and delays, with intervals.
+
+    longpipe fairness --controls cubic,bbr,bbr3 --rate '8 Mbit/s,50 Mbit/s' --buffer '0.5 BDP,4 BDP'
+
+    Each run is stored as soon as it is complete: the same command continues after an interruption.
+    """
+    # Import only here, because designs, the database and pandas take a second to load.
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.progress import Bar
+    from longpipe.cli.run import change
+    from longpipe.fairness import pairs as of_pairs
+    from longpipe.fairness.controls import senders
+    from longpipe.fairness.page import page
+    from longpipe.study import Runner
+
+    fields = dict(change(text) for text in changes or ())
+    scenario = of_pairs.base(duration, fields)
+    paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
+    designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
+    _ = [design.scenarios for design in designs]
+    check_directory("--out", out)
+    frames = []
+    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+        for design, name in zip(designs, ("pairs", "alone"), strict=True):
+            with Bar(f"fairness, {name}") as bar:
+                frames.append(of_pairs.run(design, Runner(kept, executor, workers, memory=memory, progress=bar.update)))
+    found = of_pairs.matrix(*frames)
+    command = shlex.join(["longpipe", *sys.argv[1:]])
+    tables = {"pairs.csv": of_pairs.table(found), "runs.csv": frames[0], "alone.csv": frames[1]}
+    for name, frame in tables.items():
+        write_text(out / name, frame.to_csv(index=False))
+    write_text(out / "report.html", page(found, tables, scenario, seeds, command, fields))
+    console = terminal()
+    for path in dict.fromkeys(pair.path for pair in found):
+        console.print(f"{path}: share of the row's flow beside the column's", style="bold", markup=False)
+        show_table(console, _table([pair for pair in found if pair.path == path]))
+        console.print()
+    console.print("Harm, losses and delays are in the page and in pairs.csv.", markup=False)
+    console.print(f"Page, and tables of pairs and runs: {out}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(pairs: Sequence[Pair]) -> Table:
+    """Returns the shares of a path as a matrix."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from longpipe.fairness.pairs import half
+
+    names = list(dict.fromkeys(pair.row for pair in pairs))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("")
+    for name in names:
+        table.add_column(escape(name), justify="right", no_wrap=True)
+    shares = {(pair.row, pair.column): pair.share for pair in pairs}
+    for row in names:
+        cells = []
+        for column in names:
+            found = shares[row, column]
+            margin = half(found)
+            cells.append(f"{found.mean:.2f}" + ("" if margin != margin else f" ±{margin:.2f}"))
+        table.add_row(escape(row), *cells)
+    return table

@@ -1,0 +1,1 @@
+"""Pairs of congestion controls on one link: shares, harm, losses and delays."""

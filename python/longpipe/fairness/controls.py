@@ -1,0 +1,48 @@
+"""Senders to compare, by name: a control of longpipe, one of your own, or a real stack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from longpipe.errors import ScenarioError, nearest
+from longpipe.scenario.stack import CONTROLS
+from longpipe.suites.rfc_9743 import control_of
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A sender: its name in tables, and the fields of a group of flows that it sets."""
+
+    name: str
+    fields: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, text: str) -> Sender:
+        """Parses "cubic", "module:FILE", "python:CLASS", "stack:quinn-bbr", or "package.module:Class".
+
+        Raises ScenarioError for other text.
+        """
+        text = text.strip()
+        kind, colon, rest = text.partition(":")
+        if kind == "stack":
+            stack, _, control = rest.partition("-")
+            known = [f"stack:{one}-{control}" for one, controls in CONTROLS.items() for control in controls]
+            if text not in known:
+                raise ScenarioError(f"--controls: {text!r}; {nearest(text, known)}")
+            return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
+        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text)
+        return cls(name, {"tcp": {"congestion": value}})
+
+
+def senders(text: str) -> tuple[Sender, ...]:
+    """Parses a comma-separated list; raises ScenarioError for fewer than two different senders."""
+    found = [Sender.parse(one) for one in text.split(",") if one.strip()]
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ScenarioError(f"--controls: {name!r} is there {names.count(name)} times; needs each once")
+    if len(found) < 2:
+        raise ScenarioError(f"--controls: {text!r}; needs at least two, as in cubic,bbr")
+    return tuple(found)

@@ -1,0 +1,179 @@
+"""Runs of all pairs of senders over a set of paths, and of each sender alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+import pandas as pd
+
+from longpipe.analysis.intervals import Estimate, estimate
+from longpipe.design import Design, Factor
+from longpipe.errors import ScenarioError
+from longpipe.fairness.controls import Sender
+from longpipe.scenario import Scenario
+from longpipe.study import Runner
+
+PORT: Final = "port:switch1->switch2"
+ONE, OTHER = "one", "other"
+_SHARED: Final = (f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
+# Delay of both access links and exits, on each way.
+_NEAR: Final = "1 ms"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Rates, round-trip times and buffers, of which every combination is a path."""
+
+    rates: tuple[str, ...] = ("8 Mbit/s", "50 Mbit/s")
+    rtts: tuple[str, ...] = ("50 ms",)
+    buffers: tuple[str, ...] = ("4 BDP",)
+
+    def factors(self) -> list[Factor]:
+        """Returns the factors of a design."""
+        from longpipe.units import TIME
+
+        delays: dict[str, object] = {}
+        for rtt in self.rtts:
+            try:
+                one_way = TIME.parse(rtt) // 2 - 2 * TIME.parse(_NEAR)
+            except ValueError as error:
+                raise ScenarioError(f"--rtt: {error}") from None
+            if one_way < 0:
+                raise ScenarioError(f"--rtt: {rtt}; needs at least 4 ms")
+            delays[rtt] = TIME.format(one_way)
+        return [
+            Factor.over("network.trunk_rate", self.rates, "rate"),
+            Factor.over("network.trunk_delay", delays, "rtt"),
+            Factor.over("switch.buffer", self.buffers, "buffer"),
+        ]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Measures of a row's sender beside a column's on one path, each with its interval over the seeds.
+
+    `share` is the row's part of what both deliver, `harm` the part of the throughput alone that the column's sender
+    loses beside the row's (Ware et al., HotNets 2019), `loss` the share of packets that the bottleneck lost and
+    `p95_s` the 95 % quantile of its queueing delays [s].
+    """
+
+    path: str
+    row: str
+    column: str
+    share: Estimate
+    harm: Estimate
+    loss: Estimate
+    p95_s: Estimate
+
+
+def base(duration: str, changes: Mapping[str, Any]) -> Scenario:
+    """Returns the scenario of a pair of flows, which start within a second."""
+    return Scenario.model_validate(
+        {
+            "name": "fairness",
+            "duration": duration,
+            "framing": "ip",
+            "start": {"kind": "random", "over": "1 s"},
+            "network": {
+                "kind": "dumbbell",
+                "access_rate": "1 Gbit/s",
+                "access_delay": _NEAR,
+                "exit_delay": _NEAR,
+                "group": [{"name": ONE}, {"name": OTHER}],
+            },
+            "tcp": {"profile": "linux-6"},
+            "traces": {"delay": True},
+        }
+    ).with_(**changes)
+
+
+def designs(scenario: Scenario, senders: Sequence[Sender], paths: Paths, seeds: int) -> tuple[Design, Design]:
+    """Returns the designs of all pairs, each once, and of all senders alone."""
+    of_paths = paths.factors()
+    one, other = (
+        Factor(name, {sender.name: _fields(place, sender) for sender in senders})
+        for place, name in enumerate((ONE, OTHER))
+    )
+    names = [sender.name for sender in senders]
+    places = list(product(*(factor.levels for factor in of_paths)))
+    pairs = tuple((a, b, *place) for i, a in enumerate(names) for b in names[i:] for place in places)
+    both = Design(
+        scenario, (one, other, *of_paths), pairs, seeds,
+        measures=("one_bps=flow:one.throughput", "other_bps=flow:other.throughput", *_SHARED),
+    )  # fmt: skip
+    alone = scenario.with_(**{"network.group": [{"name": ONE}]})
+    solo = Design(
+        alone, (one, *of_paths), tuple((a, *place) for a in names for place in places), seeds,
+        measures=("one_bps=flow:one.throughput", *_SHARED),
+    )  # fmt: skip
+    return both, solo
+
+
+def run(design: Design, runner: Runner) -> pd.DataFrame:
+    """Runs the missing runs of a design; returns a row per run with its factors, seed and measures."""
+    scenarios, planned = design.scenarios, list(design.runs())
+    runner.complete((scenarios[one.point - 1], one.seed) for one in planned)
+    rows = []
+    for one in planned:
+        result = runner.require(scenarios[one.point - 1], one.seed)
+        measured = {measure.name: measure(result) for measure in design.asked}
+        rows.append({**design.levels(one.point), "seed": one.seed, **measured})
+    return pd.DataFrame(rows)
+
+
+def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
+    """Returns the pairs, each in both directions, by path; a sender beside itself counts both of its flows."""
+    columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
+    alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
+    found = []
+    for (rate, rtt, buffer, a, b), rows in both.groupby(["rate", "rtt", "buffer", ONE, OTHER], sort=False):
+        path = f"{rate}, {rtt}, {buffer}"
+        keys = [(rate, rtt, buffer, seed) for seed in rows["seed"]]
+        of = {name: pd.Series([alone[(name, *key)] for key in keys], index=rows.index) for name in {a, b}}
+        # Columns of ONE run beside those of OTHER: a throughput, and the harm done to the other one.
+        of_one, of_other = rows["one_bps"], rows["other_bps"]
+        first, second = _parts(of_one, of_other, of[b]), _parts(of_other, of_one, of[a])
+        if a == b:
+            found.append(_pair(path, str(a), str(b), rows, (first[0], (first[1] + second[1]) / 2)))
+            continue
+        found.append(_pair(path, str(a), str(b), rows, first))
+        found.append(_pair(path, str(b), str(a), rows, second))
+    return found
+
+
+def _parts(own: pd.Series, other: pd.Series, other_alone: pd.Series) -> tuple[pd.Series, pd.Series]:
+    """Returns the own share, and the harm done to the other flow."""
+    return own / (own + other), (other_alone - other) / other_alone
+
+
+def _pair(path: str, row: str, column: str, rows: pd.DataFrame, parts: tuple[pd.Series, pd.Series]) -> Pair:
+    share, harm = parts
+    return Pair(
+        path, row, column, estimate(share, (0, 1)), estimate(harm), estimate(rows["loss"]), estimate(rows["p95"])
+    )  # fmt: skip
+
+
+def table(pairs: Sequence[Pair]) -> pd.DataFrame:
+    """Returns a row per pair and path: each measure's mean with half of its 95 % interval."""
+    rows: list[dict[str, object]] = []
+    for pair in pairs:
+        row: dict[str, object] = {"path": pair.path, "control": pair.row, "beside": pair.column}
+        columns = (("share", pair.share, 1.0), ("harm", pair.harm, 1.0), ("loss [%]", pair.loss, 0.01))
+        for name, found, scale in (*columns, ("p95 [ms]", pair.p95_s, 1e-3)):
+            row[name] = found.mean / scale
+            row[f"± {name}"] = half(found) / scale
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def half(found: Estimate) -> float:
+    """Returns half of the interval of a mean; nan for one run."""
+    return math.nan if math.isnan(found.mean_high) else (found.mean_high - found.mean_low) / 2
+
+
+def _fields(place: int, sender: Sender) -> dict[str, object]:
+    return {f"network.group.{place}.{name}": value for name, value in sender.fields.items()}

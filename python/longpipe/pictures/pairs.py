@@ -1,0 +1,42 @@
+"""Heat maps of pairs of congestion controls: the share of the row's flow beside the column's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from longpipe.pictures.style import figure_of, title_of
+
+if TYPE_CHECKING:
+    from longpipe.fairness.pairs import Pair
+
+
+def shares(pairs: Sequence[Pair]) -> Figure:
+    """Draws a panel per path; a share of .5 is equal, its colour is white."""
+    paths = list(dict.fromkeys(pair.path for pair in pairs))
+    names = list(dict.fromkeys(pair.row for pair in pairs))
+    columns = min(len(paths), 2)
+    rows = -(-len(paths) // columns)
+    figure = figure_of(rows * (1.2 + 0.42 * len(names)), 4.2 * columns)
+    axes = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel, path in zip(axes, paths, strict=False):
+        values = np.full((len(names), len(names)), np.nan)
+        for pair in pairs:
+            if pair.path == path:
+                values[names.index(pair.row), names.index(pair.column)] = pair.share.mean
+        panel.imshow(values, cmap="PuOr_r", vmin=0, vmax=1)
+        panel.set_xticks(range(len(names)), names, rotation=30, ha="right")
+        panel.set_yticks(range(len(names)), names)
+        panel.set_title(path, loc="left", fontsize=9)
+        for (i, j), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                dark = abs(value - 0.5) > 0.35
+                panel.text(j, i, f"{value:.2f}", ha="center", va="center", color="#ffffff" if dark else "#000000")
+        panel.spines[:].set_visible(False)
+    for panel in axes[len(paths) :]:
+        panel.set_visible(False)
+    title_of(figure, "Share of the row's flow beside the column's")
+    return figure

@@ -1,0 +1,80 @@
+"""`longpipe fairness`: shares and harm of pairs of congestion controls."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from commands import run
+from longpipe import ScenarioError
+from longpipe.fairness.controls import senders
+from longpipe.fairness.pairs import Pair, Paths, base, designs, matrix
+from longpipe.fairness.pairs import run as runs_of
+from longpipe.store import Store
+from longpipe.study import Runner
+
+
+@pytest.fixture(scope="module")
+def pairs() -> dict[tuple[str, str], Pair]:
+    paths = Paths(("4 Mbit/s",), ("20 ms",), ("4 BDP",))
+    with ThreadPoolExecutor(1) as threads:
+        runner = Runner(Store(), threads)
+        frames = [runs_of(design, runner) for design in designs(base("16 s", {}), senders("cubic,vegas"), paths, 5)]
+    return {(pair.row, pair.column): pair for pair in matrix(*frames)}
+
+
+def test_shares_of_a_pair_add_up_and_harm_is_relative_to_the_throughput_alone(
+    pairs: dict[tuple[str, str], Pair],
+) -> None:
+    one, other = pairs["cubic", "vegas"], pairs["vegas", "cubic"]
+    assert one.share.mean + other.share.mean == pytest.approx(1)
+    # Alone each fills the link, so that the harm to Vegas is the share that CUBIC takes from it.
+    assert one.harm.mean == pytest.approx(one.share.mean, abs=0.03)
+    # Two flows that fill the link take half of it from each other on average.
+    assert pairs["cubic", "cubic"].harm.mean == pytest.approx(0.5, abs=0.03)
+
+
+def test_vegas_loses_against_cubic_in_a_large_buffer(pairs: dict[tuple[str, str], Pair]) -> None:
+    """Vegas keeps the queue short and yields to controls that fill it (Mo et al., INFOCOM 1999)."""
+    assert pairs["vegas", "cubic"].share.mean_high < 0.5
+    # The buffer of 4 BDP, 80 ms at most, is full beside CUBIC.
+    assert 0.05 < pairs["vegas", "cubic"].p95_s.mean < 0.08
+
+
+def test_senders_are_controls_classes_modules_and_stacks() -> None:
+    found = senders("cubic, stack:quinn-bbr,module:tcp_mine.so,python:mine.py:Mine,package.controls:Other")
+    assert [one.name for one in found] == ["cubic", "quinn-bbr", "tcp_mine", "Mine", "Other"]
+    assert found[1].fields == {"traffic": {"kind": "stack", "stack": "quinn", "congestion": "bbr"}}
+    assert found[4].fields == {"tcp": {"congestion": {"kind": "python", "class": "package.controls:Other"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("cubic", "--controls: 'cubic'; needs at least two, as in cubic,bbr"),
+        ("cubic,bbr,cubic", "--controls: 'cubic' is there 2 times; needs each once"),
+        ("cubic,stack:quinn-bbr3", "--controls: 'stack:quinn-bbr3'; did you mean 'stack:quinn-bbr'"),
+        ("cubic,cubik", "'cubik'; did you mean 'cubic'"),
+    ],
+)
+def test_unknown_senders_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        senders(text)
+    assert message in str(error.value)
+
+
+def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) -> None:
+    done = run(
+        "fairness", "--controls", "cubic,vegas", "--rate", "4 Mbit/s", "--rtt", "20 ms", "--duration", "1500 ms",
+        "--seeds", "2", "--workers", "1", "--no-store", "-o", "out", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[1] == ["cubic", "vegas"]
+    assert [line[0] for line in lines[2:4]] == ["cubic", "vegas"]
+    assert len(pd.read_csv(tmp_path / "out" / "pairs.csv")) == 4
+    assert len(pd.read_csv(tmp_path / "out" / "runs.csv")) == 3 * 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    for words in ("Share of the row", "longpipe fairness --controls cubic,vegas", "alone.csv"):
+        assert words in page
