@@ -39,6 +39,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
     **dict.fromkeys(("quic", "quinn", "noq"), "stack"),
+    **dict.fromkeys(("aioquic", "sans-io"), "own-stack"),
     **dict.fromkeys(("udp", "datagrams"), "cbr"),
     **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),

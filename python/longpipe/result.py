@@ -222,7 +222,7 @@ class Result:
         names = ("flow", "stack", "version", "closed_s", "closed")
         rows = zip(*(found.get(name, ()) for name in names), strict=True)
         return tuple(
-            f"{flow}: {stack} {version} lost its connection at {at_s:.3f} s: {why}"
+            f"{flow}: {stack} {version[:12]} lost its connection at {at_s:.3f} s: {why}"
             for flow, stack, version, at_s, why in rows
             if why
         )

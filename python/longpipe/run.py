@@ -12,6 +12,7 @@ from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
 from longpipe.scenario.module import modules_of
+from longpipe.scenario.stack import own_stacks_of
 from longpipe.stacks import load
 
 
@@ -25,8 +26,8 @@ def simulate(
 ) -> Result:
     """Runs a scenario, or that of a TOML file. Equal input gives equal bits on all machines.
 
-    A scenario with a controller of your own (`tcp.congestion.kind = "module"` or "python") runs in a process of its
-    own, any other one in this thread.
+    A scenario with a controller of your own (`tcp.congestion.kind = "module"` or "python") or a stack of your own
+    (`traffic.kind = "own-stack"`) runs in a process of its own, any other one in this thread.
 
     `progress` is called regularly with the fraction of simulated time that has passed [0, 1]; without it a notebook
     shows a bar. `captures` writes packets to pcapng files:
@@ -106,14 +107,16 @@ def _isolated(
     captures: Mapping[str, str | Path],
     memory: str | None,
 ) -> Result | None:
-    """Executes a run in the process that exists for its modules; None if there are none, or this is that process."""
-    if not (modules := modules_of(scenario.resolved)):
+    """Executes a run in the process that exists for code of the user; None if it has none, or this is that process."""
+    modules, stacks = modules_of(scenario.resolved), own_stacks_of(scenario.resolved)
+    if not modules and not stacks:
         return None
-    # Import only here, because few scenarios have modules.
+    # Import only here, because few scenarios have such code.
+    from longpipe import own_stacks
     from longpipe.controls import isolation
     from longpipe.controls.names import name_of
 
-    names = ", ".join([name_of(digest) for digest in modules])
+    names = ", ".join([*map(name_of, modules), *map(own_stacks.name_of, stacks)])
     if isolation.is_isolated():
         return None
     # A path means the same in another process only if it is absolute.
@@ -129,5 +132,5 @@ def _simulate(
     memory: str | None,
     progress: Callable[[float], None],
 ) -> Result:
-    """Executes a run in the process that exists for its modules."""
+    """Executes a run in the process that exists for code of the user."""
     return simulate(scenario, seed, progress, captures=captures, memory=memory)

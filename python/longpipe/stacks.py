@@ -1,4 +1,4 @@
-"""The object with real protocol stacks, which is a package of its own: longpipe_stacks."""
+"""Makes the real protocol stacks of a scenario known to the core: those of longpipe_stacks, and the user's own."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.scenario.stack import stacks_of
+from longpipe.scenario.stack import own_stacks_of, stacks_of
 
 PACKAGE: Final = "longpipe_stacks"
 OBJECT: Final = "liblongpipe_stacks.so"
@@ -24,7 +24,12 @@ def installed() -> Path | None:
 
 
 def load(resolved: Mapping[str, Any]) -> None:
-    """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are not installed."""
+    """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are not there."""
+    if own := own_stacks_of(resolved):
+        from longpipe import own_stacks
+
+        for digest in own:
+            own_stacks.register(digest)
     if not (wanted := stacks_of(resolved)):
         return
     name, version = wanted[0]

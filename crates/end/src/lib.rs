@@ -109,6 +109,11 @@ pub trait End: Send {
 
     /// Returns the counters of the end.
     fn report(&mut self) -> Report;
+
+    /// Returns the error of the latest `state` or `report`, one line about a defect of the stack, which ends the run.
+    fn failure(&mut self) -> Option<String> {
+        None
+    }
 }
 
 /// State of a sender. `None` if the stack does not report the value.

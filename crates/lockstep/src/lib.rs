@@ -10,6 +10,7 @@
 
 pub mod lockstep;
 pub mod object;
+pub mod program;
 pub mod registry;
 
 pub use lockstep::{FlowEnds, Lockstep, StackError};

@@ -57,8 +57,12 @@ struct Side {
     end: Box<dyn End>,
     flow: usize,
     role: Role,
+    /// Largest UDP payload that the path takes [byte].
+    most_bytes: u32,
     /// Whether a packet arrived at this instant.
     has_mail: bool,
+    /// Length of the UDP payload that has arrived [byte].
+    received_bytes: u64,
 }
 
 impl Side {
@@ -133,9 +137,13 @@ impl<P: Probe> Lockstep<P> {
                     end: create(config, &setup).map_err(refused)?,
                     flow: index,
                     role,
+                    most_bytes: setup.most_bytes,
                     has_mail: false,
+                    received_bytes: 0,
                 });
-                names.push(format!("{}: {} {}", flow.name, config.stack, config.version));
+                // A digest is shortened.
+                let version: String = config.version.chars().take(12).collect();
+                names.push(format!("{}: {} {version}", flow.name, config.stack));
             }
         }
         let due = sides.iter_mut().map(|side| side.end.due()).collect();
@@ -206,6 +214,7 @@ impl<P: Probe> Lockstep<P> {
                 let ecn = if marked { Ecn::Ce } else { sent };
                 let side = &mut self.sides[kept.to];
                 side.has_mail = true;
+                side.received_bytes += kept.packet.len() as u64;
                 let received = side.end.receive(now.0, &kept.packet, ecn);
                 received.map_err(|line| StackError::Defect(format!("{} {line}", self.names[kept.to])))?;
             }
@@ -229,6 +238,14 @@ impl<P: Probe> Lockstep<P> {
         for &(end, ecn) in &self.sent.ends {
             let payload = &self.sent.bytes[begin..end];
             begin = end;
+            if payload.len() > side.most_bytes as usize {
+                let (sent, most) = (payload.len(), side.most_bytes);
+                let line = format!(
+                    "{} sent {sent} bytes in one datagram; the path takes {most}",
+                    self.names[index]
+                );
+                return Err(StackError::Defect(line));
+            }
             self.payloads.put(to, payload);
             self.codepoints.push_back(ecn);
             self.path.enter(Arrival {
@@ -241,6 +258,9 @@ impl<P: Probe> Lockstep<P> {
         }
         if self.watched && side.role == Role::Sender {
             let (state, flow) = (side.end.state(), Flow::new(side.flow));
+            if let Some(line) = side.end.failure() {
+                return Err(StackError::Defect(format!("{} {line}", self.names[index])));
+            }
             let value = |known: Option<u64>| known.map_or(f64::NAN, |value| value as f64);
             let probe = self.path.simulation().probe_mut();
             probe.window(now, flow, value(state.cwnd), value(state.ssthresh));
@@ -264,15 +284,26 @@ impl<P: Probe> Lockstep<P> {
     /// Returns the network's report, with the stacks' counters in the rows of their flows, and the reports of the ends.
     ///
     /// # Errors
-    /// The network's counters violate an invariant.
+    /// The network's counters violate an invariant, or a defect of a stack.
     pub fn report(&mut self) -> Result<(Report, Vec<FlowEnds>), StackError> {
         let mut report = self.path.report()?;
         let mut flows = Vec::with_capacity(self.sides.len() / 2);
-        for pair in self.sides.chunks_exact_mut(2) {
+        for (pair, names) in self.sides.chunks_exact_mut(2).zip(self.names.chunks_exact(2)) {
+            let [sender, receiver] = [0, 1].map(|number: usize| pair[number].end.report());
+            for (side, name) in pair.iter_mut().zip(names) {
+                if let Some(line) = side.end.failure() {
+                    return Err(StackError::Defect(format!("{name} {line}")));
+                }
+            }
+            let (told, most) = (receiver.delivered_bytes, pair[1].received_bytes);
+            if told > most {
+                let line = format!("{} reports {told} bytes of data; {most} bytes have arrived", names[1]);
+                return Err(StackError::Defect(line));
+            }
             let ends = FlowEnds {
                 flow: pair[0].flow,
-                sender: pair[0].end.report(),
-                receiver: pair[1].end.report(),
+                sender,
+                receiver,
             };
             let row = &mut report.flows[ends.flow];
             row.delivered_bytes = ends.receiver.delivered_bytes;

@@ -2,6 +2,8 @@
 
 use crate::modules::Controls;
 use crate::{floats, DefectError, ScenarioError, StackDefectError};
+use longpipe_control::heartbeat;
+use longpipe_end::{Ecn, End, Outbox, Report as EndReport, State};
 use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
 use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Probe, Report, Scenario, Simulation};
@@ -26,6 +28,18 @@ pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
     registry::register(&file).map_err(ScenarioError::new_err)
 }
 
+/// Loads a user's object with stacks, which scenarios name by `digest`. Returns its stacks, as in "mine 1, other 2".
+#[pyfunction]
+pub(crate) fn register_own_object(digest: &str, file: PathBuf) -> PyResult<String> {
+    registry::register_object(digest, &file).map_err(ScenarioError::new_err)
+}
+
+/// Registers a user's program, a file and its arguments, which scenarios name by `digest`.
+#[pyfunction]
+pub(crate) fn register_own_program(digest: &str, words: Vec<String>) {
+    registry::register_program(digest, words);
+}
+
 /// Runs a scenario with stacks to its end.
 pub(crate) fn complete<P: Probe + Send>(
     py: Python<'_>,
@@ -35,11 +49,15 @@ pub(crate) fn complete<P: Probe + Send>(
     controls: &Controls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Report, Simulation<P>, Ends)> {
-    let object = registry::registered().ok_or_else(|| ScenarioError::new_err("no stacks are registered"))?;
-    let mut run = Lockstep::new(scenario, seed, probe, &mut |config, setup| {
-        object.create(&config.stack, setup)
-    })
-    .map_err(raised)?;
+    // Stacks run without the lock of the interpreter, which the watchdog needs.
+    let created = py.detach(|| {
+        Lockstep::new(scenario, seed, probe, &mut |config, setup| {
+            Ok(Box::new(Watched(heartbeat::during(|| {
+                registry::create(config, setup)
+            })?)))
+        })
+    });
+    let mut run = created.map_err(raised)?;
     while py.detach(|| run.advance(INSTANTS)).map_err(raised)? {
         py.check_signals()?;
         controls.failure(py)?;
@@ -48,9 +66,38 @@ pub(crate) fn complete<P: Probe + Send>(
         }
     }
     controls.failure(py)?;
-    let (report, flows) = run.report().map_err(raised)?;
+    let (report, flows) = py.detach(|| run.report()).map_err(raised)?;
     let decisions = run.decisions();
     Ok((report, run.into_simulation(), Ends { flows, decisions }))
+}
+
+/// An end whose calls the watchdog of this process sees.
+struct Watched(Box<dyn End>);
+
+impl End for Watched {
+    fn due(&mut self) -> u64 {
+        heartbeat::during(|| self.0.due())
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        heartbeat::during(|| self.0.wake(now, outbox))
+    }
+
+    fn receive(&mut self, now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        heartbeat::during(|| self.0.receive(now, payload, ecn))
+    }
+
+    fn state(&mut self) -> State {
+        heartbeat::during(|| self.0.state())
+    }
+
+    fn report(&mut self) -> EndReport {
+        heartbeat::during(|| self.0.report())
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.0.failure()
+    }
 }
 
 fn raised(error: StackError) -> PyErr {

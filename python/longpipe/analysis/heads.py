@@ -9,6 +9,7 @@ from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.module import Module
 from longpipe.scenario.profiles import CLASSIC
+from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.variant import Variant
@@ -35,12 +36,19 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
     """Returns the kinds of TCP, if any flow uses it, and of real stacks."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
     real = [one for one in traffics if one["kind"] == "stack"]
-    stacks = {f"{one['stack']} {one['version']} with {dict(one['settings'])['congestion']}": None for one in real}
+    stacks = {_stack(one): None for one in real}
     if len(real) == len(traffics):
         return " and ".join(stacks)
     timer = f"ticks of {tcp.timer.tick}" if isinstance(tcp.timer, Coarse) else f"RTO from {tcp.timer.min_rto}"
     window = _windows(resolved) if tcp.receiver_window == AUTO else tcp.receiver_window
     return ", ".join([f"{_kinds(tcp)}, MSS {tcp.mss}, window {window}, {timer}", *stacks])
+
+
+def _stack(traffic: Resolved) -> str:
+    """Returns name and version of a real stack, and its control if that is a setting."""
+    control = dict(traffic["settings"]).get("congestion")
+    version = traffic["version"][:12] if is_own(traffic["version"]) else traffic["version"]
+    return f"{traffic['stack']} {version}{f' with {control}' if control else ''}"
 
 
 def _exceptions(scenario: Scenario) -> list[str]:

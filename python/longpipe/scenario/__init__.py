@@ -57,6 +57,7 @@ from longpipe.scenario.module import Module
 from longpipe.scenario.motion import File, Moving, Outages, Satellites
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Group, Link, Network, Node
 from longpipe.scenario.own_class import Python
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.parts import Part, part
 from longpipe.scenario.points import plain
 from longpipe.scenario.profiles import change as change_profile
@@ -157,6 +158,7 @@ __all__ = [
     "Node",
     "OnOff",
     "Outages",
+    "OwnStack",
     "Pareto",
     "PartialPacketDiscard",
     "PerFlowPhase",

@@ -1,14 +1,23 @@
 """Common parts of user-defined congestion controllers, files or classes."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
-from pydantic import StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
+from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.variant import Variant
 
-Value = StrictBool | StrictInt | StrictFloat | StrictStr
+
+def _scalar(value: object) -> object:
+    """Refuses a value of any other type in one line, in place of one line per type."""
+    if not isinstance(value, bool | int | float | str):
+        raise ValueError(f"{shown(value)}; needs a number, a boolean or text")
+    return value
+
+
+# A parameter or setting of code of the user's own.
+Value = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_scalar)]
 
 
 class Known(Protocol):

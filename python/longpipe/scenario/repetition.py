@@ -12,6 +12,7 @@ from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
 from longpipe.scenario.network import Dumbbell, flow_field
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
 from longpipe.scenario.stack import Stack
@@ -92,7 +93,7 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
     with_timer = {
         id(tcp): (i, tcp.timer)
         for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
-        if not isinstance(flow.traffic or scenario.traffic, (*KINDS, Stack))
+        if not isinstance(flow.traffic or scenario.traffic, (*KINDS, Stack, OwnStack))
     }
     for i, timer in with_timer.values():
         tick_ps = TIME.parse(timer.tick) if isinstance(timer, Coarse) else 1

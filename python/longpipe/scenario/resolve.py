@@ -20,6 +20,7 @@ from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
 from longpipe.scenario.own_class import Python, core_class
+from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
 from longpipe.scenario.repetition import check_repetition
 from longpipe.scenario.series import Series, series
@@ -156,10 +157,14 @@ def _merged(scenario: "Scenario", flows: Sequence[Flow]) -> list[Tcp]:
     owns = {id(flow.tcp): flow.tcp for flow in flows}
     merged = {key: tcp if own is None else _with_own(tcp, own) for key, own in owns.items()}
     traffics = (flow.traffic or scenario.traffic for flow in flows)
-    return [
-        stack_tcp(traffic) if isinstance(traffic, Stack) else merged[id(flow.tcp)]
-        for flow, traffic in zip(flows, traffics, strict=True)
-    ]
+    return [_tcp_of(traffic, merged[id(flow.tcp)]) for flow, traffic in zip(flows, traffics, strict=True)]
+
+
+def _tcp_of(traffic: Traffic, tcp: Tcp) -> Tcp:
+    """Returns the TCP of a flow with this traffic."""
+    if isinstance(traffic, Stack):
+        return stack_tcp(traffic)
+    return own_stack_tcp(traffic) if isinstance(traffic, OwnStack) else tcp
 
 
 def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
@@ -277,7 +282,7 @@ def _flows(
         # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
         if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
             resolved["scalable"] = True
-        if isinstance(flow.traffic or scenario.traffic, Stack):
+        if isinstance(flow.traffic or scenario.traffic, Stack | OwnStack):
             resolved["foreign"] = True
         yield resolved
 
@@ -294,6 +299,8 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
             made[key] = files[traffic.file]
         elif isinstance(traffic, Stack):
             made[key] = core_stack(traffic)
+        elif isinstance(traffic, OwnStack):
+            made[key] = core_own_stack(traffic)
         else:
             made[key] = core_datagrams(traffic) if isinstance(traffic, KINDS) else core_fields(traffic)
     return made

@@ -8,6 +8,7 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.switch import TailDrop
 from longpipe.scenario.tcp import Tcp
@@ -20,7 +21,7 @@ from longpipe.units import SIZE, UNLIMITED
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
 # Traffic that proxies do not split: datagrams, web connections with requests in the other direction, and real stacks.
-UNSPLIT: Final = (*KINDS, Web, Stack)
+UNSPLIT: Final = (*KINDS, Web, Stack, OwnStack)
 # A connection needs room for a segment while another one is not acknowledged yet.
 _LEAST_SEGMENTS: Final = 2
 

@@ -66,6 +66,11 @@ class Stack(Model):
         return self
 
 
+def is_own(version: str) -> bool:
+    """Returns whether the version of a stack in a resolved scenario is the digest of one of the user's own."""
+    return len(version) == 64
+
+
 def core_stack(stack: Stack) -> dict[str, Any]:
     """Converts a stack for the core, which passes the settings on."""
     settings: dict[str, str] = {"congestion": stack.congestion, "crypto": stack.crypto, "workload": stack.workload}
@@ -88,16 +93,24 @@ def core_stack(stack: Stack) -> dict[str, Any]:
 
 def stack_tcp(stack: Stack) -> Tcp:
     """Returns TCP fields of a flow with a stack. They only tell the length of its packets and its window."""
-    return _tcp(SIZE.parse(stack.longest_packet), _WINDOW if stack.window is None else SIZE.parse(stack.window))
+    return stack_tcp_of(SIZE.parse(stack.longest_packet), None if stack.window is None else SIZE.parse(stack.window))
 
 
 @lru_cache
-def _tcp(mtu: int, window: int) -> Tcp:
-    mss = mtu - packet_bytes(0, timestamps=False)
+def stack_tcp_of(mtu: int, window: int | None) -> Tcp:
+    """Returns TCP fields for IP packets of up to `mtu` bytes and a window [bytes], the stacks' default if None."""
+    window, mss = _WINDOW if window is None else window, mtu - packet_bytes(0, timestamps=False)
     return Tcp(mss=f"{mss} B", receiver_window=f"{max(window, 2 * mss)} B", timer=Fine())
 
 
 def stacks_of(resolved: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns name and version of the stacks that a resolved scenario uses."""
+    """Returns name and version of the stacks of `longpipe[stacks]` that a resolved scenario uses."""
     traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
-    return sorted({(one["stack"], one["version"]) for one in traffics if one["kind"] == "stack"})
+    stacks = {(one["stack"], one["version"]) for one in traffics if one["kind"] == "stack"}
+    return sorted((name, version) for name, version in stacks if not is_own(version))
+
+
+def own_stacks_of(resolved: Mapping[str, Any]) -> list[str]:
+    """Returns the digests of the user's own stacks that a resolved scenario uses."""
+    traffics: Iterable[Mapping[str, Any]] = (flow["traffic"] for flow in resolved["flows"])
+    return sorted({one["version"] for one in traffics if one["kind"] == "stack" and is_own(one["version"])})

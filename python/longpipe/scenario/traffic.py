@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from longpipe.scenario.base import LATER, FileSize, Instant, Model, SampleInterval, kind_or_table
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.web import Web
 
@@ -52,7 +53,7 @@ class RandomStart(Model):
 
 
 Traffic = Annotated[
-    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack,
+    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack | OwnStack,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

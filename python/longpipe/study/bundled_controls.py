@@ -1,4 +1,4 @@
-"""Congestion controllers of the user's own in a bundle: shared objects and pickled classes."""
+"""Code of the user's own in a bundle: shared objects with controllers or stacks, and pickled classes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError, shown
 from longpipe.scenario.module import modules_of
+from longpipe.scenario.stack import own_stacks_of
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -20,10 +21,10 @@ _FIELDS: Final = ("digest", "kind", "name", "file")
 
 @dataclass(frozen=True)
 class BundledControl:
-    """A controller with the digest that scenarios name, the user's name for it, and its content."""
+    """A controller or a stack with the digest that scenarios name, the user's name for it, and its content."""
 
     digest: str
-    # "module" for an object, "python" for a pickled class.
+    # "module" for an object with a controller, "python" for a pickled class, "stack" for an object with stacks.
     kind: str
     name: str
     content: bytes
@@ -40,6 +41,10 @@ class BundledControl:
             from longpipe.controls import classes
 
             classes.remember(self.digest, self.name, self.content)
+        elif self.kind == "stack":
+            from longpipe import own_stacks
+
+            own_stacks.remember(self.digest, ("object", self.name, self.content))
         else:
             from longpipe.controls import objects
 
@@ -53,7 +58,23 @@ def controls_of(scenarios: Iterable[Scenario]) -> dict[str, BundledControl]:
         for digest in modules_of(scenario.resolved):
             if digest not in found:
                 found[digest] = _known(digest)
+        for digest in own_stacks_of(scenario.resolved):
+            if digest not in found:
+                found[digest] = _stack(digest)
     return found
+
+
+def _stack(digest: str) -> BundledControl:
+    from longpipe import own_stacks
+
+    carried = own_stacks.carried(digest)
+    if carried is None or carried[0] != "object":
+        name = own_stacks.name_of(digest)
+        raise ScenarioError(
+            f"--bundle: {name} is a program, which no bundle can hold; needs a stack that is a shared object"
+        )
+    _, name, content = carried
+    return BundledControl(digest, "stack", str(name), bytes(content))
 
 
 def _known(digest: str) -> BundledControl:
@@ -97,17 +118,19 @@ def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str
         if not isinstance(row, dict) or any(type(row.get(name)) is not str for name in _FIELDS):
             raise ScenarioError(f"{path}: controls: {shown(row)}; needs {', '.join(_FIELDS)}")
         control = BundledControl(row["digest"], row["kind"], row["name"], files.get(row["file"], b""))
-        if control.kind not in ("module", "python") or control.file != row["file"] or not control.content:
+        if control.kind not in ("module", "python", "stack") or control.file != row["file"] or not control.content:
             raise ScenarioError(
-                f"{path}: controls: {shown(row)}; needs a module or a python class that is in the bundle"
+                f"{path}: controls: {shown(row)}; needs a module, a python class or a stack that is in the bundle"
             )
-        if control.kind == "module" and control.digest != _digest(control.content):
+        digest = _digest(control) if control.kind != "python" else control.digest
+        if control.digest != digest:
             raise ScenarioError(f"{path}: {control.file}: not what its name is of; needs a bundle as it was written")
         found[control.digest] = control
     return found
 
 
-def _digest(content: bytes) -> str:
+def _digest(control: BundledControl) -> str:
     from longpipe.controls.facts import facts
 
-    return facts(content).source or hashlib.sha256(content).hexdigest()
+    source = facts(control.content).source if control.kind == "module" else None
+    return source or hashlib.sha256(control.content).hexdigest()

@@ -179,7 +179,8 @@ def _relays(parts: list[Row], most: float) -> Table:
 def _stacks(flows: list[Row], most: float) -> Table:
     table = _table("stack of", "name", "handshake\n[ms]", "RTT\n[ms]", "window\n[KB]", "payload\n[B]")
     for row in flows[: _whole(most)]:
-        times = ("-" if row[name] is None else f"{1e3 * row[name]:.2f}" for name in ("handshake_s", "srtt_s"))
+        seconds = (row.get(name) for name in ("handshake_s", "srtt_s"))
+        times = ("-" if value is None else f"{1e3 * value:.2f}" for value in seconds)
         window, payload = row.get("cwnd_bytes"), row.get("mtu_bytes")
         sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
         table.add_row(row["flow"], row["stack"], *times, *sizes)

@@ -1,0 +1,140 @@
+"""A protocol stack of the user at both ends of a flow: a program, or a shared object for `longpipe_end.h`."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from longpipe.errors import ScenarioError
+from longpipe.scenario.base import Model, PathMtu
+from longpipe.scenario.own_control import Value
+from longpipe.scenario.stack import stack_tcp_of
+from longpipe.scenario.tcp import Tcp
+from longpipe.units import SIZE
+
+
+def _words(value: object) -> object:
+    """Splits a command line into words as a shell does."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(shlex.split(value))
+    except ValueError as error:
+        raise ValueError(f"{value!r} ({error}); needs a command line") from None
+
+
+class OwnStack(Model):
+    """A protocol stack of your own at both ends: a program, or a shared object for longpipe_end.h."""
+
+    kind: Literal["own-stack"] = "own-stack"
+    command: Annotated[tuple[str, ...] | None, BeforeValidator(_words)] = Field(
+        default=None,
+        max_length=256,
+        description="A program and its arguments, as 'python mine.py'; it runs once for each end, and speaks the "
+        "protocol of docs/own-stacks.md over its standard input and output",
+    )
+    file: str | None = Field(
+        default=None, min_length=1, max_length=4096, description="A shared object, in place of a command"
+    )
+    stack: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Name of the stack, which a shared object with several needs; the name of the file if absent",
+    )
+    settings: dict[str, Value] = Field(
+        default_factory=dict, max_length=64, description="Settings for the stack by name, as {window = 20}"
+    )
+    version: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="Version of a command: its runs are identified by this instead of the files that it names",
+    )
+    longest_packet: PathMtu = Field(
+        default="1480 B", description="Largest IP packet that the stack may send, with 28 bytes of headers [bytes]"
+    )
+    digest: str | None = Field(
+        default=None,
+        pattern=r"^[0-9a-f]{64}$",
+        description="SHA-256 of the object, or of the command and its files; filled in, and compared if it is there",
+    )
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        if (self.command is None) == (self.file is None):
+            raise ValueError("command: needs either a command or a file")
+        if self.version is not None and self.command is None:
+            raise ValueError("version: needs a command; the digest of a file is its version")
+        try:
+            digest = self._find()
+        except ScenarioError:
+            # Results of a stack that is gone can be read, but not repeated.
+            if self.digest is None:
+                raise
+            return self
+        if self.digest not in (None, digest):
+            needs = f"needs the stack as it was, or no digest; it has {digest[:12]}... now"
+            raise ValueError(f"digest: {self.digest[:12]}...; {needs}")
+        self.__dict__["digest"] = digest
+        self.model_fields_set.add("digest")
+        return self
+
+    def _find(self) -> str:
+        from longpipe import own_stacks
+
+        if self.file is not None:
+            return own_stacks.find_object(self.file)
+        return own_stacks.find_program(self.command or (), self.version)
+
+    def __hash__(self) -> int:
+        """Hashes the identity, because settings cannot be hashed."""
+        return hash((self.kind, self.digest))
+
+    @property
+    def name(self) -> str:
+        """Returns the name of the stack in results."""
+        if self.stack is not None:
+            return self.stack
+        if self.file is not None:
+            return Path(self.file).stem
+        words = self.command or ("",)
+        # `python mine.py` is known by its script.
+        scripts = [word for word in words[1:2] if Path(word).suffix]
+        return Path(scripts[0] if scripts else words[0]).stem
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Returns the fields and what another process needs in order to find the stack."""
+        from longpipe import own_stacks
+
+        return {**super().__getstate__(), "carried": own_stacks.carried(self.digest or "")}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        carried = state.pop("carried")
+        super().__setstate__(state)
+        if carried is not None and self.digest is not None:
+            from longpipe import own_stacks
+
+            own_stacks.remember(self.digest, carried)
+
+
+def core_own_stack(stack: OwnStack) -> dict[str, Any]:
+    """Converts a stack for the core, which passes the settings on as text."""
+    settings: Mapping[str, object] = stack.settings
+    return {
+        "kind": "stack",
+        "stack": stack.name,
+        "version": stack.digest,
+        "settings": [[name, _text(settings[name])] for name in sorted(settings)],
+    }
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def own_stack_tcp(stack: OwnStack) -> Tcp:
+    """Returns TCP fields of a flow with a stack. They only tell the length of its packets."""
+    return stack_tcp_of(SIZE.parse(stack.longest_packet), None)

@@ -1,0 +1,277 @@
+"""Stacks of the user at the ends of flows: programs and shared objects, whose code is that of docs/own-stacks.md."""
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import pytest
+
+from commands import run
+from longpipe import Result, RunError, Scenario, ScenarioError, own_stacks, simulate
+from longpipe.controls import isolation
+from longpipe.store import Store
+from longpipe.study.bundle import hash_of
+from longpipe.study.bundled_controls import controls_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stacks need Linux")
+
+PAGE: Final = (Path(__file__).parent.parent / "docs" / "own-stacks.md").read_text()
+SETTINGS: Final = {"window": 20, "size": 2_000_000, "timeout_s": 0.3}
+
+
+def code(name: str) -> str:
+    """Returns the code of a file that the page shows."""
+    found = re.search(rf"^```\w+\n((?:# |/\* ){re.escape(name)}.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def compiled(folder: Path, text: str) -> Path:
+    """Compiles C code as an object."""
+    (source := folder / "window.c").write_text(text)
+    target = folder / "window.so"
+    words = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I", str(own_stacks.INCLUDE)]
+    subprocess.run(["cc", *words, source, "-o", target], check=True)
+    return target
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the stack of the page as a program and as an object."""
+    made = tmp_path_factory.mktemp("stacks")
+    (made / "window.py").write_text(code("window.py"))
+    compiled(made, code("window.c"))
+    return made
+
+
+def path(traffic: dict[str, Any], buffer: str = "1 BDP", **others: object) -> Scenario:
+    network = {"kind": "dumbbell", "sources": 1, "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
+    network |= {"access_rate": "1 Gbit/s", "access_delay": "5 us"}
+    fields: dict[str, Any] = {"framing": "ip", "duration": "5 s", "network": network, "switch": {"buffer": buffer}}
+    return Scenario(**fields | {"traffic": {"kind": "own-stack", "settings": SETTINGS} | traffic} | others)
+
+
+def program(folder: Path, name: str = "window.py", **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - values of every type
+    return {"command": ["python", str(folder / name)], "settings": SETTINGS | settings}
+
+
+def decisions(result: Result) -> str:
+    return str(result.stacks.decisions[0])
+
+
+def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
+    result = simulate(path(program(folder)))
+    # 1452 bytes of payload and 28 of headers there, 4 and 28 back, over two links of 1 Gbit/s and one of 20 Mbit/s.
+    there_s, back_s = (2 * bits / 1e9 + bits / 20e6 + 0.02001 for bits in (8 * 1480, 8 * 32))
+    rounds, rest = divmod(1382 - 1, 20)
+    flow = result.flows.iloc[0]
+    assert flow.completion_s == pytest.approx(there_s + rounds * (there_s + back_s) + rest * 8 * 1480 / 20e6, abs=1e-9)
+    assert flow.delivered_bytes == 1382 * 1448
+    assert flow.sent_segments == 1382
+    (port,) = result.ports[result.ports.port == "switch1->switch2"].to_dict("records")
+    assert port["packets_out"] == 1382
+
+
+@pytest.mark.parametrize(("window", "buffer"), [(20, "1 BDP"), (100, "20 packets")])
+def test_the_program_and_the_object_decide_alike(folder: Path, window: int, buffer: str) -> None:
+    settings = {**SETTINGS, "window": window}
+    traces = {"cwnd": True}
+    first = simulate(path(program(folder, window=window), buffer, traces=traces))
+    second = simulate(path({"file": str(folder / "window.so"), "settings": settings}, buffer, traces=traces))
+    assert decisions(first) == decisions(second)
+    assert first.flows.drop(columns="flow").equals(second.flows.drop(columns="flow"))
+    assert (first.flows.retransmitted_segments[0] > 100) == (window == 100)
+    assert set(first.traces["cwnd"].cwnd_bytes) == {window * 1452.0}
+
+
+def test_aioquic_decides_alike_with_new_keys(folder: Path) -> None:
+    pytest.importorskip("aioquic")
+    (folder / "aioquic_end.py").write_text(code("aioquic_end.py"))
+    runs = [simulate(path(program(folder, "aioquic_end.py", size=300_000, congestion="cubic"))) for _ in range(2)]
+    assert decisions(runs[0]) == decisions(runs[1])
+    assert runs[0].flows.delivered_bytes[0] == 300_000
+    assert runs[0].stacks.handshake_s[0] == pytest.approx(0.0415, abs=0.001)
+
+
+def test_it_shares_a_path_with_tcp(folder: Path) -> None:
+    own = {"kind": "own-stack", "file": str(folder / "window.so"), "settings": {**SETTINGS, "window": 200}}
+    network: dict[str, Any] = {"kind": "dumbbell", "trunk_rate": "20 Mbit/s", "trunk_delay": "20 ms"}
+    network["group"] = [{"name": "own", "traffic": own}, {"name": "tcp", "traffic": "greedy"}]
+    result = simulate(path(own, network=network))
+    assert (result.flows.delivered_bytes > 1e6).all()
+    assert list(result.stacks.flow) == ["own"]
+
+
+# Identity
+
+
+def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
+    script = tmp_path / "window.py"
+    script.write_text(code("window.py"))
+    first = path(program(tmp_path))
+    written = first.to_toml()
+    with closing(Store(tmp_path / "runs.db")) as store:
+        store.keep(result := simulate(first), 1.0)
+        script.write_text(code("window.py") + "# changed\n")
+        second = path(program(tmp_path))
+        assert second.digest() != first.digest()
+        with pytest.raises(ScenarioError, match=r"traffic: digest: .*; needs the stack as it was, or no digest"):
+            Scenario.from_toml(written)
+        script.unlink()
+        stored = store.load(first, 1)
+        assert stored is not None
+        assert stored.state_hash == result.state_hash
+    with pytest.raises(ScenarioError, match=r"traffic.command: .*window.py is not there"):
+        simulate(first)
+
+
+def test_a_version_stands_for_the_files(tmp_path: Path) -> None:
+    digests = set()
+    for text, version in (("1", "1.0"), ("2", "1.0"), ("2", "1.1")):
+        (tmp_path / "window.py").write_text(text)
+        digests.add(path({**program(tmp_path), "version": version}).traffic.digest)  # type: ignore[union-attr]
+    assert len(digests) == 2
+
+
+def test_another_machine_gets_the_object_with_the_job(folder: Path, tmp_path: Path) -> None:
+    scenario = path({"file": str(folder / "window.so")}, duration="1 s")
+    there = (
+        "import pickle, sys; from longpipe import simulate\nprint(simulate(pickle.load(sys.stdin.buffer)).state_hash)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", there], input=pickle.dumps(scenario), capture_output=True, check=True,
+        env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)}, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.decode().strip() == simulate(scenario).state_hash
+
+
+def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
+    scenario = path({"file": str(folder / "window.so")}, duration="1 s")
+    held = list(controls_of([scenario]).values())
+    assert [one.kind for one in held] == ["stack"]
+    assert hash_of(scenario.resolved_json(), 1, None, held) == simulate(scenario).state_hash
+    with pytest.raises(ScenarioError, match=r"--bundle: .* is a program, which no bundle can hold"):
+        controls_of([path(program(folder))])
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("traffic", "line"),
+    [
+        ({}, "traffic: command: needs either a command or a file"),
+        ({"command": "true", "file": "x.so"}, "traffic: command: needs either a command or a file"),
+        ({"command": ""}, "command: empty; needs a program and its arguments"),
+        ({"command": "python 'mine.py"}, "needs a command line"),
+        ({"command": "no-such-program"}, "command: no program 'no-such-program'"),
+        ({"file": "no-such.so"}, "no-such.so"),
+        ({"file": __file__}, "no shared object; needs one that exports longpipe_ends"),
+        ({"file": "x.so", "version": "1"}, "traffic: version: needs a command"),
+        ({"command": "true", "settings": {"a": [1]}}, "traffic.settings.a"),
+        ({"command": "true", "longest_packet": "100 B"}, "traffic.longest_packet"),
+    ],
+)
+def test_bad_fields_are_refused_in_one_line(traffic: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        path(traffic)
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+END: Final = """
+from longpipe.end import Datagram, End, Report, serve
+
+class Bad(End):
+    def __init__(self, setup):
+        {create}
+        self.sends = setup.sends
+    def due(self):
+        return 0 if self.sends else None
+    def receive(self, now, payload, ecn):
+        pass
+    def wake(self, now):
+        if self.sends:
+            {wake}
+            self.sends = False
+            yield Datagram(b"x")
+    def report(self):
+        return Report({report})
+
+serve(Bad)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        (
+            {"create": "raise ValueError('window: 0; needs 1 or more')"},
+            "ValueError at bad.py:6: window: 0; needs 1 or more",
+        ),
+        ({"wake": "1 / 0"}, "ZeroDivisionError at bad.py:14: division by zero"),
+        ({"wake": "yield Datagram(bytes(1453))"}, "sent 1453 bytes in one datagram; the path takes 1452"),
+        ({"wake": "import os; os._exit(3)"}, "ended before the run did (exit status: 3)"),
+        ({"wake": "self.due = lambda: 0"}, "wants to act for ever at 0 s"),
+        ({"report": "delivered_bytes=2"}, "reports 2 bytes of data; 1 bytes have arrived"),
+    ],
+)
+def test_a_defect_of_a_program_ends_its_run_with_a_line(tmp_path: Path, parts: dict[str, str], line: str) -> None:
+    absent = {"create": "pass", "wake": "pass", "report": ""}
+    (tmp_path / "bad.py").write_text(END.format(**absent | parts))
+    with pytest.raises((RunError, ScenarioError)) as error:
+        simulate(path(program(tmp_path, "bad.py"), duration="1 s"))
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+    left = [
+        one.info["cmdline"] for one in psutil.process_iter(["cmdline"]) if str(tmp_path) in str(one.info["cmdline"])
+    ]
+    assert left == []
+
+
+def test_what_a_program_prints_does_not_mix_with_its_messages(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(END.format(create="print('created')", wake="print('woken')", report=""))
+    assert simulate(path(program(tmp_path, "bad.py"), duration="1 s")).ports.packets_out.max() == 1
+    with pytest.raises(
+        ScenarioError, match=r"flow1.*: wrote a message of .* bytes; .*does it print to its standard output"
+    ):
+        simulate(path({"command": ["sh", "-c", "echo hello, world; cat >/dev/null"]}))
+
+
+def test_an_object_that_hangs_or_crashes_loses_its_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(isolation, "CALL_CPU_S", 0.3)
+    begin = "static uint64_t due(void *end) {\n"
+    for body, line in (
+        ("for (;;) {}", "did not return within 0.3 s"),
+        ("*(volatile int *)0 = 1;", "crashed by SIGSEGV"),
+    ):
+        text = code("window.c").replace(begin, f"{begin}    {body}\n")
+        with pytest.raises(RunError, match=line):
+            simulate(path({"file": str(compiled(tmp_path, text))}))
+    assert simulate(path({"file": str(folder / "window.so")}, duration="1 s")).flows.delivered_bytes[0] > 0
+
+
+def test_an_object_of_another_interface_is_refused(tmp_path: Path) -> None:
+    old = compiled(tmp_path, code("window.c").replace("LONGPIPE_END_VERSION, ", "2, "))
+    with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has version 2 of the interface; needs 1"):
+        simulate(path({"file": str(old)}))
+    none = compiled(tmp_path, "int x;\n")
+    with pytest.raises(ScenarioError, match=r"traffic.file: .*window.so: has no longpipe_ends"):
+        simulate(path({"file": str(none)}))
+
+
+def test_the_command_line_shows_it(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "own.toml"
+    file.write_text(path(program(folder)).to_toml())
+    done = run("run", file, "--no-store")
+    assert done.returncode == 0, done.stderr
+    # The table of stacks.
+    assert re.search(r"^flow1 +window ", done.stdout, re.MULTILINE)
