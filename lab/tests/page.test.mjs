@@ -13,9 +13,10 @@ async function done({ page, errors }) {
     await page.context().close();
 }
 
-test("it opens from a file, asks no network for anything, and shows four pictures", async () => {
+test("it opens from a file, asks no network for anything, and shows five pictures", async () => {
     const opened = await open();
-    assert.equal(await opened.page.locator(".uplot").count(), 4);
+    assert.equal(await opened.page.locator(".uplot").count(), 5);
+    assert.match(await opened.page.getAttribute("#window", "aria-label"), /: flow1, Reno, ssthresh$/);
     assert.match(await text(opened.page, "status"), /1 flow, .* s simulated in .* million packets per second/);
     await done(opened);
 });
@@ -24,7 +25,7 @@ test("lines are drawn, also where the run was drawn on its way", async () => {
     const opened = await open({ hash: "#step=3" });
     const { page } = opened;
     await rerun(page, () => set(page, "tcp.recovery", "reno"));
-    for (const id of ["window", "queue", "throughput", "sequence"]) {
+    for (const id of ["window", "queue", "rtt", "throughput", "sequence"]) {
         const share = await page.$eval(`#${id} canvas`, (canvas) => {
             const { width, height } = canvas;
             const { data } = canvas.getContext("2d").getImageData(width / 4, 0, width / 2, height * 0.75);
@@ -276,6 +277,60 @@ switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recov
     await done(opened);
 });
 
+test("RTTs are those of the path: the delay of its links, and at most a full buffer more", async () => {
+    const opened = await open({ hash: "#step=2" });
+    const { page } = opened;
+    const words = await page.getAttribute("#rtt", "aria-label");
+    // 100 ms, and a buffer of one BDP: another 100 ms.
+    const most = Number(/^RTT \[ms\] over time, up to ([\d.]+): flow1/.exec(words)[1]);
+    assert.ok(most > 198 && most < 202, words);
+    await done(opened);
+});
+
+/** Numbers of the falls of flow 1, by what their explanations say. */
+async function explained(page) {
+    const found = { timeouts: 0, fast_retransmits: 0, mark_reductions: 0 };
+    const said = { timeouts: /No ACK arrived before/, fast_retransmits: /reported a loss|declared a segment lost/, mark_reductions: /echoed the mark/ };
+    while (await page.isEnabled("#fall-next")) {
+        await page.click("#fall-next");
+        const words = await text(page, "why");
+        const [kind] = Object.entries(said).find(([, pattern]) => pattern.test(words)) ?? [];
+        assert.ok(kind !== undefined || /deflates the window/.test(words), words);
+        assert.match(words, /RFC \d+ section|Kelly|Xu/);
+        if (kind !== undefined) found[kind]++;
+    }
+    return found;
+}
+
+test("why the window fell: each timeout, loss and mark that the sender counted has its explanation", async () => {
+    const opened = await open({ hash: "#step=4" });
+    const { page } = opened;
+    const path = `network = { kind = "dumbbell", sources = 1, access_rate = "100 Mbit/s", trunk_rate = "10 Mbit/s", trunk_delay = "50 ms" }`;
+    const tcps = [
+        ['recovery = "vanilla"', '"tail-drop"'],
+        ['recovery = "reno"', '"tail-drop"'],
+        ['recovery = "tahoe"', '"tail-drop"'],
+        ['recovery = "sack"\ncongestion = "cubic"', '"tail-drop"'],
+        ['recovery = "rack"', '"tail-drop"'],
+        ['recovery = "sack"\necn = "classic"', '{ kind = "red", ecn = true }'],
+        ['recovery = "sack"\necn = "dctcp"\ncongestion = "dctcp"', '{ kind = "step-marking", threshold = 12 }'],
+    ];
+    let falls = 0;
+    for (const [tcp, policy] of tcps) {
+        const toml = `framing = "ip"\nduration = "20 s"\n${path}\nswitch = { buffer = "0.5 BDP", policy = ${policy} }\n[tcp]\nmss = "1460 B"\nreceiver_window = "1 MB"\n${tcp}\n`;
+        await rerun(page, () => page.setInputFiles("#file", { name: "a.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
+        const { flows } = await page.evaluate((all) => longpipe.run(all), toml);
+        const found = await explained(page);
+        for (const [kind, count] of Object.entries(found)) assert.equal(count, flows[kind][0], `${tcp}: ${kind}`);
+        falls += Object.values(found).reduce((all, one) => all + one, 0);
+    }
+    assert.ok(falls > 30, String(falls));
+    const box = await page.locator("#window .u-over").boundingBox();
+    await page.mouse.click(box.x + 0.5 * box.width, box.y + 20);
+    assert.match(await text(page, "why"), /^\d+ of \d+\. At |does not fall/);
+    await done(opened);
+});
+
 test("a flow of datagrams has a picture of what was sent and what arrived", async () => {
     const opened = await open({ hash: "#preset=home" });
     const { page } = opened;
@@ -307,8 +362,15 @@ test("files: TOML that gives the same run, CSV, PNG and SVG", async () => {
     assert.equal(hash, await text(page, "hash"));
     assert.match((await saved("csv")).toString(), /^flow,delivered_bytes,.*\nflow1,\d+/);
     assert.match((await saved("csv-ports")).toString(), /^port,kind,cells_in/);
-    assert.equal((await saved("png")).subarray(1, 4).toString(), "PNG");
+    const png = await saved("png");
+    assert.equal(png.subarray(1, 4).toString(), "PNG");
+    // Width and height of the PNG's header: twice the SVG's.
     const svg = (await saved("svg")).toString();
+    const [, width, height] = svg.match(/width="(\d+)" height="(\d+)"/).map(Number);
+    assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [2 * width, 2 * height]);
+    const head = svg.slice(0, 600);
+    assert.match(head, /Reno with SACK: 5 flows, 45 Mbit\/s, RTT 40 ms, buffer 4000 cells/);
+    for (const said of ["cwnd [KB]", "queue [cells]", "RTT [ms]", "flow1", await text(page, "hash")]) assert.ok(svg.includes(said), said);
     const parsed = await page.evaluate((xml) => new DOMParser().parseFromString(xml, "image/svg+xml").querySelectorAll("path").length, svg);
     assert.ok(parsed > 5);
     await done(opened);

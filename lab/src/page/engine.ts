@@ -1,5 +1,5 @@
 /** The engine in workers: runs, which are cancelled when obsolete. */
-import type { Counted, Job, Order, Picture, Reply, View } from "./protocol";
+import type { Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
 declare const ENGINE: string;
 declare const WORKER: string;
@@ -57,8 +57,8 @@ export class EngineWorker {
     }
 
     /** Starts a run after those before it. */
-    run(core: string, seed: string, view: View | null, told: Told = () => undefined): Running {
-        const job: Job = { id: ++latest, core, seed, view };
+    run(core: string, seed: string, view: View | null, told: Told = () => undefined, detail?: Recording): Running {
+        const job: Job = { id: ++latest, core, seed, view, detail };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
             this.waiting.set(job.id, { told, resolve, reject });
             this.order({ job }).catch((error: unknown) => {

@@ -1,29 +1,31 @@
 /** The page: a scenario and a seed, simulated at each change of a knob and drawn in progress. */
-import { packetOf } from "../scenario/buffers";
-import { type Part, valueOf } from "../scenario/check";
+import { valueOf } from "../scenario/check";
 import { type JsonTable, toJson } from "../scenario/core";
-import { ScenarioError, nearest, repr } from "../scenario/errors";
-import { DESCRIPTION, NUMBERS } from "../scenario/model";
+import { ScenarioError, repr } from "../scenario/errors";
+import { DESCRIPTION } from "../scenario/model";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";
-import { CHARTS, Charts, type Drawn } from "./charts";
+import { Charts } from "./charts";
 import { learn, segmentsOf, tooMuch } from "./cost";
 import { byId, make } from "./dom";
+import { drawn, titleOf } from "./drawing";
 import { prepareEditor } from "./editor";
 import { Cancelled, EngineWorker, RunFailed, type Running, runAll } from "./engine";
 import { Form } from "./form";
-import { EXERCISES } from "./exercises";
+import { Falls } from "./falls";
 import { Guide, type Place } from "./guide";
 import { changed } from "./knobs";
-import { LESSON } from "./lesson";
+import { CHARTS, type Drawn } from "./models";
 import { prepareMany } from "./many";
 import { prepareOutputs } from "./outputs";
-import { type Numbers, counted, durationS, metricsOf, numbers } from "./metrics";
+import { type Numbers, durationS, metricsOf, numbers } from "./metrics";
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
+import { recorded, recordingOf } from "./recording";
+import { type Origin, startOf } from "./origin";
 import { Past } from "./past";
 import { isFixed, resolvePreset } from "./preset";
-import { type Settings, fromHash } from "./share";
+import { fromHash } from "./share";
 import { isOverTcp } from "./shares";
 import { explainOnHover } from "./terms";
 
@@ -57,12 +59,14 @@ let lastMs = Number.POSITIVE_INFINITY;
 /** Whether a scenario was shown: the first one is no change that could be undone. */
 let started = false;
 /** Where the scenario came from, and its fields there. */
-let origin: { place: Omit<Settings, "seed" | "fields">; fields: Table | null } = { place: {}, fields: null };
+let origin: { place: Origin; fields: Table | null } = { place: {}, fields: null };
 
 const charts = new Charts(
-    { window: byId("window"), queue: byId("queue"), throughput: byId("throughput"), sequence: byId("sequence") },
+    { window: byId("window"), queue: byId("queue"), rtt: byId("rtt"), throughput: byId("throughput"), sequence: byId("sequence") },
     (from, to) => zoom([from, to]),
+    (at) => falls.near(at),
 );
+const falls = new Falls();
 const form = new Form(byId("knobs"), (path, value, released) => {
     if (!released && lastMs > LIVE_MS) return;
     if (path === "seed") seed = String(value);
@@ -158,10 +162,12 @@ function run(): void {
     const what = { fields, resolved, seed, view: viewOf(resolved) };
     const whole = span === null;
     busy(true);
-    const mine = workers.now.run(toJson(resolved.core), seed, what.view, (progress, picture) => {
+    const detail = recordingOf(resolved, sequence);
+    const told = (progress: number, picture: Picture | null): void => {
         byId<HTMLProgressElement>("progress").value = progress;
-        if (picture !== null && whole && running === mine) draw(drawn(what.resolved, what.view, picture, progress), null);
-    });
+        if (picture !== null && whole && running === mine) draw(drawn(what.resolved, what.view, { picture }, progress), null);
+    };
+    const mine = workers.now.run(recorded(resolved, detail), seed, what.view, told, detail);
     running = mine;
     mine.done
         .then(({ counted: found, run_ms }) => {
@@ -211,29 +217,14 @@ function busy(is: boolean): void {
     if (is) byId("status").textContent = "Running…";
 }
 
-function drawn(of: Resolved, view: View, picture: Picture, progress: number): Drawn {
-    const { graph, position } = of.topology;
-    const names = [...position.keys()];
-    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
-    const unit = counted(of);
-    const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
-    return {
-        picture,
-        view,
-        progress,
-        flowNames: graph.flows.map((flow) => String(valueOf(flow, "name"))),
-        overTcp: (of.core["flows"] as JsonTable[]).map(isOverTcp),
-        portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
-        counted: unit,
-        portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
-    };
-}
-
 function drawDone(): void {
     if (done?.counted.picture === undefined) return;
     const behind = pinned?.counted.picture === undefined || !sameView(pinned.view, done.view) ? null : pinned;
-    const now = drawn(done.resolved, done.view, done.counted.picture, 1);
-    draw(now, behind === null ? null : drawn(behind.resolved, behind.view, behind.counted.picture as Picture, 1));
+    draw(drawn(done.resolved, done.view, done.counted, 1), behind === null ? null : drawn(behind.resolved, behind.view, behind.counted, 1));
+    const flow = (done.resolved.core["flows"] as JsonTable[])[done.view.sequence];
+    falls.show(done.counted.detail?.falls ?? [], flow?.["tcp"] as JsonTable, done.view);
+    byId("no-rtt").hidden = done.counted.detail !== undefined;
+    byId("no-rtt").textContent = isOverTcp(flow as JsonTable) ? "is not recorded in runs of more than 300,000 segments" : "needs a flow over TCP";
 }
 
 function draw(now: Drawn, behind: Drawn | null): void {
@@ -247,7 +238,8 @@ function sameView(a: View, b: View): boolean {
 function runPinned(view: View): void {
     const of = pinned;
     if (of === null) return;
-    const { done: over } = workers.pinned.run(toJson(of.resolved.core), of.seed, { ...view, sequence: 0 });
+    const detail = recordingOf(of.resolved, 0);
+    const { done: over } = workers.pinned.run(recorded(of.resolved, detail), of.seed, { ...view, sequence: 0 }, undefined, detail);
     over.then(({ counted: found }) => {
         if (pinned !== of && pinned?.fields !== of.fields) return;
         pinned = { ...of, counted: found, view };
@@ -282,9 +274,8 @@ function usePlace({ step, exercise }: Place): void {
 }
 
 /** Shows a scenario by its origin: a preset, a place of the lesson, or none; `own` are its fields if they were changed. */
-function show(place: typeof origin.place, own: Table | null, entered = true): void {
-    const { preset, step, exercise } = place;
-    const from = step !== undefined ? stepOf(step) : exercise !== undefined ? exerciseOf(exercise) : preset !== undefined ? presetOf(preset) : null;
+function show(place: Origin, own: Table | null, entered = true): void {
+    const from = startOf(place);
     const next = own ?? from?.fields;
     const taken = next !== undefined && take(next, true);
     if (taken) {
@@ -294,24 +285,6 @@ function show(place: typeof origin.place, own: Table | null, entered = true): vo
         if (entered) remember("");
     }
     byId<HTMLSelectElement>("preset").value = origin.place.preset ?? "";
-}
-
-function presetOf(name: string): { fields: Table; words: string } {
-    const preset = DESCRIPTION.presets.find((one) => one.name === name);
-    if (preset !== undefined) return preset;
-    throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
-}
-
-function stepOf(number: number): { fields: Table; words: string } {
-    const step = LESSON[number - 1];
-    if (step === undefined) throw new ScenarioError([`step: ${number}; needs 1 to ${LESSON.length}`]);
-    return { fields: step.fields, words: `Step ${number} of the lesson.` };
-}
-
-function exerciseOf(number: number): { fields: Table; words: string } {
-    const exercise = EXERCISES[number - 1];
-    if (exercise === undefined) throw new ScenarioError([`exercise: ${number}; needs 1 to ${EXERCISES.length}`]);
-    return { fields: exercise.fields, words: `Exercise ${number}.` };
 }
 
 /** Performs an action that may fail, and shows the error. */
@@ -381,7 +354,8 @@ function prepare(): void {
     const select = byId<HTMLSelectElement>("preset");
     select.replaceChildren(make("option", { value: "", disabled: true, hidden: true }, "choose a preset"), ...groups.values());
     select.addEventListener("change", () => guarded(() => usePreset(select.value)));
-    byId("which").replaceChildren(...CHARTS.map((name) => make("option", { value: name }, name)));
+    const sets = { "window, queue and RTT": "window queue rtt", all: CHARTS.join(" "), ...Object.fromEntries(CHARTS.map((name) => [name, name])) };
+    byId("which").replaceChildren(...Object.entries(sets).map(([words, value]) => make("option", { value }, words)));
     byId("version").textContent = `${DESCRIPTION.version}, engine ${DESCRIPTION.engine}`;
     byId("cancel").addEventListener("click", () => running?.cancel());
     byId("pin").addEventListener("click", togglePin);
@@ -399,6 +373,7 @@ function prepare(): void {
     prepareOutputs({
         charts,
         name: () => fileName(resolved === null ? "scenario" : String(valueOf(resolved.scenario, "name"))),
+        title: () => (done === null ? { title: "", subtitle: "" } : titleOf(done.resolved, done.seed, done.counted)),
         done: () => done?.counted ?? null,
         fields: () => fields,
         opened: (file) => void openFile(file),

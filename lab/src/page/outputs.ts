@@ -1,8 +1,10 @@
 /** Inputs and outputs of the page: files, links, pictures. */
 import { toToml } from "../scenario/toml";
-import { type ChartName, type Charts, colour } from "./charts";
+import type { Charts } from "./charts";
 import { byId } from "./dom";
-import { csv, png, save, svg } from "./files";
+import { type Title, pngOf, svgOf } from "./figure";
+import { csv, save } from "./files";
+import type { ChartName } from "./models";
 import type { Counted } from "./protocol";
 import { type Settings, toHash } from "./share";
 
@@ -10,6 +12,7 @@ import { type Settings, toHash } from "./share";
 export interface Outputs {
     charts: Charts;
     name(): string;
+    title(): Title;
     done(): Counted | null;
     fields(): Record<string, unknown>;
     settings(): Settings;
@@ -50,9 +53,12 @@ async function share(of: Outputs): Promise<void> {
 }
 
 async function picture(of: Outputs, as: "png" | "svg"): Promise<void> {
-    const name = byId<HTMLSelectElement>("which").value as ChartName;
-    const [plot, canvas] = [of.charts.shown(name), of.charts.canvas(name)];
-    if (plot === null || canvas === null) return;
-    const content = as === "png" ? await png(canvas, colour("--paper")) : svg(plot, of.charts.marks(name));
-    save(`${of.name()}-${name}.${as}`, content);
+    const which = byId<HTMLSelectElement>("which").value;
+    const printed = of.charts.printed();
+    if (printed === null) return;
+    // A picture without lines, as RTTs of a run that does not record them, is left out.
+    const charts = (which.split(" ") as ChartName[]).map((name) => printed.charts[name]).filter((chart) => chart.lines.length > 0);
+    const svg = svgOf(charts, printed.view, of.title());
+    const content = as === "png" ? await pngOf(svg) : new Blob([svg.text], { type: "image/svg+xml" });
+    save(`${of.name()}-${which.replaceAll(" ", "-")}.${as}`, content);
 }

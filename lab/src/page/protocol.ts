@@ -6,6 +6,14 @@ export interface Job {
     core: string;
     seed: string;
     view: View | null;
+    /** If the scenario records the traces that `Detail` needs. */
+    detail?: Recording | undefined;
+}
+
+/** TCP of the flow whose segments are shown: whether it uses ECN, and recovery by RACK. */
+export interface Recording {
+    marks: boolean;
+    rack: boolean;
 }
 
 /** Content of a picture: intervals of time [s], flows, and the flow whose segments are shown. */
@@ -46,6 +54,21 @@ export interface Picture {
     sequence: { sent: Course; acknowledged: Course; resent: Marks; lost: Marks };
 }
 
+/** A fall of the congestion window. `own` is a cause that only the congestion control knows, or the end of a recovery. */
+export interface Fall {
+    time_s: number;
+    from_bytes: number;
+    to_bytes: number;
+    ssthresh_bytes: number;
+    cause: "timeout" | "loss" | "mark" | "idle" | "own";
+}
+
+/** RTTs and falls of the window of the flow whose segments are shown. */
+export interface Detail {
+    rtt_s: Course;
+    falls: Fall[];
+}
+
 /** Columns by name. */
 export type Columns = Record<string, Float64Array | Uint32Array | Uint8Array | string[]>;
 
@@ -59,6 +82,7 @@ export interface Counted {
     events: number;
     picture?: Picture;
     traces?: Record<string, Columns>;
+    detail?: Detail;
 }
 
 /** Messages to a worker: the engine once, then jobs; `cancel` ends one. */

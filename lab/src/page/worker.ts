@@ -1,5 +1,6 @@
 /** Web worker: runs jobs one after another, reports progress, and checks for cancellation between chunks. */
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
+import { detailOf } from "./detail";
 import type { Counted, Job, Order, Picture, Reply } from "./protocol";
 
 /** Number of events between two checks of the clock. */
@@ -64,6 +65,11 @@ async function work(job: Job): Promise<void> {
             say({ id: job.id, progress: run.progress(), picture });
         }
         const counted = run.finish() as unknown as Counted;
+        if (job.detail !== undefined && job.view !== null) {
+            counted.detail = detailOf(counted.traces ?? {}, job.view, job.detail);
+        }
+        // Traces can be longer than all else together, and the page shows none of them.
+        delete counted.traces;
         say({ id: job.id, counted, run_ms: performance.now() - began });
     } catch (error) {
         const panic = last_panic();

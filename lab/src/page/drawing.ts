@@ -1,0 +1,46 @@
+/** What a finished or unfinished run has for its pictures and for the title of a figure. */
+import { packetOf } from "../scenario/buffers";
+import { type Part, kindOf, valueOf } from "../scenario/check";
+import type { JsonTable } from "../scenario/core";
+import { DESCRIPTION, NUMBERS } from "../scenario/model";
+import type { Resolved } from "../scenario/resolve";
+import type { Title } from "./figure";
+import { counted } from "./metrics";
+import type { Drawn } from "./models";
+import { tcpName, tcpNames } from "./names";
+import type { Counted, Picture, View } from "./protocol";
+import { isOverTcp } from "./shares";
+
+/** Returns the data of the pictures. */
+export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "detail">, progress: number): Drawn {
+    const names = (of.core["nodes"] as JsonTable[]).map((node) => String(node["name"]));
+    const flows = of.core["flows"] as JsonTable[];
+    const links = of.core["links"] as { from: number; to: number; rate_bps: bigint }[];
+    const unit = counted(of);
+    const bits = unit === "cells" ? NUMBERS.cell_bits : 8 * Number(packetOf(valueOf(of.scenario, "tcp") as Part).bytes);
+    return {
+        picture: run.picture as Picture,
+        view,
+        progress,
+        flowNames: flows.map((flow) => String(flow["name"])),
+        tcpNames: flows.map((flow) => (isOverTcp(flow) ? tcpName(flow["tcp"] as JsonTable) : null)),
+        rtt: run.detail?.rtt_s ?? null,
+        falls: run.detail?.falls ?? [],
+        portNames: links.map(({ from, to }) => `${names[from]}->${names[to]}`),
+        counted: unit,
+        portRates: links.map(({ rate_bps }) => Number(rate_bps) / bits),
+    };
+}
+
+/** Returns the title of a figure: TCP by its names, path and buffer; below it what repeats the run. */
+export function titleOf(of: Resolved, seed: string, run: Counted): Title {
+    const network = valueOf(of.scenario, "network") as Part;
+    const flows = (of.core["flows"] as JsonTable[]).length;
+    const said = [`${tcpNames(of, isOverTcp)}: ${flows} ${flows === 1 ? "flow" : "flows"}`];
+    if (kindOf(network) === "dumbbell") {
+        const rtt = Number((Number(of.topology.longestRoundTripPs) / 1e9).toPrecision(3));
+        said.push(String(valueOf(network, "trunk_rate")), `RTT ${rtt} ms`, `buffer ${String(valueOf(valueOf(of.scenario, "switch") as Part, "buffer"))}`);
+    }
+    const subtitle = `${String(valueOf(of.scenario, "name"))}, seed ${seed}, longpipe ${DESCRIPTION.version}, engine ${DESCRIPTION.engine}, state hash ${run.state_hash}`;
+    return { title: said.join(", "), subtitle };
+}

@@ -1,0 +1,195 @@
+/** What the pictures show: lines and marks of each, from the data of a run. */
+import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
+import { byteUnit, growing, line, peak, queueLine, rates } from "./series";
+
+/** A run to draw, and its progress [0, 1]. */
+export interface Drawn {
+    picture: Picture;
+    view: View;
+    progress: number;
+    flowNames: string[];
+    /** Name of each flow's TCP; null for datagrams, which have no window and no ACKs. */
+    tcpNames: (string | null)[];
+    portNames: string[];
+    counted: "cells" | "packets";
+    /** Rate of each port [cells/s or full packets/s]. */
+    portRates: number[];
+    /** RTT samples of the flow whose segments are shown; null where they are not recorded. */
+    rtt: Course | null;
+    falls: Fall[];
+}
+
+/** A line of a picture. */
+export interface Line {
+    label: string;
+    colour: string;
+    values: (number | null)[];
+    dash?: number[];
+    width?: number;
+}
+
+/** A picture: its lines over time, and points. */
+export interface Chart {
+    title: string;
+    unit: string;
+    lines: Line[];
+    marks?: { marks: Marks; scale: number; colour: string; shape: "cross" | "dot"; label: string }[];
+}
+
+/** Colours of lines, of a run for comparison, and of sums. */
+export interface Palette {
+    lines: string[];
+    pinned: string;
+    ink: string;
+}
+
+export const CHARTS = ["window", "queue", "rtt", "throughput", "sequence"] as const;
+export type ChartName = (typeof CHARTS)[number];
+
+/** Okabe and Ito's palette, as in longpipe.pictures: distinguishable with colour vision deficiencies. */
+export const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b37700", "#2d8fc4", "#b0548a", "#857a00", "#5a4fa2"];
+export const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e09abf", "#e0d145", "#a79df0"];
+/** Colours of files, which have white paper. */
+export const PRINTED: Palette = { lines: LIGHT, pinned: "#9aa1ad", ink: "#1d2430" };
+const MOST_FLOWS = 8;
+const MOST_PORTS = 3;
+
+/** Returns all pictures of a run, with another one behind it for comparison. */
+export function chartsOf(now: Drawn, pinned: Drawn | null, sequence: number, palette: Palette): Record<ChartName, Chart> {
+    const flows = shownFlows(now, sequence, palette.lines);
+    return {
+        window: windows(now, pinned, palette, flows),
+        queue: queues(now, pinned, palette),
+        rtt: roundTrips(now, pinned, sequence, palette),
+        throughput: throughput(now, pinned, palette, flows),
+        sequence: sequences(now, sequence, palette.lines),
+    };
+}
+
+function until(drawn: Drawn): number {
+    const { view, progress } = drawn;
+    // During a run the whole run is visible, so the end of the view is that of the run.
+    const reached = ((progress * view.to_s - view.from_s) / (view.to_s - view.from_s)) * view.bins;
+    return progress >= 1 ? view.bins : reached - 1;
+}
+
+interface ShownFlow {
+    flow: FlowPicture;
+    name: string;
+    overTcp: boolean;
+    colour: string;
+}
+
+/** The first flows; the flow whose segments are shown replaces the last one if it is not among them. */
+function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
+    const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
+    if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
+    return places.map((place, i) => ({
+        flow: now.picture.flows[place] as FlowPicture,
+        name: nameOf(now, place),
+        overTcp: now.tcpNames[place] !== null,
+        colour: colours[i % colours.length] as string,
+    }));
+}
+
+/** A flow's name, with that of its TCP where it is the only flow, or where flows differ. */
+function nameOf(drawn: Drawn, place: number): string {
+    const [name, tcp] = [drawn.flowNames[place] ?? "", drawn.tcpNames[place] ?? null];
+    const kinds = new Set(drawn.tcpNames.filter((one) => one !== null));
+    return tcp !== null && (kinds.size > 1 || drawn.flowNames.length === 1) ? `${name}, ${tcp}` : name;
+}
+
+function pinnedName(pinned: Drawn, place: number): string {
+    return ["pinned " + (pinned.flowNames[place] ?? ""), pinned.tcpNames[place]].filter((one) => one != null).join(", ");
+}
+
+function windows(now: Drawn, pinned: Drawn | null, palette: Palette, shown: ShownFlow[]): Chart {
+    const flows = shown.filter((one) => one.overTcp);
+    const most = Math.max(...flows.map(({ flow }) => peak(flow.cwnd_bytes)), 1);
+    const [unit, scale] = byteUnit(most);
+    const lines: Line[] = [];
+    const first = pinned?.tcpNames.findIndex((one) => one !== null) ?? -1;
+    const behind = pinned?.picture.flows[first];
+    if (pinned !== null && behind !== undefined) {
+        const values = line(behind.cwnd_bytes, scale, until(pinned));
+        lines.push({ label: pinnedName(pinned, first), colour: palette.pinned, values, width: 2 });
+    }
+    for (const { flow, name, colour } of flows) {
+        lines.push({ label: name, colour, values: line(flow.cwnd_bytes, scale, until(now)) });
+    }
+    const only = flows[0]?.flow;
+    if (only !== undefined && flows.length === 1) {
+        const values = line(only.ssthresh_bytes, scale, until(now)).map((one) => (one !== null && one > 4 * most * scale ? null : one));
+        const other = palette.lines.find((one) => one !== flows[0]?.colour) as string;
+        lines.push({ label: "ssthresh", colour: other, values, dash: [6, 4] });
+    }
+    return { title: "cwnd", unit, lines };
+}
+
+function queues(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
+    const lines: Line[] = [];
+    const behind = pinned === null ? undefined : ports(pinned)[0];
+    if (pinned !== null && behind !== undefined) {
+        lines.push({ label: `pinned ${pinned.portNames[behind]}`, colour: palette.pinned, values: heldAt(pinned, behind), width: 2 });
+    }
+    for (const [i, port] of ports(now).entries()) {
+        lines.push({ label: now.portNames[port] ?? "", colour: palette.lines[i] as string, values: heldAt(now, port) });
+    }
+    return { title: "queue", unit: now.counted, lines };
+}
+
+function heldAt(drawn: Drawn, port: number): (number | null)[] {
+    const course = drawn.picture.ports[port];
+    const { from_s, to_s, bins } = drawn.view;
+    const drain = ((drawn.portRates[port] ?? 0) * (to_s - from_s)) / bins;
+    return course ? queueLine(course, drain, until(drawn)) : [];
+}
+
+/** Ports with the longest queues. */
+function ports(drawn: Drawn): number[] {
+    const peaks = drawn.picture.ports.map((course) => (course === null ? 0 : peak(course)));
+    const order = peaks.map((_, i) => i).filter((i) => (peaks[i] as number) > 1);
+    return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MOST_PORTS);
+}
+
+function roundTrips(now: Drawn, pinned: Drawn | null, flow: number, palette: Palette): Chart {
+    const lines: Line[] = [];
+    if (pinned !== null && pinned.rtt !== null) {
+        lines.push({ label: pinnedName(pinned, flow), colour: palette.pinned, values: line(pinned.rtt, 1e3, until(pinned)), width: 2 });
+    }
+    if (now.rtt !== null) {
+        lines.push({ label: nameOf(now, flow), colour: palette.lines[0] as string, values: line(now.rtt, 1e3, until(now)) });
+    }
+    return { title: "RTT", unit: "ms", lines };
+}
+
+function throughput(now: Drawn, pinned: Drawn | null, palette: Palette, shown: ShownFlow[]): Chart {
+    const lines: Line[] = [];
+    if (pinned !== null) {
+        const values = rates(pinned.picture.arrived_bytes, pinned.view, until(pinned));
+        lines.push({ label: "pinned, all flows", colour: palette.pinned, values, width: 2 });
+    }
+    lines.push({ label: "all flows", colour: palette.ink, values: rates(now.picture.arrived_bytes, now.view, until(now)), width: 2 });
+    for (const { flow, name, colour } of shown) {
+        if (shown.length === 1) break;
+        lines.push({ label: name, colour, values: rates(flow.arrived_bytes, now.view, until(now)) });
+    }
+    return { title: "throughput", unit: "Mbit/s", lines };
+}
+
+function sequences(now: Drawn, flow: number, colours: string[]): Chart {
+    const { sent, acknowledged, resent, lost } = now.picture.sequence;
+    const [unit, scale] = byteUnit(Math.max(peak(sent), 1));
+    return {
+        title: "sequence",
+        unit,
+        lines: [
+            { label: `${now.flowNames[flow] ?? ""} sent`, colour: colours[0] as string, values: growing(sent, scale, until(now)) },
+            { label: now.tcpNames[flow] === null ? "arrived" : "acknowledged", colour: colours[2] as string, values: growing(acknowledged, scale, until(now)) },
+        ],
+        marks: [
+            { marks: resent, scale, colour: colours[3] as string, shape: "dot", label: "retransmitted" },
+            { marks: lost, scale, colour: colours[1] as string, shape: "cross", label: "lost" },
+        ],
+    };
+}

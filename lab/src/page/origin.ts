@@ -1,0 +1,36 @@
+/** Scenarios to start from: presets, steps of the lesson, and exercises. */
+import { ScenarioError, nearest, repr } from "../scenario/errors";
+import { DESCRIPTION } from "../scenario/model";
+import { EXERCISES } from "./exercises";
+import { LESSON } from "./lesson";
+import type { Settings } from "./share";
+
+type Table = Record<string, unknown>;
+
+/** Where a scenario came from. */
+export type Origin = Omit<Settings, "seed" | "fields">;
+
+/** Returns fields and description of an origin; null without one. Throws ScenarioError if there is no such one. */
+export function startOf({ preset, step, exercise }: Origin): { fields: Table; words: string } | null {
+    if (step !== undefined) return stepOf(step);
+    if (exercise !== undefined) return exerciseOf(exercise);
+    return preset === undefined ? null : presetOf(preset);
+}
+
+function presetOf(name: string): { fields: Table; words: string } {
+    const preset = DESCRIPTION.presets.find((one) => one.name === name);
+    if (preset !== undefined) return preset;
+    throw new ScenarioError([`preset: ${repr(name)}; ${nearest(name, DESCRIPTION.presets.map((one) => one.name))}`]);
+}
+
+function stepOf(number: number): { fields: Table; words: string } {
+    const step = LESSON[number - 1];
+    if (step === undefined) throw new ScenarioError([`step: ${number}; needs 1 to ${LESSON.length}`]);
+    return { fields: step.fields, words: `Step ${number} of the lesson.` };
+}
+
+function exerciseOf(number: number): { fields: Table; words: string } {
+    const exercise = EXERCISES[number - 1];
+    if (exercise === undefined) throw new ScenarioError([`exercise: ${number}; needs 1 to ${EXERCISES.length}`]);
+    return { fields: exercise.fields, words: `Exercise ${number}.` };
+}

@@ -1,0 +1,24 @@
+/** What is recorded of one flow besides the picture: traces, from which the worker computes RTTs and falls of the window. */
+import { type JsonTable, toJson } from "../scenario/core";
+import type { Resolved } from "../scenario/resolve";
+import { costOf } from "./cost";
+import { coreKind } from "./names";
+import type { Recording } from "./protocol";
+import { isOverTcp } from "./shares";
+
+/** Most segments of a run whose traces are recorded: each takes some 100 bytes. */
+const MOST_RECORDED = 300_000;
+
+/** Returns what to record of a flow; nothing for datagrams and for long runs. */
+export function recordingOf(of: Resolved, flow: number): Recording | undefined {
+    const its = (of.core["flows"] as JsonTable[])[flow];
+    if (its === undefined || !isOverTcp(its) || costOf(of).segments > MOST_RECORDED) return undefined;
+    const tcp = its["tcp"] as JsonTable;
+    return { marks: "ecn" in tcp, rack: coreKind(tcp["recovery"]) === "rack" };
+}
+
+/** Returns the scenario for the engine, with the traces that a recording needs. */
+export function recorded({ core }: Resolved, recording: Recording | undefined): string {
+    if (recording === undefined) return toJson(core);
+    return toJson({ ...core, traces: { ...(core["traces"] as JsonTable), cwnd: true, sequence: true } });
+}
