@@ -18,7 +18,7 @@ from longpipe.advise.budget import Budget
 from longpipe.advise.quantities import quantity
 from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Range, Uncertain, situations
-from longpipe.advise.selection import Allowances, Selection, continuation
+from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
@@ -103,6 +103,15 @@ def test_no_alternative_is_selected_if_all_violate_a_limit() -> None:
         selection.add({0: [1.0, -1.0], 1: [2.0, -2.0]})
     assert (selection.done, selection.choice) == (True, None)
     assert selection.eliminated == {0: (3, 0), 1: (3, 0)}
+
+
+def test_an_alternative_without_a_value_is_eliminated() -> None:
+    selection = Selection(3, Allowances(0.05, 1.0, (0.1,), 3))
+    for replication in range(3):
+        missing = math.nan if replication == 1 else 1.0
+        rows = {0: [9.0, missing], 1: [missing, 1.0], 2: [2.0, 1.0]}
+        selection.add({i: rows[i] for i in selection.alive})
+    assert (selection.choice, selection.eliminated) == (2, {0: (1, 0), 1: (1, NO_VALUE)})
 
 
 def test_of_equal_alternatives_the_first_is_selected() -> None:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 # Runs to start at once: enough that few workers wait for the last of them. The answer does not depend on it.
 AT_ONCE: Final = 24
 MOST_REPLICATIONS: Final = 10_000
-# Reason of an elimination: the objective has no value in a run.
-NO_VALUE: Final = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,15 +173,10 @@ def _zone(question: Question, values: list[list[Numbers]]) -> float:
 
 
 def _feed(question: Question, selection: Selection, values: list[list[Numbers]], replication: int) -> None:
-    """Adds one replication to a selection; alternatives without a value in it are eliminated."""
+    """Adds one replication to a selection."""
     rows = {}
-    for alternative in tuple(selection.alive):
+    for alternative in selection.alive:
         row = reduced(question, values[alternative][replication][None])[0]
-        observed = [row[0] if question.maximise else -row[0]]
-        observed += [limit.margin(value) for limit, value in zip(question.bounds, row[1:], strict=True)]
-        for place, value in enumerate(observed):
-            if not math.isfinite(value):
-                selection.remove(alternative, place - 1 if place else NO_VALUE)
-                break
-        rows[alternative] = observed
+        margins = [limit.margin(value) for limit, value in zip(question.bounds, row[1:], strict=True)]
+        rows[alternative] = [row[0] if question.maximise else -row[0], *margins]
     selection.add(rows)

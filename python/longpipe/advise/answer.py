@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from longpipe.advise.advise import NO_VALUE, Advice
+from longpipe.advise.advise import Advice
 from longpipe.advise.quantities import shown
+from longpipe.advise.selection import NO_VALUE, WORSE
 from longpipe.analysis.intervals import estimate
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Answer:
         """Alternatives that were not found to violate a limit: by the selection if it decided, else by their means."""
         selection = self.advice.selection
         violating = {} if selection is None else selection.eliminated
-        decided = {one for one, (_, why) in violating.items() if why != -1}
+        decided = {one for one, (_, why) in violating.items() if why != WORSE}
         return [i for i in range(len(self.rows)) if i not in decided and self.within(i)]
 
     def difference(self, alternative: int, error: float = 0.05) -> Difference:
@@ -242,7 +243,7 @@ class Answer:
         after, why = selection.eliminated[alternative]
         if why == NO_VALUE:
             return f"{self.advice.question.goal.name} has no value in run {after + 1}"
-        if why == -1:
+        if why == WORSE:
             return f"worse, after {after}"
         limit = self.advice.question.bounds[why]
         if not math.isfinite(self.means[alternative, 1 + why]):

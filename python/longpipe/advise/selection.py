@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 # Minimum number of replications before the first decision, because a variance of fewer is no estimate.
 FEWEST: Final = 3
+# Reasons of an elimination besides the number of a limit: another alternative is better, or the objective has no value.
+WORSE: Final = -1
+NO_VALUE: Final = -2
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,7 @@ class Selection:
     allowances: Allowances
     replications: int = 0
     alive: list[int] = field(init=False)
-    # Replications after which an alternative was eliminated, with the reason: the number of the limit, or -1 if another
-    # alternative is better.
+    # Replications after which an alternative was eliminated, and the reason: number of the limit, WORSE or NO_VALUE.
     eliminated: dict[int, tuple[int, int]] = field(default_factory=dict)
     _passed: set[tuple[int, int]] = field(default_factory=set)
     _rows: list[Numbers] = field(default_factory=list)
@@ -89,14 +91,13 @@ class Selection:
         """The selected alternative; None if no alternative is left, or if the selection is not done."""
         return self.alive[0] if self.done and self.alive else None
 
-    def remove(self, alternative: int, limit: int) -> None:
-        """Eliminates an alternative before the next replication, because a run of it has no value."""
-        if alternative in self.alive:
-            self.alive.remove(alternative)
-            self.eliminated[alternative] = (self.replications, limit)
-
     def add(self, rows: Mapping[int, Sequence[float] | Numbers]) -> None:
-        """Adds one replication: a row for each surviving alternative."""
+        """Adds one replication: a row for each surviving alternative; one without a value in it is eliminated."""
+        for alternative in tuple(self.alive):
+            missing = [place for place, value in enumerate(rows[alternative]) if not math.isfinite(value)]
+            if missing:
+                self.alive.remove(alternative)
+                self.eliminated[alternative] = (self.replications, missing[0] - 1 if missing[0] else NO_VALUE)
         self.replications += 1
         for alternative in self.alive:
             self._sums[alternative] += rows[alternative]
@@ -163,7 +164,7 @@ class Selection:
             beaten.remove(max(winners, key=lambda one: float(self._sums[one, 0])))
         for one in beaten:
             self.alive.remove(one)
-            self.eliminated[one] = (self.replications, -1)
+            self.eliminated[one] = (self.replications, WORSE)
 
     def _is_feasible(self, alternative: int) -> bool:
         limits = range(len(self.allowances.tolerances))
