@@ -17,6 +17,7 @@ from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
 from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.analysis.sums import total
+from longpipe.analysis.warm_up import begin_s
 from longpipe.captures import Capture
 from longpipe.files import check_directory, write_text
 from longpipe.scenario import Dumbbell, Scenario
@@ -42,6 +43,7 @@ PARTS: Final = (
     "waiting",
     "modules",
     "stacks",
+    "warm_up",
 )
 
 # States of BBR and phases of Careful Resume, and states of recoveries, in the order of the core's numbers.
@@ -58,6 +60,8 @@ EVENT_CAUSES: Final = (
     "none", "fast-retransmit", "partial-ack", "scoreboard", "rack", "timeout", "tail-loss-probe", "rescue", "ecn",
     "idle", "eifel", "d-sack", "f-rto", "open", "cwr", "recovery", "loss",
 )  # fmt: skip
+
+NOT_STATIONARY: Final = "not stationary: the transient lasts for more than half of the run, which needs to be longer"
 
 # Columns of a table by name: lists; of a trace arrays.
 Columns = Mapping[str, Any]
@@ -85,7 +89,7 @@ class Result:
         parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
-            parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]))}
+            parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]), begin_s(parts))}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -96,7 +100,8 @@ class Result:
         return (
             f"Result of {self.scenario.name!r}, seed {self.seed}: {self.scenario.duration}, "
             f"{len(self._throughputs_bps)} flows, {self.total_bps / 1e6:.3f} Mbit/s in all, {shown}\n"
-            f"limited by {limited}" + "".join(f"\nwarning: {line}" for line in self.warnings)
+            + "\n".join([f"limited by {limited}", *filter(None, [self.warm_up])])
+            + "".join(f"\nwarning: {line}" for line in self.warnings)
         )
 
     def _repr_html_(self) -> str:
@@ -213,7 +218,8 @@ class Result:
         They concern windows that cannot fill path or buffer, paths that end before the run, and many lost ACKs.
         """
         found = self.flow_limits
-        return (*cautions(self.scenario), *self.replaced, *self.deaths, *notes(found))
+        unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
+        return (*cautions(self.scenario), *unsteady, *self.replaced, *self.deaths, *notes(found))
 
     @property
     def deaths(self) -> tuple[str, ...]:
@@ -240,12 +246,29 @@ class Result:
         found = {kind: _in_time(_named(trace, self.names)) for kind, trace in self.columns["traces"].items()}
         return {kind: drops.completed(frame) if kind == "drops" else frame for kind, frame in found.items()}
 
+    @property
+    def measured_s(self) -> float:
+        """Simulated time that counters and means are about: the duration, without `scenario.warm_up` [s]."""
+        return duration_s(self.scenario) - begin_s(self.columns)
+
+    @property
+    def warm_up(self) -> str:
+        """The time that counters and means leave out, how it was chosen, and whether the rest is stationary."""
+        found = self.part("warm_up")
+        if not found.get("begin_s"):
+            return ""
+        told = f"counters and means from {begin_s(self.columns):.6g} s on"
+        if not found.get("series"):
+            return told
+        told += f", chosen by MSER-5 from the {found['series'][0]}, not before the end of slow start"
+        return told if found["stationary"][0] else f"{told}; {NOT_STATIONARY}"
+
     def part(self, name: str) -> Columns:
         """Returns the columns of a table such as "flows" without pandas; each is a list."""
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
-        if name in ("datagrams", "relays", "reductions", "modules", "stacks"):
+        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "warm_up"):
             # Runs stored by early versions have none.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -282,7 +305,7 @@ class Result:
 
     @cached_property
     def _throughputs_bps(self) -> list[float]:
-        return metrics.throughputs_bps(self.columns["flows"]["delivered_bytes"], duration_s(self.scenario))
+        return metrics.throughputs_bps(self.columns["flows"]["delivered_bytes"], self.measured_s)
 
     @property
     def total_bps(self) -> float:
@@ -298,7 +321,7 @@ class Result:
         """
         if math.isnan(self._trunk_bps):
             return math.nan
-        seconds = duration_s(self.scenario)
+        seconds = self.measured_s
         offered = offers(self.scenario.resolved, self.columns)
         return 8 * attainable_bytes(self._trunk_bps * seconds / 8, offered) / seconds
 
@@ -378,9 +401,13 @@ class Result:
             "fairness": _number(self.fairness),
             "events": self.events,
             "state_hash": self.state_hash,
-            **{name: records(self.part(name)) for name in PARTS if name != "modules" or self.replaced},
+            **{name: records(self.part(name)) for name in PARTS if self._is_told(name)},
             "limits": [dict(vars(limit)) for limit in self.flow_limits],
         }
+
+    def _is_told(self, part: str) -> bool:
+        """Returns whether a summary has a part; some are only there if they say something."""
+        return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
     def to_json(self) -> str:
         """`summary()` as JSON text."""

@@ -1,8 +1,9 @@
 """One run of one scenario."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from longpipe import _core
 from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
@@ -11,8 +12,11 @@ from longpipe.memory import limit_bytes, shown
 from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
 from longpipe.scenario import LARGEST_SEED, Scenario
+from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.module import modules_of
 from longpipe.scenario.stack import own_stacks_of
+from longpipe.scenario.warm_up import AUTOMATIC, without_warm_up
+from longpipe.scenario.warm_up import FIELD as WARM_UP
 from longpipe.stacks import load
 
 
@@ -49,7 +53,10 @@ def simulate(
     try:
         with Bar(scenario.name) as bar:
             tell = progress or (bar.update if in_notebook() else None)
-            columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
+            if WARM_UP in scenario.resolved:
+                columns = _without_warm_up(scenario, seed, tell, places, limit_bytes(memory))
+            else:
+                columns = _core.run(scenario.resolved_json(), seed, tell, places, limit_bytes(memory))
     except _core.ControlError as error:
         raise control_error(error) from None
     except (_core.ScenarioError, _core.DefectError, _core.StackDefectError, _core.MemoryLimitError) as error:
@@ -62,6 +69,32 @@ def simulate(
         if lines := problems(result.captures):
             raise CaptureError(result, lines)
     return result
+
+
+def _without_warm_up(
+    scenario: Scenario,
+    seed: int,
+    progress: Callable[[float], None] | None,
+    places: Sequence[tuple[str, int, str]],
+    limit: int,
+) -> dict[str, Any]:
+    """Runs a scenario, and again until the end of its warm-up, whose counters are subtracted."""
+    from longpipe.analysis.warm_up import TRACES, automatic, since
+
+    resolved = without_warm_up(scenario.resolved)
+    is_automatic = scenario.resolved[WARM_UP] == AUTOMATIC
+    traces = resolved["traces"]
+    recorded = {**traces, **dict.fromkeys(TRACES, True)} if is_automatic else traces
+    whole = _core.run(canonical_json({**resolved, "traces": recorded}), seed, progress, places, limit)
+    warm_up_ps, chosen = automatic(resolved, whole) if is_automatic else (scenario.resolved[WARM_UP], {})
+    for name in TRACES:
+        if not traces.get(name):
+            whole["traces"].pop(name, None)
+    untraced = {name: False if isinstance(value, bool) else value for name, value in traces.items()}
+    # A run lasts at least one picosecond.
+    early = canonical_json({**resolved, "duration_ps": max(warm_up_ps, 1), "traces": untraced})
+    before = _core.run(early, seed, None, [], limit)
+    return since(whole, before, warm_up_ps, int(resolved["duration_ps"]), chosen)
 
 
 def _check_seed(seed: int) -> None:

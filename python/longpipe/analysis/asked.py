@@ -15,6 +15,7 @@ from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.paths import OVER_TCP, port_name, whole
+from longpipe.analysis.warm_up import begin_s
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -231,8 +232,8 @@ def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
     for row in measure.rows(result.part("ports"), "port"):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
         left = row[f"{unit}_out"] or math.nan
-        # Little's law gives the mean delay from the mean queue over the whole run, for packets of any size.
-        duration_s = resolved["duration_ps"] / 1e12
+        # Little's law gives the mean delay from the mean queue over the measured time, for packets of any size.
+        duration_s = resolved["duration_ps"] / 1e12 - begin_s(result.columns)
         found.append(
             {
                 "name": row["port"],

@@ -12,16 +12,17 @@ QUANTILES: Final = {
 }
 
 
-def by_port(trace: Mapping[str, Any], ports: int) -> dict[str, list[float]]:
+def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[str, list[float]]:
     """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], a column each.
 
-    Of all packets that left during the run, exactly: a quantile is the least delay that at least this share of them did
-    not exceed. nan where none left.
+    Of all packets that left from `begin_s` on, exactly: a quantile is the least delay that at least this share of them
+    did not exceed. nan where none left.
     """
     # Import only here, because few runs record delays.
     import numpy as np
 
-    port, delay = np.asarray(trace["port"]), np.asarray(trace["delay_s"], dtype=np.float64)
+    late = np.asarray(trace["time_s"]) >= begin_s
+    port, delay = np.asarray(trace["port"])[late], np.asarray(trace["delay_s"], dtype=np.float64)[late]
     found = {name: np.full(ports, np.nan) for name in (MEAN, *QUANTILES)}
     order = np.lexsort((delay, port))
     port, delay = port[order], delay[order]

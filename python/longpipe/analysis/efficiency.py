@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
+from longpipe.analysis.warm_up import begin_s
 from longpipe.ip import packet_bytes
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
 from longpipe.scenario.series import mean_rate_bps
@@ -58,15 +59,19 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 
 def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
-    """Returns the capacity of a resolved dumbbell's trunk minus the VBR cells sent [bit/s]."""
+    """Returns the capacity of a resolved dumbbell's trunk minus the VBR cells sent, after the warm-up [bit/s]."""
+    begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]
     service = link.get("motion", {}).get("service")
-    rate_bps = float(link["rate_bps"]) if service is None else mean_rate_bps(service, duration_ps)
+    rate_bps = float(link["rate_bps"])
+    if service is not None:
+        bits = [span * mean_rate_bps(service, span) if span else 0.0 for span in (duration_ps, begin_ps)]
+        rate_bps = (bits[0] - bits[1]) / (duration_ps - begin_ps)
     classes, name = columns["classes"], port_name(resolved, number)
     rows = zip(classes.get("port", ()), classes.get("class", ()), classes.get("cells_out", ()), strict=True)
     vbr_cells = sum(int(cells) for port, kind, cells in rows if (port, kind) == (name, "vbr"))
-    return rate_bps - 8 * CELL_BYTES * vbr_cells * 1e12 / duration_ps
+    return rate_bps - 8 * CELL_BYTES * vbr_cells * 1e12 / (duration_ps - begin_ps)
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.aal5 import CELL_BYTES
 from longpipe.analysis.paths import paths, port_name
+from longpipe.analysis.warm_up import begin_s
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ class FlowLimit:
 def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     """Returns what limited each flow of a run, in order of flows; `columns` are those of its `Result`."""
     resolved = scenario.resolved
-    ports, duration_s = _Ports(columns["ports"], scenario.framing), TIME.parse(scenario.duration) / 1e12
+    ports, begin = _Ports(columns["ports"], scenario.framing), begin_s(columns)
+    # Times count from the end of a warm-up, as the counters do.
+    duration_s = TIME.parse(scenario.duration) / 1e12 - begin
     flows = columns["flows"]
     served, reductions = _served(columns), _reductions(columns)
     datagrams = _datagrams(columns)
@@ -110,8 +113,9 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     found = []
     for i, path in enumerate(known):
         counted = {name: column[i] for name, column in flows.items()}
-        start_s, end_s = counted["start_s"], counted["completion_s"]
+        start_s, end_s = max(counted["start_s"] - begin, 0.0), counted["completion_s"]
         done = not (end_s is None or math.isnan(end_s))
+        end_s = max(end_s - begin, 0.0) if done else math.nan
         active_s = max((end_s if done else duration_s) - start_s, 1e-12)
         idle = 1 - active_s / max(duration_s - start_s, 1e-12) if done else 0.0
         name = port_name(resolved, path.bottleneck)

@@ -76,7 +76,7 @@ class Episodes:
         register_classes(drawn)
         seed = int(rng.integers(2**63))
         try:
-            self._core.begin(number, drawn.resolved_json(), seed, self._flows(drawn))
+            self._core.begin(number, drawn.core_json(), seed, self._flows(drawn))
         except _core.ScenarioError as error:
             raise ScenarioError(str(error)) from None
         except _core.ControlError as error:

@@ -71,7 +71,8 @@ def dimensions() -> Json:
 
 
 def _fields(model: type[BaseModel]) -> list[Json]:
-    return [_field(name, field) for name, field in model.model_fields.items()]
+    # The page shows whole runs.
+    return [_field(name, field) for name, field in model.model_fields.items() if name != "warm_up"]
 
 
 def _field(name: str, field: FieldInfo) -> Json:

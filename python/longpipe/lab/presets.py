@@ -81,7 +81,7 @@ def _of_text(name: str, text: str) -> Json:
     fields = {"name": name, **tomllib.loads(text)}
     if BEYOND_PAGE.isdisjoint(fields.get("network", {})):
         return {"fields": fields}
-    return {"fields": fields, "core": Scenario(**fields).resolved_json()}
+    return {"fields": fields, "core": Scenario(**fields).core_json()}
 
 
 def _papers() -> Iterator[Json]:
@@ -99,5 +99,5 @@ def _papers() -> Iterator[Json]:
 
 
 def _of_paper(paper: str, name: str, words: str, scenario: Scenario) -> Json:
-    fields = scenario.with_(name=name).model_dump(by_alias=True, exclude_none=True)
+    fields = tomllib.loads(scenario.with_(name=name).to_toml())
     return {"name": name, "group": f"Paper {paper}", "words": words, "fields": fields}

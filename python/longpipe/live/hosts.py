@@ -10,6 +10,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.ip import HEADER_BYTES, packet_bytes
 from longpipe.scenario import Scenario, Switch, Tcp
 from longpipe.scenario.canonical import canonical_json
+from longpipe.scenario.warm_up import without_warm_up
 
 # Number of external flows between two hosts that queues can distinguish.
 FLOWS: Final = 128
@@ -84,7 +85,7 @@ def plan(scenario: Scenario, names: tuple[str, ...] = (), *, mtu: int | None = N
         ways.append((wanted.index(a), wanted.index(b), len(kept) + len(foreign), FLOWS))
         foreign += [_foreign(flows[number], tcp, f"live-{number}-{n}") for n in range(FLOWS)]
     core = {
-        **resolved,
+        **without_warm_up(resolved),
         "engine": "reference",
         "duration_ps": LONGEST_PS,
         "flows": kept + foreign,

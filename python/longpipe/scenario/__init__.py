@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import tomli_w
 from pydantic import Field, model_validator
@@ -14,8 +14,9 @@ from longpipe.absent import learn
 from longpipe.errors import ScenarioError
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
-from longpipe.scenario.base import Duration, Model, kinds
+from longpipe.scenario.base import LATER, Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
+from longpipe.scenario.canonical import canonical_json
 from longpipe.scenario.careful_resume import CarefulResume, CarefulResumeOff, PreviousPath, SavedPath
 from longpipe.scenario.congestion import (
     Aimd,
@@ -93,6 +94,8 @@ from longpipe.scenario.traffic import (
     Transfer,
 )
 from longpipe.scenario.vbr import OnOff, VbrFlow
+from longpipe.scenario.warm_up import FIELD as WARM_UP
+from longpipe.scenario.warm_up import NONE, WarmUp, without_warm_up
 from longpipe.scenario.web import Web
 
 __all__ = [
@@ -238,6 +241,10 @@ class Scenario(Model):
         "voice, video or arrivals",
     )
     start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
+    warm_up: Annotated[WarmUp, LATER] = Field(
+        default=NONE,
+        description="Start of the run that counters and means leave out [time], or automatic: chosen by MSER-5",
+    )
     traces: Part[Traces] = part(default=Traces.unchecked(), description="What to record over time")
 
     @model_validator(mode="after")
@@ -294,7 +301,7 @@ class Scenario(Model):
         return about + folded(f"All fields; digest {self.digest()[:12]}", self.to_toml())
 
     def to_toml(self) -> str:
-        """Returns TOML text of this scenario, with all defaults written out."""
+        """Returns TOML text of this scenario, with all defaults written out but that of `warm_up`."""
         return tomli_w.dumps(self._fields())
 
     def to_json(self) -> str:
@@ -337,8 +344,16 @@ class Scenario(Model):
         """Returns the resolved scenario as canonical JSON."""
         return KEPT.get(self).json
 
+    def core_json(self) -> str:
+        """Returns the resolved scenario as the core reads it, without what is computed from the core's results."""
+        resolved = self.resolved
+        return canonical_json(without_warm_up(resolved)) if WARM_UP in resolved else self.resolved_json()
+
     def _fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = self.model_dump(by_alias=True, exclude_none=True)
+        if fields["warm_up"] == NONE:
+            # The lab, which shows whole runs, and earlier versions do not have this field.
+            del fields["warm_up"]
         return fields
 
 

@@ -31,6 +31,7 @@ from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import RandomStart, StaggeredStart, Traffic
+from longpipe.scenario.warm_up import resolved_warm_up
 from longpipe.scenario.windows import fitted
 from longpipe.units import RATE, TIME
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 # Fields that the core does not have, or that it has in another form.
-_OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start")
+_OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
 _OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start")
 _NOTHING: Final[dict[str, Any]] = {}
@@ -72,6 +73,7 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
         links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
+        **resolved_warm_up(scenario.warm_up, scenario.duration),
         **core_fields(scenario.switch, without=_OF_SWITCH),
         "nodes": [core_fields(node, without=("pep",)) for node in topology.graph.nodes],
         "links": links,

@@ -39,7 +39,7 @@ def pack(result: Result, seconds: float = math.nan) -> Packed:
     """Packs a run; `seconds` is its duration."""
     waits = {part: result.part(part) for part in ("response_times", "waiting")}
     columns = {**result.columns, **waits}
-    kept = {part: dict(columns.get(part, {})) for part in PARTS}
+    kept = {part: dict(columns.get(part, {})) for part in PARTS if part != "warm_up" or part in columns}
     return Packed(
         summary=compressed(_json({**kept, "state_hash": result.state_hash, "events": result.events})),
         measures=measures(result),

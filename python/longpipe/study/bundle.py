@@ -29,6 +29,8 @@ from longpipe.errors import RunError, ScenarioError, shown
 from longpipe.files import write_bytes
 from longpipe.inputs import open_regular, parse_json
 from longpipe.memory import cores, limit_bytes, share
+from longpipe.scenario.warm_up import FIELD as WARM_UP
+from longpipe.scenario.warm_up import without_warm_up
 from longpipe.stacks import load
 from longpipe.study.bundled_controls import (
     FOLDER,
@@ -226,7 +228,10 @@ def hash_of(resolved: str, seed: int, memory: str | None = None, controls: Seque
 def _hash(resolved: str, seed: int, memory: str | None) -> str:
     # The core reports the problem of a malformed scenario.
     with suppress(KeyError, TypeError, orjson.JSONDecodeError):
-        load(orjson.loads(resolved))
+        fields = orjson.loads(resolved)
+        load(fields)
+        if WARM_UP in fields:
+            resolved = orjson.dumps(without_warm_up(fields)).decode()
     return str(_core.run(resolved, seed, None, [], limit_bytes(memory))["state_hash"])
 
 

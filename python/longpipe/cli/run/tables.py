@@ -55,7 +55,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    _tell_limits(limited, result.deaths, console)
+    _tell_limits(limited, result.deaths, result.warm_up, console)
     for capture in result.captures:
         # Convert to the format of the file's suffix.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -63,10 +63,11 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print(said, markup=False, soft_wrap=True)
 
 
-def _tell_limits(limited: Sequence[FlowLimit], deaths: Sequence[str], console: Console) -> None:
+def _tell_limits(limited: Sequence[FlowLimit], deaths: Sequence[str], warm_up: str, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
     lines += [("died", line) for line in deaths]
+    lines += [("warm-up", line) for line in filter(None, [warm_up])]
     for head, line in lines:
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 

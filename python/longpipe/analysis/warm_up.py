@@ -1,0 +1,153 @@
+"""Results without the start of a run: counters and means from an instant on.
+
+A run that ends at the instant has the counters that the longer run has there, because runs are exact and
+deterministic. The difference of the two is therefore exact, with any engine, and the longer run remains as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Columns = Mapping[str, Any]
+
+# Traces from which an automatic warm-up is chosen.
+TRACES: Final = ("arrivals", "cwnd", "control")
+# Observations of the series over a run.
+OBSERVATIONS: Final = 1000
+SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
+
+# Columns that are no counters: names and states; extremes of the whole run.
+_KEPT: Final = (
+    "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
+    "highest_sequence_bytes", "scheduled_bytes",
+)  # fmt: skip
+_KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
+_KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_")
+# Quantiles of delays, which two sums do not give.
+_QUANTILES: Final = ("median_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s")
+# Counters whose differences weigh means that are not over time.
+_WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received"}
+# Number of the last state of BBR among stages; startup is 0, and those beyond are Careful Resume's.
+_LAST_STAGE: Final = 6
+_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web")
+
+
+def begin_s(columns: Columns) -> float:
+    """Returns the time from which a result's means and counters count [s]."""
+    found = columns.get("warm_up", {}).get("begin_s", ())
+    return float(found[0]) if len(found) else 0.0
+
+
+def since(
+    whole: Columns, before: Columns, instant_ps: int, duration_ps: int, chosen: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Returns the columns of a run from an instant on; `before` are those of a run that ends there.
+
+    Extremes, times and window reductions remain those of the whole run; files count by the time of their request.
+    Quantiles of the delays of datagrams are nan. `chosen` has further columns for the table `warm_up`.
+    """
+    found = dict(whole)
+    for table in _TABLES:
+        found[table] = _difference(table, whole[table], before[table], instant_ps, duration_ps)
+    begin = instant_ps / 1e12
+    requested = whole["files"].get("requested_s", ())
+    late = [i for i, time in enumerate(requested) if time >= begin]
+    found["files"] = {name: _at(column, late) for name, column in whole["files"].items()}
+    # One row at least, for a run of VBR alone.
+    flows = [*map(str, before["flows"]["flow"])] or [""]
+    found["warm_up"] = {
+        "flow": flows,
+        "begin_s": [begin] * len(flows),
+        "delivered_before_bytes": [*before["flows"]["delivered_bytes"]] or [0],
+        **{name: [value] * len(flows) for name, value in chosen.items()},
+    }
+    return found
+
+
+def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an array
+    return [column[i] for i in places] if isinstance(column, list | tuple) else column[places]
+
+
+def _difference(table: str, whole: Columns, before: Columns, instant_ps: int, duration_ps: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, column in whole.items():
+        if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS):
+            found[name] = column
+        elif name in _QUANTILES:
+            found[name] = [math.nan] * len(column)
+        elif name == "utilization" or name.startswith("mean_"):
+            weight = _WEIGHTS.get(table)
+            of_whole, of_before = (
+                [duration] * len(column) if weight is None else columns[weight]
+                for columns, duration in ((whole, duration_ps), (before, instant_ps))
+            )
+            rows = zip(column, of_whole, before[name], of_before, strict=True)
+            found[name] = [_mean(*row) for row in rows]
+        else:
+            found[name] = [late - early for late, early in zip(column, before[name], strict=True)]
+    return found
+
+
+def _mean(whole: float, weight: float, before: float, weight_before: float) -> float:
+    """Returns the mean of the rest from the means of the whole and of its first part, and their weights."""
+    if weight == weight_before:
+        return math.nan
+    early = before * weight_before if weight_before else 0.0
+    return (whole * weight - early) / (weight - weight_before)
+
+
+def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:
+    """Returns the warm-up that MSER-5 chooses [ps], and the columns that describe the choice.
+
+    It is never before the end of the first slow start, or of BBR's startup, of any flow that sends all the time. Where
+    it would pass half of the run, it is half of the run and `stationary` is false.
+    """
+    import numpy as np
+
+    from longpipe.analysis.mser import truncation
+
+    duration_ps = int(resolved["duration_ps"])
+    arrivals = columns["traces"]["arrivals"]
+    edges = np.linspace(0, duration_ps / 1e12, OBSERVATIONS + 1)
+    series = np.histogram(arrivals["time_s"], edges, weights=np.asarray(arrivals["bytes"], dtype=float))[0]
+    left_out, stationary = truncation(series)
+    chosen_ps = duration_ps * left_out // OBSERVATIONS
+    opening_ps = 1e12 * max(_slow_starts_s(resolved, columns), default=0.0)
+    if not stationary or opening_ps > duration_ps / 2:
+        begin_ps, stationary = duration_ps // 2, False
+    else:
+        begin_ps = max(chosen_ps, math.ceil(opening_ps))
+    return begin_ps, {"series": SERIES, "stationary": stationary}
+
+
+def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[float]:
+    """Yields the end of the first slow start of each greedy flow; infinity if it lasts until the end of the run."""
+    import numpy as np
+
+    cwnd, control = columns["traces"]["cwnd"], columns["traces"]["control"]
+    of_row, of_stage = np.asarray(cwnd["flow"]), np.asarray(control["flow"])
+    for i, flow in enumerate(resolved["flows"]):
+        if flow["traffic"]["kind"] != "greedy":
+            continue
+        own = of_row == i
+        times, window, threshold = (np.asarray(cwnd[name])[own] for name in ("time_s", "cwnd_bytes", "ssthresh_bytes"))
+        stages = np.asarray(control["stage"])[of_stage == i]
+        of_bbr = (stages >= 0) & (stages <= _LAST_STAGE)
+        if of_bbr.any():
+            yield _first(np.asarray(control["time_s"])[of_stage == i], of_bbr & (stages > 0))
+            continue
+        # Without a loss slow start ends where the receiver's window limits the flow.
+        yield _first(times, window >= np.minimum(threshold, flow["tcp"]["receiver_window_bytes"]))
+
+
+def _first(times: npt.NDArray[np.float64], holds: Sequence[bool] | npt.NDArray[np.bool_]) -> float:
+    import numpy as np
+
+    found = np.flatnonzero(holds)
+    return float(times[found[0]]) if found.size else math.inf

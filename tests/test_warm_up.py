@@ -1,0 +1,175 @@
+"""Counters and means without the start of a run."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from longpipe import Result, Scenario, ScenarioError, simulate
+from longpipe.analysis.mser import truncation
+from longpipe.design import Design, Factor
+from longpipe.store import Store
+from longpipe.study import Study
+from thorough import one_in
+
+WAN = Scenario(name="wan").with_(
+    **{
+        "framing": "ip", "duration": "60 s", "network.sources": 1, "network.trunk_rate": "5 Mbit/s", "network.trunk_delay": "30 ms",
+        "switch.buffer": "1 BDP", "tcp.profile": "linux-6",
+    }
+)  # fmt: skip
+MIXED = Scenario.example("web-and-bulk").with_(
+    **{
+        "duration": "4 s",
+        "traces.delay": True,
+        "traces.arrivals": True,
+        "network.group": [
+            {"name": "web", "count": 2, "traffic": "web"}, {"name": "bulk"},
+            {"name": "call", "traffic": {"kind": "cbr", "rate": "64 kbit/s"}},
+        ],
+    }
+)  # fmt: skip
+
+
+def mixed(warm_up: str, **changes: object) -> Result:
+    return simulate(MIXED.with_(warm_up=warm_up, **changes))
+
+
+def test_without_a_warm_up_digest_and_results_are_those_of_before() -> None:
+    plain = MIXED.with_(warm_up="0 s")
+    assert "warm_up_ps" not in plain.resolved
+    assert plain.digest() == MIXED.digest()
+    assert MIXED.with_(warm_up="0 ms").digest() == MIXED.digest()
+    late = MIXED.with_(warm_up="1 s")
+    assert late.digest() != MIXED.digest()
+    # The core simulates what it would without.
+    assert late.core_json() == MIXED.resolved_json() == MIXED.core_json()
+    assert simulate(late).state_hash == simulate(MIXED).state_hash
+
+
+@pytest.mark.parametrize("engine", ["trains", "reference"])
+def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: str) -> None:
+    whole, late = (mixed(warm_up, engine=engine) for warm_up in ("0 s", "1.5 s"))
+    delay, arrivals = whole.traces["delay"], whole.traces["arrivals"]
+    left = delay[(delay["time_s"] >= 1.5) & (delay["port"] == "switch1->switch2")]
+    port = late.ports.set_index("port").loc["switch1->switch2"]
+    assert port["packets_out"] == len(left) > 100
+    assert port["queueing_delay_mean_s"] == pytest.approx(left["delay_s"].mean())
+    assert port["queueing_delay_p95_s"] == np.sort(left["delay_s"])[math.ceil(0.95 * len(left)) - 1]
+    # Transmitted bits over what the trunk could have sent.
+    assert port["utilization"] == pytest.approx(8 * port["bytes_out"] / 2.5 / 50e6, rel=2e-3)
+    early = simulate(MIXED.with_(duration="1.5 s", engine=engine))
+    mean, area, first = (frame.ports.set_index("port")["mean_queue_packets"] for frame in (late, whole, early))
+    trunk = "switch1->switch2"
+    assert 2.5 * float(mean[trunk]) + 1.5 * float(first[trunk]) == pytest.approx(4 * float(area[trunk]))
+    for flow, row in late.flows.set_index("flow").iterrows():
+        received = arrivals[(arrivals["flow"] == flow) & (arrivals["time_s"] >= 1.5)]["bytes"].sum()
+        if flow != "call":
+            # In order, so that what is still missing has not been delivered.
+            assert row["delivered_bytes"] == pytest.approx(received, abs=2e5)
+        assert row["throughput_bps"] == row["delivered_bytes"] * 8 / 2.5
+    (call,), (all_of_call,) = (frame.datagrams.to_dict("records") for frame in (late, whole))
+    assert 0 < call["received"] < all_of_call["received"]
+    assert (late.files["requested_s"] >= 1.5).all()
+    assert len(late.files) == (whole.files["requested_s"] >= 1.5).sum() > 0
+    assert late.measured_s == 2.5
+    assert 0 < late.fairness <= 1
+
+
+def test_engines_agree_after_a_warm_up() -> None:
+    one, other = (mixed("automatic", engine=engine) for engine in ("trains", "reference"))
+    assert json.loads(one.to_json())["flows"] == json.loads(other.to_json())["flows"]
+    assert one.part("warm_up") == other.part("warm_up")
+    assert one.part("ports").keys() == other.part("ports").keys()
+    assert set(one.traces) == {"delay", "arrivals"}
+
+
+def test_a_stored_run_has_the_same_means() -> None:
+    late = MIXED.with_(warm_up="automatic")
+    store, result = Store(), simulate(late)
+    store.keep(result)
+    stored = store.require(late, 1)
+    assert stored.warm_up == result.warm_up != ""
+    assert "chosen by MSER-5 from the goodput of all flows in 1000 intervals" in result.warm_up
+    assert (stored.efficiency, stored.fairness, stored.total_bps) == (
+        result.efficiency,
+        result.fairness,
+        result.total_bps,
+    )
+    factor = Factor.over("warm_up", ["0 s", "1 s", "automatic"], "warm_up")
+    study = Study(Design.full_factorial(MIXED, [factor]))
+    study.run(workers=1)
+    assert study.frame()["efficiency"].nunique() == 3
+
+
+def test_mser_leaves_out_the_transient_and_refuses_a_trend() -> None:
+    # By hand: the batch means are 9, 5, 1, 1, 1, 1, 1, 1; without the first two the error is zero.
+    assert truncation(np.repeat([9.0, 5, 1, 1, 1, 1, 1, 1], 5)) == (10, True)
+    assert truncation(np.full(40, 3.0)) == (0, True)
+    assert truncation(np.arange(200.0)) == (100, False)
+    noisy = np.random.default_rng(1).normal(10, 1, 1000)
+    left_out, stationary = truncation(noisy - 9 * np.exp(-np.arange(1000) / 40))
+    assert stationary
+    assert 50 <= left_out <= 300
+    with pytest.raises(ValueError, match="needs at least 20"):
+        truncation(np.zeros(19))
+
+
+@pytest.mark.parametrize(
+    ("warm_up", "problem"),
+    [
+        ("4 s", "warm_up: 4 s; needs less than the duration, 4 s, or 'automatic'"),
+        ("soon", "warm_up: 'soon'; accepts ps, ns, us, ms, s, min, h, as in '5 ms', or 'automatic'"),
+        (1, "warm_up: 1 has no unit"),
+        ("-1 s", "warm_up: -1 s; needs 1 ps to 2400 h, or 'automatic'"),
+    ],
+)
+def test_a_warm_up_that_cannot_be_is_one_line(warm_up: object, problem: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        MIXED.with_(warm_up=warm_up)
+    assert str(error.value).startswith(problem)
+    assert len(error.value.problems) == 1
+
+
+def test_a_run_that_is_all_start_is_called_so() -> None:
+    # Slow start over 600 ms takes the whole run.
+    short = simulate(Scenario.example("geo").with_(duration="4 s", warm_up="automatic"))
+    assert short.measured_s == 2
+    assert "not stationary" in short.warm_up
+    assert any("not stationary" in line for line in short.warnings)
+
+
+DELAYS = ("10 ms", "30 ms", "60 ms", "100 ms")
+FOUR = {"network.sources": 4, "start": {"kind": "random", "over": "5 s"}}
+CASES = [
+    {**changes, "network.trunk_delay": delay}
+    for changes in (
+        {"tcp.congestion": "linux-reno"},
+        {"tcp.congestion": "bbr"},
+        {"tcp.congestion": "bbr3"},
+        {**FOUR, "tcp.congestion": "cubic"},
+        {**FOUR, "framing": "aal5", "tcp.congestion": "linux-reno"},
+    )
+    for delay in DELAYS
+]
+
+
+def test_the_mean_after_an_automatic_warm_up_is_that_of_ten_times_the_run() -> None:
+    deviations, cases = [], one_in(len(CASES), CASES)
+    for changes in cases:
+        scenario = WAN.with_(**changes)
+        found = simulate(scenario.with_(warm_up="automatic", **{"traces.cwnd": True, "traces.control": True}))
+        begin = found.part("warm_up")["begin_s"][0]
+        cwnd, control = found.traces["cwnd"], found.traces["control"]
+        # Independent of the code under test: cwnd above ssthresh, or a state of BBR other than startup.
+        if (control["stage"].dropna() == "startup").any():
+            end = control.loc[control["stage"].notna() & (control["stage"] != "startup"), "time_s"].min()
+        else:
+            end = cwnd.loc[cwnd["cwnd_bytes"] >= cwnd["ssthresh_bytes"], "time_s"].min()
+        assert begin >= end or not found.part("warm_up")["stationary"][0]
+        long = simulate(scenario.with_(duration="600 s", warm_up="60 s"))
+        deviations.append(abs(found.total_bps / long.total_bps - 1))
+    assert sum(one < 0.01 for one in deviations) >= 0.9 * len(cases), dict(
+        zip(map(str, cases), deviations, strict=True)
+    )
