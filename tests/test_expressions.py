@@ -3,12 +3,14 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from commands import run
 from longpipe import Result, Scenario, ScenarioError, anova, pictures, simulate
 from longpipe.analysis.measure import parse, parse_all
+from longpipe.analysis.order import fewest, quantile_interval, ranks
 from longpipe.analysis.requirements import Requirement
 from longpipe.design import Design, Factor
 from longpipe.design.text import from_json, to_json
@@ -118,6 +120,31 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
     until = run_until(study(), "share=a.throughput/throughput", "±50 %", workers=1)
     assert until.reached
     assert "share" in until.runs
+
+
+def test_a_quantile_over_replications_has_an_interval_where_there_are_enough() -> None:
+    # The ranks and the least numbers are those of binomial sums (David and Nagaraja 2003, section 7.1).
+    assert [ranks(n, share) for n, share in ((20, 0.5), (30, 0.5), (100, 0.5), (60, 0.95))] == [
+        (6, 15), (10, 21), (40, 60), (52, 60),
+    ]  # fmt: skip
+    assert [fewest(share) for share in (0.5, 0.9, 0.95, 0.99)] == [6, 29, 59, 299]
+    assert [ranks(n, 0.5) for n in (5, 6)] == [None, (1, 6)]
+    values = np.random.default_rng(2).exponential(size=(400, 20))
+    inside = [low <= math.log(2) <= high for _, low, high in (quantile_interval("x", one) for one in values)]
+    # The exact coverage is .9586; three standard deviations of 400 trials are .03.
+    assert abs(np.mean(inside) - 0.9586) < 0.03
+    few = study()
+    with pytest.raises(ScenarioError, match=r"^throughput_bps: 2 replications are too few .*; needs at least 6$"):
+        few.quantiles("throughput")
+    few.grow(6).run(workers=1)
+    found = few.quantiles("a.throughput / throughput")
+    runs = few.resolve("a.throughput / throughput")[0].frame()
+    first = runs[runs["point"] == 1]["a.throughput / throughput"]
+    row = found.iloc[0]
+    assert row["runs"] == 6
+    assert row.iloc[-3:].tolist() == [first.median(), first.min(), first.max()]
+    with pytest.raises(ScenarioError, match="needs at least 59"):
+        few.quantiles("efficiency", share=0.95)
 
 
 def test_an_expression_of_columns_reads_no_results(monkeypatch: pytest.MonkeyPatch) -> None:

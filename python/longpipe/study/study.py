@@ -303,6 +303,37 @@ class Study:
             rows.append(row)
         return pd.DataFrame(rows)
 
+    def quantiles(self, *names: str, share: float = 0.5, level: float = 0.95) -> pd.DataFrame:
+        """A row per point with finished runs: `point`, the factors, `runs`, and a quantile of each measure over them.
+
+        For a measure `x` these are `x`, `x_low` and `x_high`: the interval of order statistics that holds the true
+        quantile with confidence `level`, whatever the distribution. `call.p95` has one value per replication, its own
+        95th percentile, which is independent of those of other replications, as its packets are not. Raises
+        ScenarioError, which names the measure and the least number, where there are too few replications.
+        """
+        import pandas as pd
+
+        from longpipe.analysis.factors import check_level
+        from longpipe.analysis.order import quantile_interval
+
+        for given in (share, level):
+            check_level(given)
+        study, wanted = self, list(names)
+        for i, name in enumerate(names):
+            study, wanted[i] = study.resolve(name)
+        frame, heads = study.frame(), ["point", *self.design.levels(1)]
+        for name in wanted:
+            if name not in frame:
+                raise ScenarioError(f"measure: {name!r}; {nearest(name, map(str, frame.columns))}")
+        rows = []
+        for _, group in frame.groupby("point"):
+            row = {**{name: group[name].iloc[0] for name in heads}, "runs": len(group)}
+            for name in wanted:
+                found = quantile_interval(name, group[name], share, level)
+                row |= dict(zip((name, f"{name}_low", f"{name}_high"), found, strict=True))
+            rows.append(row)
+        return pd.DataFrame(rows)
+
     def results(self) -> Iterator[Result]:
         """Returns all stored results of the finished runs, in the order of the rows of `frame`."""
         return self._results(self.columns(finished_only=True))

@@ -1,0 +1,60 @@
+"""Intervals of quantiles over replications by order statistics, without an assumption on the distribution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longpipe.errors import ScenarioError
+
+
+def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | None:
+    """Returns the ranks (from 1) of the values between which a quantile lies with confidence `level`.
+
+    Of `count` independent values these are the closest two with P(X_(l) <= q <= X_(u)) >= level, the sum of binomial
+    probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1), and among equally close
+    ones the surest. None if there are too few values.
+    """
+    from scipy import special
+
+    below = np.concatenate([[0.0], special.bdtr(np.arange(count), count, share)])
+    # The probability that fewer than l values lie below the quantile, for l = 1 to count.
+    of_low, of_high = below[1:-1], below[2:]
+    best: tuple[int, float, int, int] | None = None
+    for low in range(1, count):
+        # Confidence grows with the upper rank.
+        high = low + 1 + int(np.searchsorted(of_high[low - 1 :] - of_low[low - 1], level * (1 - 1e-12)))
+        if high <= count:
+            sureness = float(of_high[high - 2] - of_low[low - 1])
+            best = min(best or (count, 0.0, 0, 0), (high - low, -sureness, low, high))
+    return None if best is None else best[2:]
+
+
+def fewest(share: float, level: float = 0.95) -> int:
+    """Returns the least number of values whose extremes hold a quantile with confidence `level`."""
+    count = 2
+    while 1 - share**count - (1 - share) ** count < level:
+        count += 1
+    return count
+
+
+def quantile_interval(
+    name: str, values: ArrayLike, share: float = 0.5, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Returns the quantile of one value per replication, and the interval that holds the true one.
+
+    Raises ScenarioError, which names the measure, for a value that is not finite, and for too few replications.
+    """
+    x = np.sort(np.asarray(values, dtype=float))
+    if not np.isfinite(x).all():
+        raise ScenarioError(f"{name}: {int((~np.isfinite(x)).sum())} of {x.size} runs have no value; needs one in each")
+    found = ranks(x.size, share, level) if x.size > 1 else None
+    if found is None:
+        raise ScenarioError(
+            f"{name}: {x.size} replications are too few for an interval of its {100 * share:g} % quantile at "
+            f"{100 * level:g} %; needs at least {fewest(share, level)}"
+        )
+    middle = x[max(math.ceil(share * x.size), 1) - 1] if share != 0.5 else np.median(x)
+    return float(middle), float(x[found[0] - 1]), float(x[found[1] - 1])
