@@ -32,9 +32,10 @@ execFileSync(process.execPath, [wasmOpt, from, "--output", to, ...order].map((pa
 // A twentieth smaller than by zlib, for any browser's gunzip.
 const engine = await gzipAsync(readFileSync(to), { numiterations: 5 });
 const worker = await text({ entryPoints: ["src/page/worker.ts"] });
+const packedEngine = JSON.stringify(Buffer.from(engine).toString("base64"));
 const script = await text({
     entryPoints: ["src/page/main.ts"],
-    define: { ENGINE: JSON.stringify(Buffer.from(engine).toString("base64")), WORKER: JSON.stringify(worker) },
+    define: { ENGINE: packedEngine, WORKER: JSON.stringify(worker) },
 });
 const style = await text({ entryPoints: ["src/page/style.css"] });
 // A function, for "$" in a script means something to replace.
@@ -43,6 +44,9 @@ const page = read("src/page/page.html")
     .replace("/* style */", () => style)
     .replace("/* script */", () => script.replaceAll("</script", "<\\/script"));
 writeFileSync(PAGE, page);
+// The engine for notebooks in the browser.
+const module = { entryPoints: ["src/notebook/main.ts"], format: "esm", define: { ENGINE: packedEngine } };
+writeFileSync(new URL("../integrations/pyodide/longpipe_lab/engine.mjs", import.meta.url), await text(module));
 await build({ ...common, entryPoints: ["src/scenario/main.ts"], format: "esm", platform: "node", write: true, outfile: "build/resolve.mjs" });
 const packed = gzipSync(page, { level: 9 }).length;
 process.stdout.write(`engine ${engine.length} bytes gzipped, page ${page.length} bytes, ${packed} gzipped\n`);

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +25,11 @@ def test_a_citation_is_of_this_version() -> None:
     text = (ROOT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == longpipe.__version__  # type: ignore[index]
     assert {"cff-version", "message", "title", "authors"} <= set(re.findall(r"^([a-z-]+):", text, re.MULTILINE))
+
+
+def test_the_package_for_notebooks_in_the_browser_has_this_version() -> None:
+    project = tomllib.loads((ROOT / "integrations/pyodide/pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == longpipe.__version__
 
 
 def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:

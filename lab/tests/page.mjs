@@ -31,6 +31,11 @@ export async function open({ hash = "", width = 1300, scheme = "light", ready = 
     return { page, errors };
 }
 
+/** An empty page. */
+export async function blank() {
+    return (await (await start()).newContext()).newPage();
+}
+
 /** Waits until a run is over and drawn. */
 export async function settled(page) {
     await page.waitForFunction(() => document.body.dataset.state === "ready" && document.body.dataset.hash, null, {

@@ -1,0 +1,67 @@
+// The engine from Python in the browser, by Pyodide.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { close, blank } from "./page.mjs";
+
+const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
+const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide"));
+const sources = new URL("../../integrations/pyodide/longpipe_lab/", import.meta.url);
+const RUNS = 20;
+const KINDS = { js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm", json: "application/json", zip: "application/zip" };
+after(close);
+
+test("20 scenarios run in Pyodide have the native state hash, and a bad one the command line's words", async () => {
+    const page = await blank();
+    // A browser loads no modules from files, so Pyodide has an address here that leads to its folder.
+    await page.route("http://pyodide.test/**", (route) => {
+        const name = new URL(route.request().url()).pathname.slice(1);
+        if (name === "") return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>notebook</title>" });
+        return route.fulfill({ contentType: KINDS[name.split(".").at(-1)], body: readFileSync(join(pyodide, name)) });
+    });
+    await page.goto("http://pyodide.test/");
+    const files = Object.fromEntries(["__init__.py", "engine.mjs"].map((name) => [name, readFileSync(new URL(name, sources), "utf8")]));
+    const presets = Object.values(expected.presets).slice(0, RUNS / 2);
+    const runs = [...presets, ...expected.random.slice(0, RUNS - presets.length)];
+    const found = await page.evaluate(
+        async ({ files, texts }) => {
+            const { loadPyodide } = await import("http://pyodide.test/pyodide.mjs");
+            const python = await loadPyodide({ indexURL: "http://pyodide.test/" });
+            python.FS.mkdirTree("/home/pyodide/longpipe_lab");
+            for (const [name, text] of Object.entries(files)) python.FS.writeFile(`/home/pyodide/longpipe_lab/${name}`, text);
+            python.globals.set("texts", python.toPy(texts));
+            return python.runPythonAsync(`
+import json
+import tomllib
+import longpipe_lab
+
+await longpipe_lab.load()
+results = [longpipe_lab.simulate(text) for text in texts]
+fields = longpipe_lab.simulate(tomllib.loads(texts[0]))
+try:
+    longpipe_lab.simulate('duraton = "5 s"')
+except longpipe_lab.ScenarioError as error:
+    problem = str(error)
+json.dumps({
+    "hashes": [result.state_hash for result in results],
+    "efficiency": results[0].metrics["efficiency"],
+    "flows": results[0].flows["flow"],
+    "fields": fields.state_hash,
+    "html": fields._repr_html_(),
+    "problem": problem,
+})
+`);
+        },
+        { files, texts: runs.map(({ toml }) => toml) },
+    );
+    const { hashes, efficiency, flows, fields, html, problem } = JSON.parse(found);
+    assert.deepEqual(hashes, runs.map(({ state_hash }) => state_hash));
+    assert.equal(hashes.length, RUNS);
+    assert.ok(Math.abs(efficiency - runs[0].efficiency) <= 1e-12, `${efficiency}`);
+    assert.equal(flows[0], "flow1");
+    assert.equal(fields, hashes[0]);
+    assert.match(html, new RegExp(`^<table>.*efficiency.*${fields}`));
+    assert.match(problem, /^duraton: unknown field; did you mean 'duration'\?/);
+});
