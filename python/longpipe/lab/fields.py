@@ -71,8 +71,9 @@ def dimensions() -> Json:
 
 
 def _fields(model: type[BaseModel]) -> list[Json]:
-    # The page shows whole runs.
-    return [_field(name, field) for name, field in model.model_fields.items() if name != "warm_up"]
+    # The page shows whole runs, and runs no stack or program of the user's, whose parameters have free names.
+    known = {name: field for name, field in model.model_fields.items() if name != "warm_up"}
+    return [_field(name, field) for name, field in known.items() if get_origin(field.annotation) is not dict]
 
 
 def _field(name: str, field: FieldInfo) -> Json:
