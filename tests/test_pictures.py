@@ -156,13 +156,14 @@ def test_cuts_because_of_ecn_are_marked() -> None:
         **{
             "switch.policy": {"kind": "red", "min": 5, "max": 15, "ecn": True}, "network.trunk_loss": "none",
             "switch.buffer": "60 packets", "tcp.ecn": "classic", "tcp.receiver_window": "200 KB",
-            **{f"traces.{name}": True for name in ("cwnd", "events", "control", "arrivals")},
         },
     )  # fmt: skip
-    result = simulate(marked)
-    cuts = result.traces["events"].query("kind == 'reduction' and event_cause == 'ecn' and flow == 'flow1'")
-    assert len(cuts) > 0
-    for panel in (pictures.window(result, ["flow1"]).axes[0], pictures.rates(result, ["flow1"]).axes[0]):
+    for kind, draw in ((Kind.WINDOW, pictures.window), (Kind.RATES, pictures.rates)):
+        # With the traces that the command records.
+        result = simulate(marked.with_(**{f"traces.{name}": True for name in NEEDS[kind]}))
+        cuts = result.traces["events"].query("kind == 'reduction' and event_cause == 'ecn' and flow == 'flow1'")
+        assert len(cuts) > 0
+        panel = draw(result, ["flow1"]).axes[0]
         (line,) = [line for line in panel.get_lines() if line.get_label() == "ECN reduction"]
         assert np.asarray(line.get_xdata()).tolist() == cuts["time_s"].tolist()
 

@@ -52,7 +52,7 @@ NEEDS: Final = {
     Kind.SEQUENCE: ("sequence", "events"),
     Kind.QUEUE: ("vc_queue",),
     Kind.THROUGHPUT: ("arrivals",),
-    Kind.RATES: ("arrivals", "control"),
+    Kind.RATES: ("arrivals", "control", "events"),
     Kind.RTT: ("rtt",),
     Kind.DELAY: ("delay",),
     Kind.CDF: ("delay",),
