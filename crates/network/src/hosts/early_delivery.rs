@@ -3,7 +3,8 @@
 //! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the host has
 //! a single input, only its timers and the starts of its applications can come in between. Its packets are therefore
 //! delivered to TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and
-//! starts. Results equal those of events in order. Probes would see events out of order, so only untraced runs use this.
+//! starts. Results equal those of events in order. Probes would see events out of order, so only untraced runs use this. No
+//! packet is delivered early beyond the time up to which a caller advances the run, because the caller may act then.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -60,7 +61,7 @@ impl<P: Probe> Hosts<P> {
     #[inline(never)]
     pub(crate) fn prepare_for_arrival<M: Medium>(&mut self, medium: &mut M, link: Link, time: Time) -> bool {
         let known = self.early_delivery.hosts.get(link.index()).is_some_and(Option::is_some);
-        if !known || self.early_delivery.delivering_early || time > self.clock.end {
+        if !known || self.early_delivery.delivering_early || time > self.clock.until {
             return false;
         }
         if medium.first_waiting(link).is_some() {
@@ -88,7 +89,7 @@ impl<P: Probe> Hosts<P> {
             if next.time() >= time {
                 let earliest_event = medium.earliest_event(link).filter(|_| host.sends_at_once);
                 if let Some(earliest_event) = earliest_event {
-                    *earliest_event = next.time().min(self.clock.end);
+                    *earliest_event = next.time().min(self.clock.until);
                 }
                 return;
             }
