@@ -82,7 +82,7 @@ def test_actions_are_factors() -> None:
 # One environment
 
 
-@pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms")])
+@pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms"), ("window", "20 ACKs")])
 def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
@@ -142,6 +142,30 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
     for _ in range(60):
         _, _, _, _, information = env.step(np.ones(1, dtype=np.float32))
     assert information["rtt_s"] > 1.5 * information["min_rtt_s"]
+
+
+@pytest.mark.parametrize("lossy", [False, True])
+def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> None:
+    """The sender gets an ACK for each two segments, and for each segment at the end of a step in a lossless path."""
+    fields = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}} if lossy else {}
+    seen: list[tuple[float, ...]] = []
+
+    def noted(features: Features) -> Any:  # noqa: ANN401 - an array
+        seen.append((float(features.acks[0]), float(features.now[0]), float(features.duration[0])))
+        return np.stack([features.acks], axis=1)
+
+    env = LinkEnv(PATH.with_(**fields), action="window", step="7 ACKs", observation=noted)
+    env.reset(seed=1)
+    seen.clear()
+    for _ in range(40):
+        env.step(np.zeros(1, dtype=np.float32))
+    # ACKs of one instant belong together; the bottleneck spaces them, so that there are none here.
+    assert {acks for acks, _, _ in seen} == {7.0}
+    ends = [now for _, now, _ in seen]
+    assert all(
+        later - duration == pytest.approx(end, abs=1e-12)
+        for end, (_, later, duration) in zip(ends, seen[1:], strict=False)
+    )
 
 
 def test_an_episode_ends_with_its_steps_or_its_scenario() -> None:
@@ -308,7 +332,9 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         ),
         ({"reward": "x"}, "reward: 'x'; accepts aurora, orca, or a function of Features"),
         ({"action": "cwnd"}, "action: 'cwnd'; did you mean 'window'? accepts rate, window, or an Action"),
-        ({"step": "fast"}, "step: 'fast'; needs a time or round trips, as '10 ms' or '1 RTT'"),
+        ({"step": "fast"}, "step: 'fast'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
+        ({"step": "1.5 ACKs"}, "step: '1.5 ACKs'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
+        ({"step": "1 ns"}, "step: '1 ns'; needs at least 1 us"),
         ({"most_steps": 1}, "most_steps: 1; needs at least 2"),
         (
             {"observation": lambda features: np.zeros(3)},

@@ -1,6 +1,7 @@
 //! A simulation that agents steer, step by step.
 
 use crate::agent::{Agent, Steering};
+use crate::monitor::Length;
 use longpipe_events::{Span, Time};
 use longpipe_network::{Scenario, ScenarioError, Simulation};
 use longpipe_tcp::config::CongestionConfig;
@@ -28,15 +29,6 @@ pub const FEATURES: [&str; 17] = [
     "mss",
 ];
 
-/// Length of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
-    /// A time.
-    Time(Span),
-    /// This many round trips of the agent with the longest smoothed RTT.
-    RoundTrips(f64),
-}
-
 /// Time after its start after which a simulation no longer waits for an agent without an RTT sample.
 const WAITS: Span = Span(10_000_000_000_000);
 /// Granularity of the wait for the first RTT samples, and shortest step of round trips.
@@ -52,7 +44,8 @@ pub struct Environment {
     /// Rate of the slowest link of each agent's route [bit/s].
     slowest: Vec<f64>,
     steering: Steering,
-    step: Step,
+    /// Length of a step: round trips are those of the agent with the longest smoothed RTT, ACKs those of the agent with the fewest.
+    step: Length,
     now: Time,
     end: Time,
 }
@@ -67,7 +60,7 @@ impl Environment {
         seed: u64,
         flows: &[usize],
         steering: Steering,
-        step: Step,
+        step: Length,
     ) -> Result<Environment, ScenarioError> {
         let (mut agents, mut slowest) = (vec![], vec![]);
         for &flow in flows {
@@ -108,6 +101,18 @@ impl Environment {
         self.now = time;
     }
 
+    fn run_for(&mut self, span: Span) {
+        self.run_to(Time(self.end.0.min(self.now.0.saturating_add(span.0))));
+    }
+
+    /// Runs up to the instant at which each agent has received this many ACKs in this step.
+    fn run_until_acks(&mut self, count: u64) {
+        while self.now < self.end && self.agents.iter().any(|agent| agent.state().monitor.acks < count) {
+            let next = self.simulation.next_due();
+            self.run_to(next.min(self.end).max(self.now));
+        }
+    }
+
     fn begin(&mut self) {
         for agent in &self.agents {
             let mut state = agent.state();
@@ -133,17 +138,18 @@ impl Environment {
                 }
             }
         }
-        let lasts = match self.step {
-            Step::Time(span) => span,
-            Step::RoundTrips(count) => {
+        match self.step {
+            Length::Time(span) => self.run_for(span),
+            Length::RoundTrips(count) => {
                 let rtts = self
                     .agents
                     .iter()
                     .map(|agent| agent.state().srtt.map_or(0, |srtt| srtt.0));
-                Span(((rtts.max().unwrap_or(0) as f64 * count) as u64).max(MOMENT.0))
+                let span = (rtts.max().unwrap_or(0) as f64 * count) as u64;
+                self.run_for(Span(span.max(MOMENT.0)));
             }
-        };
-        self.run_to(Time(self.end.0.min(self.now.0.saturating_add(lasts.0))));
+            Length::Acks(count) => self.run_until_acks(count),
+        }
         self.measure(measured);
         self.begin();
         self.now < self.end

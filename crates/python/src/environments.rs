@@ -1,10 +1,11 @@
 //! Simulations that agents in Python steer, several at a time.
 
 use crate::modules::{self, Controls};
+use crate::own_control::length;
 use crate::{DefectError, ScenarioError};
 use longpipe_control::agent::Steering;
-use longpipe_control::environment::{Environment, Step, FEATURES};
-use longpipe_events::Span;
+use longpipe_control::environment::{Environment, FEATURES};
+use longpipe_control::monitor::Length;
 use longpipe_network::defect::guarded;
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
@@ -24,25 +25,20 @@ pub(crate) struct Environments {
     episodes: Mutex<Vec<Option<Episode>>>,
     agents: usize,
     steering: Steering,
-    step: Step,
+    step: Length,
     threads: usize,
 }
 
 #[pymethods]
 impl Environments {
-    /// `step` is a number of seconds, or with `round_trips` of round trips. `by_rate`: actions change the pacing rate, not the
-    /// window.
+    /// `step` is a kind and a number as in `register_class`. `by_rate`: actions change the pacing rate, not the window.
     #[new]
-    fn new(count: usize, agents: usize, by_rate: bool, step: f64, round_trips: bool, threads: usize) -> Environments {
+    fn new(count: usize, agents: usize, by_rate: bool, step: (String, f64), threads: usize) -> Environments {
         Environments {
             episodes: Mutex::new((0..count).map(|_| None).collect()),
             agents,
             steering: if by_rate { Steering::Rate } else { Steering::Window },
-            step: if round_trips {
-                Step::RoundTrips(step)
-            } else {
-                Step::Time(Span((step * 1e12).round() as u64))
-            },
+            step: length(&step),
             threads,
         }
     }

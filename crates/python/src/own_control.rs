@@ -88,11 +88,7 @@ pub(crate) fn register_class(
     interval: Option<(String, f64)>,
     wants: u32,
 ) {
-    let interval = interval.map(|(kind, number)| match kind.as_str() {
-        "time" => Length::Time(Span((number * 1e12).round() as u64)),
-        "acks" => Length::Acks(number as u64),
-        _ => Length::RoundTrips(number),
-    });
+    let interval = interval.as_ref().map(length);
     let hooks = NAMES.map(|hook| match hooks.get(hook) {
         None => Hook::Absent,
         Some(&address) => Compiled::at(address).map_or(Hook::Method, Hook::Compiled),
@@ -108,6 +104,15 @@ pub(crate) fn register_class(
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(digest, Arc::new(class));
+}
+
+/// Returns the length of a kind ("time" [s], "round-trips" or "acks") and a number.
+pub(crate) fn length((kind, number): &(String, f64)) -> Length {
+    match kind.as_str() {
+        "time" => Length::Time(Span((number * 1e12).round() as u64)),
+        "acks" => Length::Acks(*number as u64),
+        _ => Length::RoundTrips(*number),
+    }
 }
 
 /// A class with its parameters in one simulation.

@@ -21,11 +21,11 @@ from longpipe import _core
 from longpipe.control import Control
 from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
+from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.errors import RunError, ScenarioError, nearest
-from longpipe.units import TIME
 
 FIELD: Final = "tcp.congestion.class"
-_NEEDS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
+_NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
 # Bits of longpipe_control.h.
 _RECORDS, _RATES, _SENDING, _PACING, _LOSSES, _OWNS_WINDOW, _DELAYS = (1 << bit for bit in range(7))
 
@@ -54,7 +54,7 @@ def find(target: str | type, digest: str | None = None) -> Known:
     cls = _imported(target) if isinstance(target, str) else target
     name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     if not isinstance(cls, type) or not issubclass(cls, Control) or cls is Control:
-        raise ScenarioError(f"{FIELD}: {name}; {_NEEDS}")
+        raise ScenarioError(f"{FIELD}: {name}; {_NEEDS_CLASS}")
     _check(cls, name)
     found = Known(identity(cls), name, cls, b"")
     _known[found.digest] = found
@@ -150,7 +150,7 @@ def _place(cls: type | None, hook: str) -> str:
 def _imported(target: str) -> object:
     place, colon, name = target.partition(":")
     if not (place and colon and name):
-        raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS}")
+        raise ScenarioError(f"{FIELD}: {target!r}; {_NEEDS_CLASS}")
     try:
         found: object = _from_file(Path(place)) if place.endswith(".py") else _module(place)
     except ScenarioError:
@@ -165,7 +165,7 @@ def _imported(target: str) -> object:
         raise ScenarioError(f"{FIELD}: {target}; {where}{type(error).__name__}: {error}") from None
     for part in name.split("."):
         if (found := getattr(found, part, None)) is None:
-            raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS}")
+            raise ScenarioError(f"{FIELD}: {target}; {place} has no {name}; {_NEEDS_CLASS}")
     return found
 
 
@@ -192,7 +192,7 @@ def _from_file(path: Path) -> ModuleType:
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path.resolve())
         if spec is None or spec.loader is None:
-            raise ScenarioError(f"{FIELD}: {path}; {_NEEDS}")
+            raise ScenarioError(f"{FIELD}: {path}; {_NEEDS_CLASS}")
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
@@ -249,21 +249,10 @@ def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
     text = cls.interval
     if text is None:
         return None
-    needs = "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"
-    number, _, unit = str(text).partition(" ")
     try:
-        if unit.strip().lower() in ("rtt", "rtts", "ack", "acks"):
-            count, kind = float(number), "acks" if "ack" in unit.lower() else "round-trips"
-            whole = kind == "round-trips" or count == int(count)
-            if not (0 < count <= 1e6 and whole):
-                raise ValueError
-            return kind, count
-        seconds = TIME.parse(" ".join(str(text).split())) / 1e12
-        if not 0 < seconds <= 1000:
-            raise ValueError
+        return interval_length(text)
     except (ValueError, OverflowError):
-        raise ScenarioError(f"{FIELD}: {name}; interval {text!r}; {needs}") from None
-    return "time", seconds
+        raise ScenarioError(f"{FIELD}: {name}; interval {text!r}; {NEEDS}") from None
 
 
 def _wants(cls: type[Control], hooks: Sequence[str]) -> int:

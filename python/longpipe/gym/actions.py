@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.errors import ScenarioError, nearest
 from longpipe.gym.features import Array
-from longpipe.units import TIME
 
 # Step of a rate per unit of action; DELTA_SCALE in PCC-RL.
 _DELTA: Final = 0.025
@@ -49,17 +49,12 @@ def action(asked: str | Action) -> Action:
     return ACTIONS[asked]
 
 
-def step_length(text: str) -> tuple[float, bool]:
-    """Returns the length of a step [s], or its number of round trips, and whether it is the latter."""
-    needs = "needs a time or round trips, as '10 ms' or '1 RTT'"
-    number, _, unit = str(text).partition(" ")
+def step_length(text: str) -> tuple[str, float]:
+    """Returns the kind of a step's length, "time" [s], "round-trips" or "acks", and its number."""
     try:
-        if unit.strip().lower() in ("rtt", "rtts"):
-            count, trips = float(number), True
-        else:
-            count, trips = TIME.parse(" ".join(str(text).split())) / 1e12, False
-    except ValueError:
-        raise ScenarioError(f"step: {text!r}; {needs}") from None
-    if not 1e-6 <= count <= 1000:
-        raise ScenarioError(f"step: {text!r}; {needs}, at least 1 us")
-    return count, trips
+        kind, number = interval_length(text)
+    except (ValueError, OverflowError):
+        raise ScenarioError(f"step: {text!r}; {NEEDS}") from None
+    if kind == "time" and number < 1e-6:
+        raise ScenarioError(f"step: {text!r}; needs at least 1 us")
+    return kind, number

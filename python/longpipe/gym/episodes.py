@@ -46,15 +46,13 @@ class Episodes:
         self._action = action(settings.action)
         self._reward = reward(settings.reward)
         self._most_steps = settings.most_steps
-        length, trips = step_length(settings.step)
+        length = step_length(settings.step)
         if count < 1 or self.per_episode < 1:
             raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
         if settings.most_steps < 2:
             raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 2")
         threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
-        self._core = _core.Environments(
-            count, self.per_episode, self._action.by_rate, length, trips, min(threads, count)
-        )
+        self._core = _core.Environments(count, self.per_episode, self._action.by_rate, length, min(threads, count))
         self.count = count
         rows = count * self.per_episode
         self._measured = np.zeros((rows, len(NAMES)))

@@ -144,6 +144,10 @@ impl Medium for Ip {
         self.advance_lane(hosts)
     }
 
+    fn next_due(&self) -> Option<Time> {
+        Some(self.lanes.first().1)
+    }
+
     fn on_arrival<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let lost = self.wires[link.index()].verdict.is_some() && self.lose_first(hosts, link);
         match self.wires[link.index()].end() {
