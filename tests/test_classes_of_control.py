@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -175,6 +176,33 @@ def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
     assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
 
 
+class OverCubic(Control):
+    """CUBIC, but a loss leaves `beta` of the window if that is not 0."""
+
+    base = "cubic"
+
+    def __init__(self, beta: float = 0) -> None:
+        self.beta = beta
+
+    def on_loss(self, event: Event) -> Grant | None:
+        return Grant(window=self.beta * event.window) if self.beta else super().on_loss(event)
+
+
+class OverBbr(Control):
+    base = "bbr"
+
+
+def test_a_base_acts_where_hooks_return_nothing() -> None:
+    assert simulate(with_class(OverCubic, LOSSY)).state_hash == simulate(LOSSY).state_hash
+    with_bbr = LOSSY.with_(**{"tcp.congestion": "bbr", "duration": "3 s"})
+    assert simulate(with_class(OverBbr, with_bbr)).state_hash == simulate(with_bbr).state_hash
+    changed = simulate(with_class(OverCubic, beta=0.9)).traces["cwnd"]
+    window, threshold = changed["cwnd_bytes"].to_numpy(), changed["ssthresh_bytes"].to_numpy()
+    # HyStart sets the threshold to the window itself.
+    falls = np.flatnonzero((threshold[1:] != threshold[:-1]) & (threshold[1:] < 0.99 * window[:-1]))
+    assert threshold[falls[0] + 1] / window[falls[0]] == pytest.approx(0.9, abs=0.01)
+
+
 # Identity
 
 
@@ -306,6 +334,10 @@ class Returning(Control):
             case "endless":
                 while True:
                     pass
+            case "crash":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "exit":
+                os._exit(3)
             case "window":
                 return Grant(window=self.window) if ack.now > 1 else None
         return None
@@ -332,6 +364,17 @@ def test_an_endless_loop_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(isolation, "CALL_CPU_S", 0.5)
     with pytest.raises(RunError, match="Returning: a call of the module did not return within"):
         simulate(with_class(Returning, what="endless"))
+
+
+def test_a_crash_loses_one_run_and_names_the_class() -> None:
+    """A library that a class calls may end the process."""
+    fine, fatal = with_class(Defaults).with_(duration="2 s"), with_class(Returning, what="crash")
+    found = outcomes(Processes(2), [(fine, 1), (fatal, 2), (fine, 3)])
+    lost = f"{__name__}:Returning: the module crashed by SIGSEGV; the run is lost, and not repeated"
+    assert found.pop(2) == Failure(lost)
+    assert found == expected(fine, [1, 3])
+    with pytest.raises(RunError, match="Returning: the module ended the process with exit status 3"):
+        simulate(with_class(Returning, what="exit"))
 
 
 @pytest.mark.parametrize(
@@ -393,7 +436,7 @@ def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refusal(f"{bad}:Mine") == f"{field}{bad}:Mine; {bad}:3: SyntaxError: invalid syntax"
     bad.write_text("import math\n\nmath.nothing\n")
     assert refusal(f"{bad}:Mine").startswith(f"{field}{bad}:Mine; {bad}:3: AttributeError")
-    assert refusal(Nothing).endswith("Nothing; has no on_ack; needs one, or interval and on_interval")
+    assert refusal(Nothing).endswith("Nothing; has no on_ack; needs one, interval and on_interval, or a base")
     assert "has on_los, which is no hook; did you mean 'on_lost'?" in refusal(Misspelled)
     for interval, told in (("1 week", "interval '1 week'; needs a time"), ("0 RTT", "interval '0 RTT'"), ("-1 ms", "")):
         late = type("Late", (Defaults,), {"interval": interval, "on_interval": lambda self, interval: None})

@@ -14,9 +14,9 @@ __all__ = ["Ack", "Control", "Event", "Grant", "Interval", "Lost", "Sent", "comp
 class Control:
     """A congestion control of your own; each connection has an instance.
 
-    A subclass has `on_ack`, or `interval` and `on_interval`; all other hooks have defaults. A hook returns a `Grant`,
-    or None if nothing changes. Sizes are bytes, times seconds, rates bit/s; what is not known is NaN. Parameters of a
-    scenario are arguments of `__init__`.
+    A subclass has `on_ack`, or `interval` and `on_interval`, or a `base`; all other hooks have defaults: those below or
+    those of the base. A hook returns a `Grant`, or None if nothing changes. Sizes are bytes, times seconds, rates in
+    bit/s; what is not known is NaN. Parameters of a scenario are arguments of `__init__`.
     """
 
     #: Length of the monitor intervals after which `on_interval` is called: "10 ms", "1 RTT", or "50 ACKs".
@@ -29,6 +29,8 @@ class Control:
     measures_rate: ClassVar[bool] = False
     #: Whether `ack.delay`, the one-way delay, is measured, by timestamps.
     measures_delay: ClassVar[bool] = False
+    #: Name of a congestion control of longpipe that acts where a hook returns None, and continues from what grants set.
+    base: ClassVar[str | None] = None
     #: Identity of the class in the store, in place of a digest of its code.
     version: ClassVar[str | None] = None
     #: Names of the numbers that compiled hooks keep in `self.state`.
@@ -60,7 +62,7 @@ class Control:
 
     def on_loss(self, event: Event) -> Grant | None:
         """Is called when a recovery begins. Default: half of the window (RFC 5681), unless the class owns it."""
-        if self.owns_window:
+        if self.owns_window or self.base is not None:
             return None
         half = max(event.window / 2, 2 * event.mss)
         return Grant(window=half, ssthresh=half)
@@ -71,6 +73,8 @@ class Control:
 
     def on_timeout(self, event: Event) -> Grant | None:
         """Is called when the retransmission timer expires. Default: a window of one segment (RFC 5681)."""
+        if self.base is not None:
+            return None
         if self.owns_window:
             return Grant(window=event.mss)
         return Grant(window=event.mss, ssthresh=max(event.window / 2, 2 * event.mss))

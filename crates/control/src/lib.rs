@@ -6,6 +6,7 @@
 
 pub mod agent;
 pub mod answer;
+pub mod base;
 mod complaints;
 pub mod environment;
 mod flow;

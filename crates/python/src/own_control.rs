@@ -2,18 +2,21 @@
 
 use crate::compiled::Compiled;
 use crate::records::{AckRecord, EventRecord, Grant, IntervalRecord, LostRecord, Record, SentRecord};
-use crate::ControlError;
+use crate::{ControlError, ScenarioError};
 use longpipe_control::answer::{Answer, Answers};
+use longpipe_control::base::Base;
 use longpipe_control::monitor::{Length, Monitor};
 use longpipe_control::{heartbeat, requirements, Complaints};
 use longpipe_events::{Span, Stream, Time};
 use longpipe_network::Scenario;
-use longpipe_tcp::config::CongestionConfig;
-use longpipe_tcp::congestion::control::{self, Ack, Cause, Control, LostSegment, Pacing, Sent, Wants};
+use longpipe_tcp::config::{CongestionConfig, TcpConfig};
+use longpipe_tcp::congestion::control::{self, Ack, AckSample, Cause, Control, LostSegment, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::limits::Limits;
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +43,8 @@ struct Class {
     requirements: Requirements,
     interval: Option<Length>,
     hooks: [Hook; NAMES.len()],
+    /// Controller of longpipe that acts where the hooks return nothing.
+    base: Option<CongestionConfig>,
 }
 
 /// Hooks by number, as Python names them.
@@ -78,7 +83,8 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
 /// Makes the class of a digest known to this process.
 ///
 /// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind (time [s],
-/// round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`.
+/// round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved TCP of a connection whose
+/// controller acts where the hooks return nothing.
 #[pyfunction]
 pub(crate) fn register_class(
     digest: String,
@@ -87,23 +93,37 @@ pub(crate) fn register_class(
     hooks: HashMap<String, usize>,
     interval: Option<(String, f64)>,
     wants: u32,
-) {
+    base: Option<&str>,
+) -> PyResult<()> {
+    let base: Option<TcpConfig> = base
+        .map(serde_json::from_str)
+        .transpose()
+        .map_err(|error| ScenarioError::new_err(format!("base: {error}")))?;
+    let base = base.map(|tcp| tcp.congestion);
     let interval = interval.as_ref().map(length);
     let hooks = NAMES.map(|hook| match hooks.get(hook) {
         None => Hook::Absent,
         Some(&address) => Compiled::at(address).map_or(Hook::Method, Hook::Compiled),
     });
+    let mut requirements = requirements(wants);
+    if let Some(base) = &base {
+        requirements.wants = requirements.wants.or(Base::new(base).wants());
+        requirements.owns_window |= base.is_model();
+        requirements.measures_delay |= base.measures_delay();
+    }
     let class = Class {
         name,
         create,
-        requirements: requirements(wants),
+        requirements,
         interval,
         hooks,
+        base,
     };
     CLASSES
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(digest, Arc::new(class));
+    Ok(())
 }
 
 /// Returns the length of a kind ("time" [s], "round-trips" or "acks") and a number.
@@ -239,12 +259,15 @@ struct Connection {
     ecn: bool,
     answers: Answers,
     monitor: Monitor,
+    base: Option<Base>,
 }
 
 impl Connection {
     fn new(run: Arc<InRun>) -> Connection {
+        let base = run.class.base.as_ref().map(Base::new);
         Connection {
             run,
+            base,
             controller: None,
             methods: [const { None }; NAMES.len()],
             state: 0,
@@ -317,6 +340,22 @@ impl Connection {
         self.answers.take(&answer, flight, now, &self.run.complaints)
     }
 
+    /// Returns the grant of a hook over that of the base, after whose update the hook sees the connection as `flight`.
+    fn over(
+        &mut self,
+        base: Option<control::CwndUpdate>,
+        grant: Option<Grant>,
+        moves: bool,
+        flight: &Flight,
+        now: Time,
+    ) -> control::CwndUpdate {
+        let taken = self.take(grant, moves, flight, now);
+        control::CwndUpdate {
+            pacing: taken.pacing.or(base.and_then(|base| base.pacing)),
+            ..taken
+        }
+    }
+
     /// Completes the grant of a reduction, by default that of RFC 5681: ssthresh is half of the window, and the window is
     /// ssthresh, or one segment after a timeout.
     fn reduced(&self, cause: Cause, grant: Option<Grant>, flight: &Flight) -> Grant {
@@ -346,6 +385,16 @@ impl Connection {
             },
         }
     }
+}
+
+/// Returns the state of a connection after an update of its base.
+fn after(base: Option<control::CwndUpdate>, flight: &Flight) -> Cow<'_, Flight> {
+    let Some(base) = base else {
+        return Cow::Borrowed(flight);
+    };
+    let mut moved = flight.clone();
+    moved.limits = Limits::new(base.window, base.threshold);
+    Cow::Owned(moved)
 }
 
 /// Converts the return value of a method.
@@ -383,55 +432,91 @@ impl Control for Connection {
         self.run.class.requirements.wants
     }
 
+    fn set_hz(&mut self, hz: u32) {
+        if let Some(base) = &mut self.base {
+            base.set_hz(hz);
+        }
+    }
+
+    fn set_preconnect(&mut self, idle: Span) {
+        if let Some(base) = &mut self.base {
+            base.set_preconnect(idle);
+        }
+    }
+
     fn set_ecn(&mut self, on: bool) {
         self.ecn = on;
+        if let Some(base) = &mut self.base {
+            base.set_ecn(on);
+        }
     }
 
     /// Also creates the instance: it is the last setting before the connection begins.
     fn draw_from(&mut self, mut draws: Stream) {
+        // The base draws the numbers that it draws as the connection's own controller.
+        if let Some(base) = &mut self.base {
+            base.draw_from(draws.clone());
+        }
         self.create(draws.below(1 << 63));
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> control::CwndUpdate {
         self.answers.least_rtt = Some(rtt);
-        let record = EventRecord::new(Time::ZERO, Some(rtt), flight);
-        let grant = self.call(START, record, flight, Time::ZERO);
-        self.take(grant, true, flight, Time::ZERO)
+        let base = self.base.as_mut().map(|base| base.on_start(rtt, flight));
+        let flight = after(base, flight);
+        let record = EventRecord::new(Time::ZERO, Some(rtt), &flight);
+        let grant = self.call(START, record, &flight, Time::ZERO);
+        self.over(base, grant, true, &flight, Time::ZERO)
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
         self.monitor.sent += sent.end - sent.sequence;
+        let of_base = self.base.as_mut().and_then(|base| base.on_sent(sent, flight));
         if !self.has(SENT) {
-            return None;
+            return of_base;
         }
-        let grant = self.call(SENT, SentRecord::new(sent, flight), flight, sent.now)?;
+        let Some(grant) = self.call(SENT, SentRecord::new(sent, flight), flight, sent.now) else {
+            return of_base;
+        };
         let answer = Answer {
             rate_bps: grant.rate,
             burst_segments: grant.burst.unwrap_or(0),
             ..Answer::unchanged(flight)
         };
-        self.answers.pacing(&answer, flight, sent.now, &self.run.complaints)
+        let pacing = self.answers.pacing(&answer, flight, sent.now, &self.run.complaints);
+        pacing.or(of_base)
+    }
+
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+        if let Some(base) = &mut self.base {
+            base.on_sample(sample, flight);
+        }
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> control::CwndUpdate {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
+        let base = self.base.as_mut().map(|base| base.on_ack(ack, flight));
+        let flight = after(base, flight);
         let mut grant = None;
         if self.has(ACK) {
-            grant = self.call(ACK, AckRecord::new(ack, flight), flight, ack.now);
+            grant = self.call(ACK, AckRecord::new(ack, &flight), &flight, ack.now);
         }
         if let Some(length) = self.run.class.interval {
             self.monitor.on_ack(ack);
             if self.monitor.has_ended(length, ack.now, ack.srtt) {
-                let record = IntervalRecord::new(&self.monitor, ack, flight);
-                let decided = self.call(INTERVAL, record, flight, ack.now);
+                let record = IntervalRecord::new(&self.monitor, ack, &flight);
+                let decided = self.call(INTERVAL, record, &flight, ack.now);
                 grant = decided.map(|decided| decided.or(grant.unwrap_or_default())).or(grant);
                 self.monitor.begin(ack.now, ack.srtt);
             }
         }
-        self.take(grant, ack.grows, flight, ack.now)
+        self.over(base, grant, ack.grows, &flight, ack.now)
     }
 
     fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
+        if let Some(base) = &mut self.base {
+            base.on_lost(lost, now, flight);
+        }
         if self.has(LOST) {
             self.call(LOST, LostRecord::new(lost, now, flight), flight, now);
         }
@@ -444,14 +529,20 @@ impl Control for Connection {
             Cause::Mark { .. } if self.has(MARK) => MARK,
             Cause::Mark { .. } => LOSS,
         };
-        let grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
-        let grant = self.reduced(cause, grant, flight);
-        self.take(Some(grant), true, flight, now)
+        let base = self.base.as_mut().map(|base| base.on_reduction(cause, now, flight));
+        // The hook sees the window before the reduction, also above a base.
+        let mut grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
+        if grant.is_some() || base.is_none() {
+            grant = Some(self.reduced(cause, grant, flight));
+        }
+        self.over(base, grant, true, &after(base, flight), now)
     }
 
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> control::CwndUpdate {
         let hook = if spurious { UNDO } else { RECOVERED };
-        let grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
-        self.take(grant, true, flight, now)
+        let base = self.base.as_mut().map(|base| base.on_recovered(spurious, now, flight));
+        let flight = after(base, flight);
+        let grant = self.call(hook, EventRecord::new(now, None, &flight), &flight, now);
+        self.over(base, grant, true, &flight, now)
     }
 }

@@ -23,6 +23,9 @@ from longpipe.controls.compiled import compiled, state_type
 from longpipe.controls.identity import identity, is_of_user
 from longpipe.controls.intervals import NEEDS, interval_length
 from longpipe.errors import RunError, ScenarioError, nearest
+from longpipe.scenario import Scenario
+from longpipe.scenario.base import kinds
+from longpipe.scenario.congestion import Congestion
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
@@ -233,12 +236,13 @@ def _check(cls: type[Control], name: str) -> None:
     if cls.interval is None:
         if "on_interval" in hooks:
             raise ScenarioError(f"{FIELD}: {name}; has on_interval; needs an interval, as in interval = '1 RTT'")
-        if "on_ack" not in hooks:
-            raise ScenarioError(f"{FIELD}: {name}; has no on_ack; needs one, or interval and on_interval")
+        if "on_ack" not in hooks and cls.base is None:
+            raise ScenarioError(f"{FIELD}: {name}; has no on_ack; needs one, interval and on_interval, or a base")
     elif "on_interval" not in hooks:
         raise ScenarioError(f"{FIELD}: {name}; has an interval; needs on_interval, too")
     else:
         _interval(cls, name)
+    _base(cls, name)
     for attribute in dir(cls):
         if attribute.startswith("on_") and attribute not in _core.control_hooks():
             accepts = nearest(attribute, _core.control_hooks())
@@ -253,6 +257,17 @@ def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
         return interval_length(text)
     except (ValueError, OverflowError):
         raise ScenarioError(f"{FIELD}: {name}; interval {text!r}; {NEEDS}") from None
+
+
+def _base(cls: type[Control], name: str) -> str | None:
+    """Returns the TCP of a connection whose controller is the base of a class, as the core has it."""
+    if cls.base is None:
+        return None
+    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python")]
+    if cls.base not in known:
+        raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}; {nearest(str(cls.base), known)}")
+    fields = {"framing": "ip", "switch.buffer": "100 packets", "tcp.profile": "linux-6", "tcp.congestion": cls.base}
+    return json.dumps(Scenario().with_(**fields).resolved["flows"][0]["tcp"])
 
 
 def _wants(cls: type[Control], hooks: Sequence[str]) -> int:
@@ -276,7 +291,13 @@ def _register(found: Known) -> None:
     state = state_type(cls.state_fields)
     addresses = {name: _address(cls, name, state, found.name) for name in hooks}
     _core.register_class(
-        found.digest, found.name, _Maker(cls, state), addresses, _interval(cls, found.name), _wants(cls, hooks)
+        found.digest,
+        found.name,
+        _Maker(cls, state),
+        addresses,
+        _interval(cls, found.name),
+        _wants(cls, hooks),
+        _base(cls, found.name),
     )
 
 

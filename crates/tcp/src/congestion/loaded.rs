@@ -127,6 +127,10 @@ impl Control for Loaded {
         self.controller.set_preconnect(idle);
     }
 
+    fn set_hz(&mut self, hz: u32) {
+        self.controller.set_hz(hz);
+    }
+
     fn set_ecn(&mut self, on: bool) {
         self.controller.set_ecn(on);
     }

@@ -135,7 +135,7 @@ impl Congestion {
     }
 
     /// Returns the update that an event causes, for the controller that wraps this one.
-    fn update(
+    pub fn update(
         &mut self,
         flight: &Flight,
         event: impl FnOnce(&mut Congestion, &mut Flight) -> Option<Pacing>,
