@@ -82,7 +82,7 @@ def test_actions_are_factors() -> None:
 # One environment
 
 
-@pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms"), ("window", "20 ACKs")])
+@pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms"), ("orca", "20 ACKs")])
 def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> None:
     from gymnasium.utils.env_checker import check_env
 
@@ -166,6 +166,40 @@ def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> No
         later - duration == pytest.approx(end, abs=1e-12)
         for end, (_, later, duration) in zip(ends, seen[1:], strict=False)
     )
+
+
+def test_without_actions_orcas_environment_is_cubic() -> None:
+    """Actions of 0 leave the flow's own controller alone, so that windows are those of a run without an agent."""
+    for scenario in (PATH, PATH.with_(**{"tcp.congestion": "linux-reno"})):
+        env = LinkEnv(scenario, action="orca", step="50 ms", most_steps=1000)
+        env.reset(seed=1)
+        windows = {}
+        for _ in range(300):
+            *_, information = env.step(np.zeros(1, dtype=np.float32))
+            windows[information["time_s"]] = information["window_bytes"]
+        trace = simulate(scenario.with_(**{"traces.cwnd": True})).traces["cwnd"]
+        for time_s, window in list(windows.items())[::10]:
+            before = trace[trace["time_s"] <= time_s]["cwnd_bytes"]
+            # A recovery moves the window between two ACKs that the agent sees.
+            assert window == pytest.approx(before.iloc[-1], rel=0.25)
+        exact = [
+            window == pytest.approx(trace[trace["time_s"] <= time_s]["cwnd_bytes"].iloc[-1], rel=1e-9)
+            for time_s, window in windows.items()
+        ]
+        assert np.mean(exact) > 0.8
+
+
+def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
+    env = LinkEnv(PATH, action="orca", step="10 ms", most_steps=1000)
+    env.reset(seed=1)
+    for _ in range(200):
+        *_, before = env.step(np.zeros(1, dtype=np.float32))
+    *_, after = env.step(np.array([-0.5], dtype=np.float32))
+    # A factor of 0.5; CUBIC then grows by a segment at most for each of the 10 segments that arrive in 10 ms.
+    half = before["window_bytes"] / 2
+    assert half <= after["window_bytes"] <= half + 11 * 1448
+    *_, later = env.step(np.zeros(1, dtype=np.float32))
+    assert 0 <= later["window_bytes"] - after["window_bytes"] <= 11 * 1448
 
 
 def test_an_episode_ends_with_its_steps_or_its_scenario() -> None:
@@ -321,6 +355,20 @@ def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
     assert run.flows["throughput_bps"].sum() == pytest.approx(goodput, rel=0.1)
 
 
+def still(seen: np.ndarray[Any, Any]) -> float:
+    return 0.0
+
+
+def test_a_policy_over_cubic_that_does_nothing_is_cubic_bit_by_bit() -> None:
+    lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}, "duration": "20 s"})
+    for path in (lossy, lossy.with_(**{"tcp.congestion": "linux-reno"})):
+        base = "cubic" if path is lossy else "linux-reno"
+        policy = control(still, action="orca", base=base)
+        assert simulate(path.with_(**{"tcp.congestion": policy})).state_hash == simulate(path).state_hash
+    with pytest.raises(ScenarioError, match=r"base 'cubik'; did you mean 'cubic'\?"):
+        path.with_(**{"tcp.congestion": control(still, action="orca", base="cubik")})
+
+
 # Bad input
 
 
@@ -331,7 +379,7 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
             "observation: 'auroa'; did you mean 'aurora'? accepts aurora, orca, or a function of Features",
         ),
         ({"reward": "x"}, "reward: 'x'; accepts aurora, orca, or a function of Features"),
-        ({"action": "cwnd"}, "action: 'cwnd'; did you mean 'window'? accepts rate, window, or an Action"),
+        ({"action": "cwnd"}, "action: 'cwnd'; did you mean 'window'? accepts rate, window, orca, or an Action"),
         ({"step": "fast"}, "step: 'fast'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
         ({"step": "1.5 ACKs"}, "step: '1.5 ACKs'; needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"),
         ({"step": "1 ns"}, "step: '1 ns'; needs at least 1 us"),

@@ -1,10 +1,13 @@
 //! A sender whose rate or window is set from outside, between steps of the simulation.
 
 use crate::answer::{Answer, Answers, LARGEST_WINDOW};
+use crate::base::Base;
 use crate::complaints::Complaints;
 use crate::monitor::Monitor;
-use longpipe_events::{Span, Time};
-use longpipe_tcp::congestion::control::{Ack, Cause, Control, CwndUpdate, Pacing, Sent, Wants};
+use longpipe_events::{Span, Stream, Time};
+use longpipe_tcp::config::CongestionConfig;
+use longpipe_tcp::congestion::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, Sent, Wants};
+use longpipe_tcp::congestion::limits::Limits;
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use longpipe_tcp::flight::Flight;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +17,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub enum Steering {
     /// The pacing rate; the window does not limit the sender.
     Rate,
-    /// The congestion window.
+    /// The congestion window, which nothing else changes.
     Window,
+    /// The congestion window of the flow's own congestion controller, which continues from the new value (Orca).
+    Base,
 }
 
 /// State of one agent, shared by its sender and the environment.
@@ -35,12 +40,21 @@ pub struct State {
     pub in_flight: u64,
     /// Payload of a full segment [byte].
     pub mss: f64,
+    /// Whether an action has changed the window of the base since the latest ACK.
+    pub moved: bool,
 }
 
 impl State {
     /// Whether the agent can act: there is an RTT sample.
     pub fn is_ready(&self) -> bool {
         !self.window.is_nan() && self.mss > 0.0
+    }
+
+    /// Takes over the measurements of an ACK.
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) {
+        self.monitor.on_ack(ack);
+        (self.srtt, self.min_rtt) = (ack.srtt, ack.least_rtt);
+        (self.in_flight, self.mss) = (ack.in_flight, flight.mss());
     }
 }
 
@@ -49,11 +63,13 @@ impl State {
 pub struct Agent {
     state: Arc<Mutex<State>>,
     steering: Steering,
+    /// Controller of the flow, which acts between the actions.
+    base: Option<CongestionConfig>,
 }
 
 impl Agent {
-    /// Returns an agent before its connection begins.
-    pub fn new(steering: Steering) -> Agent {
+    /// Returns an agent before its connection begins. `own` is the congestion controller of its flow.
+    pub fn new(steering: Steering, own: &CongestionConfig) -> Agent {
         let state = State {
             rate: f64::NAN,
             window: f64::NAN,
@@ -62,6 +78,7 @@ impl Agent {
         Agent {
             state: Arc::new(Mutex::new(state)),
             steering,
+            base: (steering == Steering::Base).then(|| own.clone()),
         }
     }
 
@@ -74,24 +91,38 @@ impl Agent {
 
 impl Plugin for Agent {
     fn requirements(&self) -> Requirements {
-        Requirements {
-            wants: Wants {
-                records: true,
-                sending: true,
-                pacing: self.steering == Steering::Rate,
-                ..Wants::default()
+        let wants = Wants {
+            records: true,
+            sending: true,
+            pacing: self.steering == Steering::Rate,
+            ..Wants::default()
+        };
+        match &self.base {
+            None => Requirements {
+                wants,
+                owns_window: true,
+                measures_delay: false,
             },
-            owns_window: true,
-            measures_delay: false,
+            Some(base) => Requirements {
+                wants: wants.or(Base::new(base).wants()),
+                owns_window: base.is_model(),
+                measures_delay: base.measures_delay(),
+            },
         }
     }
 
     fn connect(&self) -> Box<dyn Controller> {
-        Box::new(Steered {
-            agent: self.clone(),
-            answers: Answers::default(),
-            complaints: Complaints::default(),
-        })
+        match &self.base {
+            None => Box::new(Steered {
+                agent: self.clone(),
+                answers: Answers::default(),
+                complaints: Complaints::default(),
+            }),
+            Some(base) => Box::new(Based {
+                agent: self.clone(),
+                base: Base::new(base),
+            }),
+        }
     }
 }
 
@@ -115,7 +146,7 @@ impl Steered {
                 rate_bps: Some(state.rate),
                 ..unchanged
             },
-            Steering::Window => Answer {
+            Steering::Window | Steering::Base => Answer {
                 window: state.window,
                 ..unchanged
             },
@@ -152,9 +183,7 @@ impl Control for Steered {
         self.answers.least_rtt = ack.least_rtt.or(self.answers.least_rtt);
         let answer = {
             let mut state = self.agent.state();
-            state.monitor.on_ack(ack);
-            (state.srtt, state.min_rtt) = (ack.srtt, ack.least_rtt);
-            (state.in_flight, state.mss) = (ack.in_flight, flight.mss());
+            state.on_ack(ack, flight);
             if let (true, Some(srtt)) = (state.window.is_nan(), ack.srtt) {
                 // The first window over the RTT, as the sender does without an agent.
                 state.window = flight.cwnd();
@@ -171,5 +200,99 @@ impl Control for Steered {
 
     fn on_recovered(&mut self, _spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         self.grant(flight, now)
+    }
+}
+
+/// The controller of a connection whose window the agent moves and the base continues from.
+#[derive(Debug)]
+struct Based {
+    agent: Agent,
+    base: Base,
+}
+
+impl Based {
+    /// Records the window that the base leaves; a reduction discards an action that has not taken effect.
+    fn left(&self, grant: CwndUpdate) -> CwndUpdate {
+        let mut state = self.agent.state();
+        state.moved = false;
+        if state.is_ready() {
+            state.window = grant.window;
+        }
+        grant
+    }
+}
+
+impl Controller for Based {
+    fn boxed_clone(&self) -> Box<dyn Controller> {
+        panic!("an environment with agents cannot be copied");
+    }
+}
+
+impl Control for Based {
+    fn wants(&self) -> Wants {
+        self.agent.requirements().wants
+    }
+
+    fn draw_from(&mut self, draws: Stream) {
+        self.base.draw_from(draws);
+    }
+
+    fn set_hz(&mut self, hz: u32) {
+        self.base.set_hz(hz);
+    }
+
+    fn set_preconnect(&mut self, idle: Span) {
+        self.base.set_preconnect(idle);
+    }
+
+    fn set_ecn(&mut self, on: bool) {
+        self.base.set_ecn(on);
+    }
+
+    fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
+        self.base.on_start(rtt, flight)
+    }
+
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
+        self.agent.state().monitor.sent += sent.end - sent.sequence;
+        self.base.on_sent(sent, flight)
+    }
+
+    fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
+        self.base.on_sample(sample, flight);
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
+        let mut flight = flight.clone();
+        {
+            let mut state = self.agent.state();
+            state.on_ack(ack, &flight);
+            // During a recovery the sender moves the window, as in Linux, where PRR overwrites one that was set from outside.
+            if state.moved && ack.grows {
+                flight.limits = Limits::new(state.window, flight.ssthresh());
+            }
+            state.moved = false;
+        }
+        let grant = self.base.on_ack(ack, &flight);
+        let mut state = self.agent.state();
+        if let Some(srtt) = ack.srtt {
+            state.window = grant.window;
+            state.rate = 8.0 * grant.window / srtt.as_seconds();
+        }
+        grant
+    }
+
+    fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
+        self.base.on_lost(lost, now, flight);
+    }
+
+    fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
+        let grant = self.base.on_reduction(cause, now, flight);
+        self.left(grant)
+    }
+
+    fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
+        let grant = self.base.on_recovered(spurious, now, flight);
+        self.left(grant)
     }
 }

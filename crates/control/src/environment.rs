@@ -64,8 +64,8 @@ impl Environment {
     ) -> Result<Environment, ScenarioError> {
         let (mut agents, mut slowest) = (vec![], vec![]);
         for &flow in flows {
-            let agent = Agent::new(steering);
             let flow = &mut scenario.flows[flow];
+            let agent = Agent::new(steering, &flow.tcp.congestion);
             flow.tcp.congestion = CongestionConfig::Module(ModuleConfig {
                 plugin: Slot(Some(Arc::new(agent.clone()))),
                 ..ModuleConfig::default()
@@ -132,9 +132,13 @@ impl Environment {
             let rtt = state.srtt.map_or(0.0, Span::as_seconds);
             match self.steering {
                 Steering::Rate => state.rate = bounded(state.rate * factor, 8.0 * state.mss, MOST * slowest),
-                Steering::Window => {
+                Steering::Window | Steering::Base => {
                     let (least, most) = (2.0 * state.mss, MOST * slowest * rtt / 8.0);
-                    state.window = bounded(state.window * factor, least, most.max(least));
+                    // A factor of 1 leaves a base that has gone beyond the bounds as it is.
+                    if factor != 1.0 || self.steering == Steering::Window {
+                        state.window = bounded(state.window * factor, least, most.max(least));
+                        state.moved = true;
+                    }
                 }
             }
         }

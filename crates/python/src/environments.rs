@@ -31,16 +31,22 @@ pub(crate) struct Environments {
 
 #[pymethods]
 impl Environments {
-    /// `step` is a kind and a number as in `register_class`. `by_rate`: actions change the pacing rate, not the window.
+    /// Actions change the pacing rate (`steers` is "rate"), the window ("window"), or the window of the flow's own controller
+    /// ("base"). `step` is a kind and a number as in `register_class`.
     #[new]
-    fn new(count: usize, agents: usize, by_rate: bool, step: (String, f64), threads: usize) -> Environments {
-        Environments {
+    fn new(count: usize, agents: usize, steers: &str, step: (String, f64), threads: usize) -> PyResult<Environments> {
+        Ok(Environments {
             episodes: Mutex::new((0..count).map(|_| None).collect()),
             agents,
-            steering: if by_rate { Steering::Rate } else { Steering::Window },
+            steering: match steers {
+                "rate" => Steering::Rate,
+                "window" => Steering::Window,
+                "base" => Steering::Base,
+                _ => return Err(PyValueError::new_err("steers: needs rate, window or base")),
+            },
             step: length(&step),
             threads,
-        }
+        })
     }
 
     /// Names of the measurements, in the order of their columns.

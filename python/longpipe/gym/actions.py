@@ -16,10 +16,24 @@ _DELTA: Final = 0.025
 
 @dataclass(frozen=True)
 class Action:
-    """A function from actions to factors, and the value that they multiply: the pacing rate or the window."""
+    """A function from actions to factors, and the value that they multiply: the pacing rate or the window.
+
+    With `on_base`, the window is that of the flow's own congestion control, which continues from the changed window.
+    """
 
     function: Callable[[Array], Array]
     by_rate: bool
+    on_base: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ScenarioError for a rate on a base, whose window would not limit it."""
+        if self.by_rate and self.on_base:
+            raise ScenarioError("action: on_base with by_rate; needs an action on the window")
+
+    @property
+    def steers(self) -> str:
+        """What the core changes: "rate", "window" or "base"."""
+        return "rate" if self.by_rate else "base" if self.on_base else "window"
 
     def factors(self, actions: Array) -> Array:
         """Returns the factors of actions, which are clipped to -1 and 1; nan changes nothing."""
@@ -37,7 +51,11 @@ def _orca(actions: Array) -> Array:
     return np.asarray(np.trunc(100 * np.power(4.0, actions)) / 100)
 
 
-ACTIONS: Final = {"rate": Action(_aurora, by_rate=True), "window": Action(_orca, by_rate=False)}
+ACTIONS: Final = {
+    "rate": Action(_aurora, by_rate=True),
+    "window": Action(_orca, by_rate=False),
+    "orca": Action(_orca, by_rate=False, on_base=True),
+}
 
 
 def action(asked: str | Action) -> Action:

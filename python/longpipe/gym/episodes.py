@@ -52,7 +52,7 @@ class Episodes:
         if settings.most_steps < 2:
             raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 2")
         threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
-        self._core = _core.Environments(count, self.per_episode, self._action.by_rate, length, min(threads, count))
+        self._core = _core.Environments(count, self.per_episode, self._action.steers, length, min(threads, count))
         self.count = count
         rows = count * self.per_episode
         self._measured = np.zeros((rows, len(NAMES)))

@@ -21,20 +21,21 @@ def control(
     observation: str | Observation | Callable[[Features], Array] = "aurora",
     action: str | Action = "rate",
     step: str = "1 RTT",
+    base: str = "cubic",
     version: str | None = None,
 ) -> type[Control]:
     """Returns a class for `tcp.congestion` that acts by a policy: a function from an observation to an action.
 
     Observation, action and step must be those of the training. A step ends with the first ACK at or after its end,
-    because a sender has no other events. `version` is the identity of the policy in the store; needed if the policy has
-    no digest, as those of PyTorch.
+    because a sender has no other events. `base` is the congestion control between the actions of "orca". `version` is
+    the identity of the policy in the store; needed if the policy has no digest, as those of PyTorch.
     """
-    by_rate = _controller(observation, action)[1].by_rate
+    acts = _controller(observation, action)[1]
     step_length(step)
     chosen = {"policy": policy, "observed": observation, "acts": action}
     fields = {
-        "interval": step, "paces": by_rate, "owns_window": True,
-        "version": version, "chosen": chosen,
+        "interval": step, "paces": acts.by_rate, "owns_window": not acts.on_base,
+        "base": base if acts.on_base else None, "version": version, "chosen": chosen,
     }  # fmt: skip
     # The identity of a class consists of its attributes only if it is the user's own.
     module = getattr(policy, "__module__", None)
@@ -64,7 +65,7 @@ class _Steered(Control):
         """Observes the interval, and changes the rate or the window."""
         if not interval.srtt > 0:
             return None
-        if self._window == 0:
+        if self._window == 0 or self._action.on_base:
             self._window = interval.window
             self._rate = 8 * interval.window / interval.srtt
         row = [[self._value(name, interval) for name in NAMES]]
@@ -75,6 +76,8 @@ class _Steered(Control):
             self._seen = np.vstack([self._seen[1:], np.float32(found)])
         acted = np.asarray(self._policy(self._seen.reshape(-1)), dtype=np.float64).reshape(-1)[:1]
         factor = float(self._action.factors(acted)[0])
+        if self._action.on_base and factor == 1.0:
+            return None
         if self._action.by_rate:
             self._rate = min(max(self._rate * factor, 8 * interval.mss), 1e12)
             return Grant(window=float(2**30), rate=self._rate)
