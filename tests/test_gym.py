@@ -1,8 +1,12 @@
 """Environments for reinforcement learning."""
 
 import pickle
+import sys
 import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -262,6 +266,66 @@ def test_an_ended_environment_begins_again_in_the_next_step() -> None:
     before = seen.copy()
     env.step(zeros)
     assert np.array_equal(seen, before)
+
+
+class VecEnv:
+    """The parts of stable-baselines3's base class that `LinkVecEnv` uses."""
+
+    def __init__(self, num_envs: int, observation_space: object, action_space: object) -> None:
+        self.num_envs, self.observation_space, self.action_space = num_envs, observation_space, action_space
+
+    def step_async(self, actions: object) -> None:
+        raise NotImplementedError
+
+    def step_wait(self) -> object:
+        raise NotImplementedError
+
+    def step(self, actions: object) -> object:
+        self.step_async(actions)
+        return self.step_wait()
+
+    def _get_indices(self, indices: int | list[int] | None) -> list[int]:
+        if indices is None:
+            return list(range(self.num_envs))
+        return [indices] if isinstance(indices, int) else indices
+
+
+@pytest.fixture
+def stable_baselines() -> Iterator[type[Any]]:
+    """The class for stable-baselines3, over a stand-in for its base class if that is not installed."""
+    stands_in = find_spec("stable_baselines3") is None
+    names = [f"stable_baselines3{rest}" for rest in ("", ".common", ".common.vec_env")] if stands_in else []
+    for name in names:
+        sys.modules[name] = ModuleType(name)
+    if stands_in:
+        sys.modules[names[-1]].VecEnv = VecEnv  # type: ignore[attr-defined]
+    from longpipe.gym import LinkVecEnv
+
+    yield LinkVecEnv
+    for name in [*names, "longpipe.gym.stable_baselines"]:
+        sys.modules.pop(name, None)
+
+
+def test_the_environments_of_stable_baselines_begin_again_in_the_same_step(stable_baselines: type[Any]) -> None:
+    """Gymnasium's begin in the next one; the steps are the same."""
+    settings: dict[str, Any] = {"step": "50 ms", "most_steps": 6, "threads": 2}
+    env, other = stable_baselines(3, PATH, **settings), LinkVectorEnv(3, PATH, **settings)
+    assert env.seed(5) == [5, 6, 7]
+    assert np.array_equal(env.reset(), other.reset(seed=5)[0])
+    for step in range(12):
+        actions = np.full((3, 1), np.sin(step), dtype=np.float32)
+        seen, rewards, ended, infos = env.step(actions)
+        theirs, their_rewards, *_, information = other.step(actions)
+        assert np.array_equal(rewards, np.float32(their_rewards))
+        assert [info["rtt_s"] for info in infos] == list(information["rtt_s"])
+        assert list(ended) == [step % 6 == 5] * 3
+        if ended.all():
+            assert np.array_equal([info["terminal_observation"] for info in infos], theirs)
+            assert all(info["TimeLimit.truncated"] for info in infos)
+            theirs = other.step(actions)[0]
+        assert np.array_equal(seen, theirs)
+    assert env.get_attr("num_envs", [0, 2]) == [3, 3]
+    assert env.env_is_wrapped(gymnasium.Wrapper) == [False] * 3
 
 
 def test_scenarios_are_drawn_from_a_distribution() -> None:

@@ -1,4 +1,4 @@
-"""Environments for reinforcement learning: Gymnasium, one or many at once, and PettingZoo.
+"""Environments for reinforcement learning: Gymnasium, one or many at once, PettingZoo, and stable-baselines3.
 
 `import longpipe.gym` registers "longpipe/Link-v0" for `gymnasium.make` and `gymnasium.make_vec`.
 """
@@ -10,6 +10,7 @@ try:
 except ImportError:
     raise RunError("longpipe.gym: gymnasium is not installed; get it: pip install 'longpipe[gym]'") from None
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from longpipe.gym.actions import Action
@@ -22,6 +23,7 @@ from longpipe.gym.vector import LinkVectorEnv
 
 if TYPE_CHECKING:
     from longpipe.gym.parallel import LinkParallelEnv
+    from longpipe.gym.stable_baselines import LinkVecEnv
 
 __all__ = [
     "Action",
@@ -29,6 +31,7 @@ __all__ = [
     "Features",
     "LinkEnv",
     "LinkParallelEnv",
+    "LinkVecEnv",
     "LinkVectorEnv",
     "Observation",
     "Uniform",
@@ -41,12 +44,18 @@ if "longpipe/Link-v0" not in gymnasium.registry:
     )
 
 
+# Classes that need a further library: module, library, and how to get it.
+_FURTHER = {
+    "LinkParallelEnv": ("longpipe.gym.parallel", "pettingzoo", "'longpipe[gym]'"),
+    "LinkVecEnv": ("longpipe.gym.stable_baselines", "stable-baselines3", "stable-baselines3"),
+}
+
+
 def __getattr__(name: str) -> object:
-    # PettingZoo is needed for several agents only.
-    if name == "LinkParallelEnv":
-        try:
-            from longpipe.gym.parallel import LinkParallelEnv
-        except ImportError:
-            raise RunError("longpipe.gym: pettingzoo is not installed; get it: pip install 'longpipe[gym]'") from None
-        return LinkParallelEnv
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _FURTHER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, library, package = _FURTHER[name]
+    try:
+        return getattr(import_module(module), name)
+    except ImportError:
+        raise RunError(f"longpipe.gym: {library} is not installed; get it: pip install {package}") from None
