@@ -19,7 +19,6 @@ from longpipe import RunError, Scenario, ScenarioError, simulate
 from longpipe.controls import isolation, objects
 from longpipe.controls.compiler import build
 from longpipe.controls.facts import facts
-from longpipe.controls.sources import INCLUDE
 from longpipe.controls.usage import usage
 from longpipe.executors import Failure, Processes
 from longpipe.result import Result
@@ -295,60 +294,6 @@ def test_parameters_are_refused_by_name() -> None:
     assert refusal(AIMD, misbehaves=-1) == "tcp.congestion.parameters.misbehaves: -1; the module does not accept it"
     with pytest.raises(ScenarioError, match=r"tcp\.congestion\.hz: 10; needs at least 24"):
         with_module(AIMD, hz=10)
-
-
-# The interface for other languages
-
-C_EXAMPLE, RUST_EXAMPLE = MODULES / "control.c", MODULES / "control.rs"
-
-
-def compiled(file: Path, target: Path) -> Path:
-    """Builds an example as docs/modules.md describes."""
-    command: list[object] = ["cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I", INCLUDE, file, "-o", target]
-    if file == RUST_EXAMPLE:
-        if shutil.which("rustc") is None:
-            pytest.skip("needs rustc")
-        command = ["rustc", "--edition", "2021", "-O", "--crate-type", "cdylib", file, "-o", target]
-    subprocess.run([*map(str, command)], check=True, capture_output=True, timeout=120)
-    return target
-
-
-def test_a_controller_in_c_and_the_same_one_in_rust_give_the_same_bits(tmp_path: Path) -> None:
-    objects_ = [compiled(file, tmp_path / f"{file.suffix[1:]}.so") for file in (C_EXAMPLE, RUST_EXAMPLE)]
-    in_c, in_rust = (simulate(with_module(one, beta=0.8, gain=2)) for one in objects_)
-    assert in_c.state_hash == in_rust.state_hash
-    # Counts acknowledged bytes, not whole segments: 80 % of any window.
-    assert cuts(in_c)[0] == pytest.approx(0.8)
-    assert {one: facts(one.read_bytes()).parameters for one in objects_} == {
-        one: {"beta": "real", "gain": "integer"} for one in objects_
-    }
-    assert refusal(objects_[0], beta=1.5) == "tcp.congestion.parameters.beta: 1.5; the module does not accept it"
-    assert refusal(objects_[0], beta="much") == "tcp.congestion.parameters.beta: much; needs a number"
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (("return calloc(1, sizeof(struct flow));", "return 0;"), "out of memory for a connection"),
-        ((".on_ack = on_ack,", ""), "needs the operation on_ack in its longpipe_control"),
-        (("grant->window = flight->cwnd + (double)ack->acked;", "grant->window = 0.0 / 0.0;"), "NaN"),
-    ],
-)
-def test_an_object_that_breaks_its_contract_is_refused_or_reported(
-    change: tuple[str, str], told: str, tmp_path: Path
-) -> None:
-    source = tmp_path / "control.c"
-    source.write_text(C_EXAMPLE.read_text().replace(*change))
-    assert source.read_text() != C_EXAMPLE.read_text()
-    command = ["cc", "-w", "-shared", "-fPIC", "-I", INCLUDE, source, "-o", tmp_path / "control.so"]
-    subprocess.run([*map(str, command)], check=True)
-    try:
-        found = simulate(with_module(tmp_path / "control.so").with_(duration="1 s")).replaced
-        line = found[0]
-    except (ScenarioError, RunError) as error:
-        line = str(error)
-    assert told in line
-    assert "\n" not in line
 
 
 # The commands

@@ -3,9 +3,9 @@
 
 use crate::answer::{Answer, Answers};
 use crate::heartbeat;
-use crate::interface::{self, NO_TIME, SAME_RATE};
 use crate::object::{Object, Shared};
 use longpipe_events::{Span, Stream, Time};
+use longpipe_plugin::table::{self as interface, NO_TIME, SAME_RATE};
 use longpipe_tcp::congestion::control::{
     Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants,
 };

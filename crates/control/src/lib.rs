@@ -11,7 +11,6 @@ mod complaints;
 pub mod environment;
 mod flow;
 pub mod heartbeat;
-mod interface;
 pub mod monitor;
 mod object;
 mod registry;

@@ -4,9 +4,9 @@
 use crate::complaints::Complaints;
 use crate::flow::Flow;
 use crate::heartbeat;
-use crate::interface::{wants, Control, Parameter, VERSION};
 use crate::settings::{LoadError, Value};
 use libloading::Library;
+use longpipe_plugin::table::{wants, Control, Parameter, VERSION};
 use longpipe_tcp::congestion::control::Wants;
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::{c_char, c_void, CStr};

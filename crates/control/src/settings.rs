@@ -1,6 +1,6 @@
 //! Values of parameters, by the types that an object declares.
 
-use crate::interface::types;
+use longpipe_plugin::table::types;
 use std::ffi::CString;
 
 /// The error of loading an object, in one line: field of the scenario, its value, and what is accepted.

@@ -1,0 +1,95 @@
+//! The trait of a controller.
+
+use crate::table::{Ack, Flight, Grant, Lost, Sample, Sent};
+use std::ffi::{c_int, c_void, CStr};
+
+/// Why the window has to fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Duplicate ACKs, SACK or RACK reported a loss.
+    FastRetransmit,
+    /// The retransmission timer expired.
+    Timeout,
+    /// The receiver reported ECN marks.
+    Mark,
+    /// A mark that should cost less than a loss (RFC 8511).
+    MarkAbe,
+}
+
+impl Cause {
+    /// Returns the cause of a value of `enum longpipe_cause`.
+    pub(crate) fn of(value: c_int) -> Cause {
+        match value {
+            0 => Cause::FastRetransmit,
+            1 => Cause::Timeout,
+            2 => Cause::Mark,
+            _ => Cause::MarkAbe,
+        }
+    }
+}
+
+/// Random numbers of a connection, which follow from the seed of the run. A controller draws from nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct Random {
+    pub(crate) draw: extern "C" fn(*mut c_void, u32) -> u32,
+    pub(crate) source: *mut c_void,
+}
+
+impl Random {
+    /// Returns a random number below `bound`, or of 32 bits if `bound` is 0.
+    pub fn below(&mut self, bound: u32) -> u32 {
+        (self.draw)(self.source, bound)
+    }
+}
+
+/// Settings of a new connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// Whether packets of the connection can be ECN-marked.
+    pub ecn: bool,
+    /// Time for which the connection is established and idle before its first segment leaves [us].
+    pub preconnect_us: u32,
+    /// Random numbers, valid as long as the connection.
+    pub random: Random,
+}
+
+/// A congestion controller of one connection.
+///
+/// A hook changes the fields of `grant` that should change; they come filled in with the present values. Sizes are bytes,
+/// times picoseconds since the start of the run, rates bits of payload per second.
+pub trait Control: Sized {
+    /// Optional inputs, bits of [`wants`](crate::table::wants). Each costs time per packet.
+    const WANTS: u32 = 0;
+
+    /// Invoked once per simulation after the settings are set, with the ticks per second of the kernel's clock.
+    ///
+    /// # Errors
+    /// One line: why the controller cannot run.
+    fn open(_hz: u32) -> Result<(), &'static CStr> {
+        Ok(())
+    }
+
+    /// Creates the controller of a connection.
+    fn new(setup: &Setup) -> Self;
+
+    /// Invoked if the RTT is known before the first segment.
+    fn on_start(&mut self, _rtt_ps: u64, _flight: &Flight, _grant: &mut Grant) {}
+
+    /// Invoked for every ACK, before loss recovery processes it; `flight.una` has already advanced.
+    fn on_sample(&mut self, _sample: &Sample, _flight: &Flight) {}
+
+    /// Invoked for every ACK, after loss recovery has processed it.
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant);
+
+    /// Invoked for every transmission, with `wants::SENDING`; of the grant only the pacing rate counts.
+    fn on_sent(&mut self, _sent: &Sent, _flight: &Flight, _grant: &mut Grant) {}
+
+    /// Invoked for every transmission declared lost, with `wants::LOSSES`.
+    fn on_lost(&mut self, _lost: &Lost, _flight: &Flight) {}
+
+    /// Invoked once per recovery, timeout or round of marks: the window has to fall.
+    fn on_reduction(&mut self, cause: Cause, flight: &Flight, grant: &mut Grant);
+
+    /// Invoked at the end of a recovery; if it was spurious, nothing had been lost and the window is restored.
+    fn on_recovered(&mut self, _spurious: bool, _flight: &Flight, _grant: &mut Grant) {}
+}
