@@ -1,9 +1,11 @@
-"""Controllers for longpipe_control.h in several languages."""
+"""Controllers for longpipe_control.h in several languages, as shared objects and as WebAssembly."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,10 +22,21 @@ C, RUST, ZIG = MODULES / "control.c", MODULES / "control.rs", MODULES / "control
 MISBEHAVES = MODULES / "misbehaves.rs"
 ROOT = Path(__file__).parents[1]
 CRATE = ROOT / "crates" / "plugin" / "src" / "lib.rs"
+WASM32 = "wasm32-unknown-unknown"
+TABLE = ["-C", "link-arg=--export-table", "-C", "link-arg=--growable-table"]
 
 
 def program(*command: object) -> None:
     subprocess.run([*map(str, command)], check=True, capture_output=True, timeout=300)
+
+
+@cache
+def has_rust(target: str | None = None) -> bool:
+    if shutil.which("rustc") is None:
+        return False
+    words = ["rustc", "--print", "target-libdir", *(["--target", target] if target else [])]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    return found.returncode == 0 and Path(found.stdout.strip()).is_dir()
 
 
 def zig() -> list[str]:
@@ -34,15 +47,18 @@ def zig() -> list[str]:
     return [sys.executable, "-m", "ziglang"]
 
 
-def rust(source: Path, folder: Path) -> Path:
+def rust(source: Path, folder: Path, target: str | None = None) -> Path:
     """Builds a Rust source with the crate longpipe-plugin, as cargo does."""
-    if shutil.which("rustc") is None:
-        pytest.skip("needs rustc")
-    library = folder / f"{source.stem}.so"
-    options = ["--edition", "2021", "-O", "--out-dir", folder]
-    program("rustc", *options, "--crate-type", "rlib", "--crate-name", "longpipe_plugin", CRATE)
-    extern = f"longpipe_plugin={folder}/liblongpipe_plugin.rlib"
-    program("rustc", *options[:3], "--crate-type", "cdylib", "--extern", extern, source, "-o", library)
+    if not has_rust(target):
+        pytest.skip(f"needs rustc{' for ' + target if target else ''}")
+    library = folder / f"{source.stem}.{'wasm' if target else 'so'}"
+    options = ["--edition", "2021", "-O", *(["--target", target] if target else [])]
+    crate = folder / (target or "here")
+    crate.mkdir(exist_ok=True)
+    program("rustc", *options, "--crate-type", "rlib", "--crate-name", "longpipe_plugin", CRATE, "--out-dir", crate)
+    extern = f"longpipe_plugin={crate}/liblongpipe_plugin.rlib"
+    table = TABLE if target else []
+    program("rustc", *options, *table, "--crate-type", "cdylib", "--extern", extern, source, "-o", library)
     return library
 
 
@@ -56,11 +72,23 @@ def built(language: str, folder: Path) -> Path:
                 "cc", "-O2", "-Wall", "-Werror", "-shared", "-fPIC", "-I", INCLUDE, C, "-o", folder / "c.so"
             )  # fmt: skip
             return folder / "c.so"
+        case "c, wasm":
+            options = ["-target", "wasm32-wasi", "-mexec-model=reactor", "-O2", "-s", "-I", INCLUDE]
+            link = [f"-Wl,--{one}" for one in ("export=longpipe_control", "export-table", "growable-table")]
+            program(*zig(), "cc", *options, C, *link, "-o", folder / "c.wasm")
+            return folder / "c.wasm"
         case "rust":
             return rust(RUST, folder)
-        case _:
+        case "rust, wasm":
+            return rust(RUST, folder, WASM32)
+        case "zig":
             program(*zig(), "build-lib", "-dynamic", "-O", "ReleaseFast", ZIG, f"-femit-bin={folder}/z.so")
             return folder / "z.so"
+        case _:
+            names = ("export=longpipe_control", "export=longpipe_facts", "export-table", "growable-table")
+            options = ["-target", "wasm32-freestanding", "-fno-entry", "-O", "ReleaseSmall"]
+            program(*zig(), "build-exe", *options, *(f"--{n}" for n in names), ZIG, f"-femit-bin={folder}/z.wasm")
+            return folder / "z.wasm"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +96,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built("c", tmp_path_factory.mktemp("c"))
 
 
-@pytest.mark.parametrize("language", ["rust", "zig"])
+@pytest.mark.parametrize("language", ["rust", "rust, wasm", "zig", "zig, wasm", "c, wasm"])
 def test_the_example_gives_the_same_bits_in_every_language(language: str, in_c: Path, tmp_path: Path) -> None:
     lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})
     file = built(language, tmp_path)
@@ -136,12 +164,12 @@ def test_an_object_that_breaks_its_contract_is_refused_or_reported(
     assert "\n" not in line
 
 
-# Objects that misbehave
+# Objects and modules that misbehave
 
 
-@pytest.fixture(scope="module")
-def misbehaving(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return rust(MISBEHAVES, tmp_path_factory.mktemp("misbehaves"))
+@pytest.fixture(scope="module", params=[None, WASM32], ids=["object", "wasm"])
+def misbehaving(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return rust(MISBEHAVES, tmp_path_factory.mktemp("misbehaves"), request.param)
 
 
 def test_nonsense_is_replaced_and_reported(misbehaving: Path) -> None:
@@ -151,18 +179,21 @@ def test_nonsense_is_replaced_and_reported(misbehaving: Path) -> None:
 
 
 def test_a_crash_loses_one_run_and_names_the_file(misbehaving: Path) -> None:
-    """abort(), a stack without end, and a panic of Rust."""
+    """abort(), a stack without end, and a panic of Rust. An object ends its process, a module only itself."""
     ends = {3: "SIGABRT", 5: "SIGSEGV", 6: "SIGABRT"}
     for which, number in ends.items():
         with pytest.raises(RunError) as error:
             simulate(with_module(misbehaving, misbehaves=which))
         line = str(error.value)
         assert "\n" not in line
-        assert line in (
-            f"{misbehaving}: the module crashed by {number}; the run is lost, and not repeated",
-            # Rust reports the end of a stack itself.
-            f"{misbehaving}: the module crashed by SIGABRT; the run is lost, and not repeated",
-        )
+        if misbehaving.suffix == ".so":
+            assert line in (
+                f"{misbehaving}: the module crashed by {number}; the run is lost, and not repeated",
+                # Rust reports the end of a stack itself.
+                f"{misbehaving}: the module crashed by SIGABRT; the run is lost, and not repeated",
+            )
+        else:
+            assert line.startswith(f"{misbehaving}: on_ack fails at 1.0")
     assert simulate(with_module(misbehaving)).efficiency > 0.2
 
 
@@ -172,3 +203,53 @@ def test_an_endless_loop_is_ended_and_named(misbehaving: Path, monkeypatch: pyte
         simulate(with_module(misbehaving, misbehaves=4))
     did = "a call of the module did not return within 0.5 s of processor time"
     assert str(error.value) == f"{misbehaving}: {did}; the run is lost, and not repeated"
+
+
+# WebAssembly
+
+
+def test_statics_of_a_module_belong_to_one_simulation(tmp_path: Path) -> None:
+    file = rust(RUST, tmp_path, WASM32)
+    first, other = (simulate(with_module(file, beta=beta)).state_hash for beta in (0.5, 0.8))
+    assert first != other
+    assert simulate(with_module(file)).state_hash == first
+
+
+def test_a_module_is_known_by_its_bytes(tmp_path: Path) -> None:
+    file = rust(RUST, tmp_path, WASM32)
+    copied = Path(shutil.copy(file, tmp_path / "other.wasm"))
+    assert with_module(copied).digest() == with_module(file).digest()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "does not export its table; needs the linker's --export-table and --growable-table"),
+        (TABLE[:2], "its table cannot grow; needs the linker's --growable-table"),
+    ],
+)
+def test_modules_that_lack_something_are_refused(
+    options: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "TABLE", options)
+    assert refusal(rust(RUST, tmp_path, WASM32)).endswith(told)
+
+
+def test_files_that_are_no_modules_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.wasm"
+    file.write_bytes(b"\0asm\x01\0\0\0")
+    assert refusal(file) == f"{file}: no congestion controller; needs an object that `longpipe cc build` made"
+    fact = b"\x01longpipe\x01interface=1\0"
+    # A section for custom data holds the fact, and the module nothing else.
+    section = b"\x01f" + fact
+    file.write_bytes(b"\0asm\x01\0\0\0\0" + bytes([len(section)]) + section)
+    assert refusal(file) == f"tcp.congestion.file: {file}; needs to export its memory"
+    file.write_bytes(b"\0asm\x01\0\0\0\x7f\x01" + fact)
+    assert refusal(file).startswith(f"tcp.congestion.file: {file}; no WebAssembly module: ")
+
+
+def test_check_names_a_module(tmp_path: Path) -> None:
+    file = rust(RUST, tmp_path, WASM32)
+    command = [sys.executable, "-m", "longpipe", "cc", "check", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=os.environ, timeout=60)
+    assert done.stdout.splitlines()[0] == f"{file}: mine, for the interface of longpipe_control.h, version 1"

@@ -267,7 +267,9 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
     assert refusal(tmp_path / "none.so").startswith(f"{tmp_path}/none.so: can't be read, no such file")
     text, other, source = tmp_path / "text.so", tmp_path / "other.so", tmp_path / "tcp_bad.c"
     text.write_text("no object")
-    assert refusal(text) == (f"{text}: no shared object; needs one that `longpipe cc build` made, or a C source (.c)")
+    assert refusal(text) == (
+        f"{text}: no shared object; needs one that `longpipe cc build` made, a C source (.c), or WebAssembly"
+    )
     other.write_bytes(b"\x7fELF" + bytes(100))
     assert refusal(other).startswith(f"{other}: no congestion controller; needs an object that")
     other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))

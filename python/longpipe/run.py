@@ -111,7 +111,9 @@ def register_classes(scenario: Scenario) -> None:
 
 
 def control_error(error: _core.ControlError) -> RunError:
-    """Returns the error of a class in one line."""
+    """Returns the error of a class or a module in one line."""
+    if len(error.args) == 1:
+        return RunError(str(error))
     from longpipe.controls.classes import failure
 
     return RunError(failure(*error.args))

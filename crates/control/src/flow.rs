@@ -1,9 +1,7 @@
 //! A connection whose window is controlled by a loaded object.
-#![allow(unsafe_code)]
 
 use crate::answer::{Answer, Answers};
-use crate::heartbeat;
-use crate::object::{Object, Shared};
+use crate::operations::Operations;
 use longpipe_events::{Span, Stream, Time};
 use longpipe_plugin::table::{self as interface, NO_TIME, SAME_RATE};
 use longpipe_tcp::congestion::control::{
@@ -11,68 +9,30 @@ use longpipe_tcp::congestion::control::{
 };
 use longpipe_tcp::congestion::loaded::Controller;
 use longpipe_tcp::flight::Flight;
-use std::ffi::{c_int, c_void};
-use std::sync::Arc;
+use std::ffi::c_int;
 
-/// State of one connection.
+/// A connection.
 #[derive(Debug)]
-pub struct Flow {
-    state: *mut c_void,
-    /// Random stream of the connection, boxed because `state` keeps its address.
-    draws: Box<Stream>,
+pub(crate) struct Flow<O: Operations> {
+    operations: O,
     answers: Answers,
     /// Time for which the connection is established and idle before its first segment leaves.
     preconnect: Span,
-    object: Arc<Object>,
 }
 
-// SAFETY: `state` belongs to this connection, and the functions of an object's copy are called by the thread of one
-// simulation at a time.
-unsafe impl Send for Flow {}
-
-extern "C" fn draw(source: *mut c_void, bound: u32) -> u32 {
-    // SAFETY: the source is the `draws` of the flow whose operation is in progress, which borrows nothing of it meanwhile.
-    let draws = unsafe { &mut *source.cast::<Stream>() };
-    let bound = if bound == 0 { 1 << 32 } else { u64::from(bound) };
-    draws.below(bound) as u32
-}
-
-impl Flow {
-    /// Creates the state of a connection.
-    pub fn new(object: Arc<Object>) -> Flow {
+impl<O: Operations> Flow<O> {
+    /// Returns a connection whose state is created when its settings are known.
+    pub fn new(operations: O) -> Flow<O> {
         Flow {
-            state: std::ptr::null_mut(),
-            draws: Box::new(Stream::new(0, "control", 0)),
+            operations,
             answers: Answers::default(),
             preconnect: Span(0),
-            object,
         }
     }
 
-    fn create(&mut self, ecn: bool) {
-        let connection = interface::Connection {
-            draw,
-            source: std::ptr::from_mut(&mut *self.draws).cast(),
-            ecn: u32::from(ecn),
-            preconnect_us: u32::try_from(self.preconnect.0 / 1_000_000).unwrap_or(u32::MAX),
-        };
-        let create = self.object.control().create.expect("checked when it was loaded");
-        // SAFETY: the structure is that of the interface; the source outlives the state.
-        self.state = heartbeat::during(|| unsafe { create(&connection) });
-        assert!(
-            !self.state.is_null(),
-            "{}: out of memory for a connection",
-            self.object.name()
-        );
-    }
-
     fn take(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> CwndUpdate {
-        self.answers.take(&plain(answer), flight, now, &self.object.complaints)
-    }
-
-    fn pacing(&mut self, answer: &interface::Grant, flight: &Flight, now: Time) -> Option<Pacing> {
-        self.answers
-            .pacing(&plain(answer), flight, now, &self.object.complaints)
+        let complaints = &self.operations.about().complaints;
+        self.answers.take(&plain(answer), flight, now, complaints)
     }
 }
 
@@ -86,20 +46,11 @@ fn plain(answer: &interface::Grant) -> Answer {
     }
 }
 
-impl Drop for Flow {
-    fn drop(&mut self) {
-        if let (Some(destroy), false) = (self.object.control().destroy, self.state.is_null()) {
-            // SAFETY: the state is of this object, and nothing uses it afterwards.
-            heartbeat::during(|| unsafe { destroy(self.state) });
-        }
-    }
-}
-
-impl Controller for Flow {
+impl<O: Operations> Controller for Flow<O> {
     fn boxed_clone(&self) -> Box<dyn Controller> {
         panic!(
             "{}: the state of a loaded controller cannot be copied",
-            self.object.name()
+            self.operations.about().name
         );
     }
 }
@@ -134,13 +85,13 @@ fn time(span: Option<Span>) -> i64 {
     span.map_or(NO_TIME, |span| i64::try_from(span.0).unwrap_or(i64::MAX))
 }
 
-impl Control for Flow {
+impl<O: Operations> Control for Flow<O> {
     fn wants(&self) -> Wants {
-        Shared::wants(&self.object)
+        self.operations.about().requirements.wants
     }
 
     fn draw_from(&mut self, draws: Stream) {
-        *self.draws = draws;
+        self.operations.draw_from(draws);
     }
 
     fn set_preconnect(&mut self, idle: Span) {
@@ -149,21 +100,21 @@ impl Control for Flow {
 
     /// Also creates the state, because this is the last setting before the connection starts.
     fn set_ecn(&mut self, on: bool) {
-        self.create(on);
+        let preconnect_us = u32::try_from(self.preconnect.0 / 1_000_000).unwrap_or(u32::MAX);
+        self.operations.create(on, preconnect_us);
     }
 
     fn on_start(&mut self, rtt: Span, flight: &Flight) -> CwndUpdate {
         let (seen, mut answer) = (shown(flight, Time::ZERO), unchanged(flight));
         self.answers.least_rtt = Some(rtt);
-        if let Some(on_start) = self.object.control().on_start {
-            // SAFETY: the state is of this object, the structures are those of the interface.
-            heartbeat::during(|| unsafe { on_start(self.state, rtt.0, &seen, &mut answer) });
-        }
+        self.operations.on_start(rtt.0, &seen, &mut answer);
         self.take(&answer, flight, Time::ZERO)
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight) -> Option<Pacing> {
-        let on_sent = self.object.control().on_sent?;
+        if !self.operations.about().sends {
+            return None;
+        }
         let (seen, mut answer) = (shown(flight, sent.now), unchanged(flight));
         let told = interface::Sent {
             sequence: sent.sequence,
@@ -172,15 +123,15 @@ impl Control for Flow {
             retransmission: u32::from(sent.retransmission),
             app_limited: u32::from(sent.app_limited),
         };
-        // SAFETY: the state is of this object, the structures are those of the interface.
-        heartbeat::during(|| unsafe { on_sent(self.state, &told, &seen, &mut answer) });
-        self.pacing(&answer, flight, sent.now)
+        self.operations.on_sent(&told, &seen, &mut answer);
+        let complaints = &self.operations.about().complaints;
+        self.answers.pacing(&plain(&answer), flight, sent.now, complaints)
     }
 
     fn on_sample(&mut self, sample: &AckSample, flight: &Flight) {
-        let Some(on_sample) = self.object.control().on_sample else {
+        if !self.operations.about().samples {
             return;
-        };
+        }
         let seen = shown(flight, sample.now);
         let told = interface::Sample {
             acked: sample.acked,
@@ -192,8 +143,7 @@ impl Control for Flow {
             has_sack_blocks: u32::from(sample.has_sack_blocks),
             reserved: 0,
         };
-        // SAFETY: the state is of this object, the structures are those of the interface.
-        heartbeat::during(|| unsafe { on_sample(self.state, &told, &seen) });
+        self.operations.on_sample(&told, &seen);
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
@@ -230,16 +180,14 @@ impl Control for Flow {
             paced: u32::from(ack.paced),
             reserved: 0,
         };
-        let on_ack = self.object.control().on_ack.expect("checked when it was loaded");
-        // SAFETY: the state is of this object, the structures are those of the interface.
-        heartbeat::during(|| unsafe { on_ack(self.state, &told, &seen, &mut answer) });
+        self.operations.on_ack(&told, &seen, &mut answer);
         self.take(&answer, flight, ack.now)
     }
 
     fn on_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
-        let Some(on_lost) = self.object.control().on_lost else {
+        if !self.operations.about().loses {
             return;
-        };
+        }
         let seen = shown(flight, now);
         let told = interface::Lost {
             sequence: lost.sequence,
@@ -251,8 +199,7 @@ impl Control for Flow {
             app_limited: u32::from(lost.app_limited),
             reserved: 0,
         };
-        // SAFETY: the state is of this object, the structures are those of the interface.
-        heartbeat::during(|| unsafe { on_lost(self.state, &told, &seen) });
+        self.operations.on_lost(&told, &seen);
     }
 
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate {
@@ -263,18 +210,13 @@ impl Control for Flow {
             Cause::Mark { abe: false } => 2,
             Cause::Mark { abe: true } => 3,
         };
-        let on_reduction = self.object.control().on_reduction.expect("checked when it was loaded");
-        // SAFETY: the state is of this object, the structures are those of the interface.
-        heartbeat::during(|| unsafe { on_reduction(self.state, cause, &seen, &mut answer) });
+        self.operations.on_reduction(cause, &seen, &mut answer);
         self.take(&answer, flight, now)
     }
 
     fn on_recovered(&mut self, spurious: bool, now: Time, flight: &Flight) -> CwndUpdate {
         let (seen, mut answer) = (shown(flight, now), unchanged(flight));
-        if let Some(on_recovered) = self.object.control().on_recovered {
-            // SAFETY: the state is of this object, the structures are those of the interface.
-            heartbeat::during(|| unsafe { on_recovered(self.state, c_int::from(spurious), &seen, &mut answer) });
-        }
+        self.operations.on_recovered(spurious, &seen, &mut answer);
         self.take(&answer, flight, now)
     }
 }

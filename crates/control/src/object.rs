@@ -4,43 +4,36 @@
 use crate::complaints::Complaints;
 use crate::flow::Flow;
 use crate::heartbeat;
+use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
 use libloading::Library;
-use longpipe_plugin::table::{wants, Control, Parameter, VERSION};
-use longpipe_tcp::congestion::control::Wants;
+use longpipe_events::Stream;
+use longpipe_plugin::table::{Ack, Connection, Control, Flight, Grant, Lost, Parameter, Sample, Sent, VERSION};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// A loaded object. Its functions are called by the thread of one simulation only.
 #[derive(Debug)]
-pub struct Object {
+struct Copied {
     control: *const Control,
-    requirements: Requirements,
-    /// The name that the controller reports, and the name of the file as its user knows it.
-    name: String,
-    file: String,
+    about: About,
     /// Texts that parameters may point to.
     _values: Vec<Value>,
-    pub(crate) complaints: Complaints,
     /// Unloads the object after everything else is gone.
     _library: Library,
 }
 
 // SAFETY: `control` points into the library, which the object keeps loaded and which does not change after `open`. Each
 // simulation has its own copy and runs on one thread at a time.
-unsafe impl Send for Object {}
-// SAFETY: threads share only reads of `control`, which does not change after `open`, and `complaints`, which has a lock.
-unsafe impl Sync for Object {}
+unsafe impl Send for Copied {}
+// SAFETY: threads share only reads of `control`, which does not change after `open`, and complaints, which have a lock.
+unsafe impl Sync for Copied {}
 
-impl Object {
-    /// Loads a private copy of a file, sets its parameters and opens it.
-    ///
-    /// # Errors
-    /// Returns an error if the file is not a controller, has another version, or does not accept a parameter.
-    pub fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Object, LoadError> {
+impl Copied {
+    fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Copied, LoadError> {
         let refused = |why: String| LoadError::file(shown, why);
         let copy = Copy::of(file).map_err(|why| refused(format!("cannot be copied: {why}")))?;
         // SAFETY: loading runs the file's constructors. The user named the file in order to run its code.
@@ -89,74 +82,164 @@ impl Object {
         } else {
             text(of.name)
         };
-        Ok(Object {
+        Ok(Copied {
             control,
-            requirements: requirements(wanted),
-            name,
-            file: shown.to_owned(),
+            about: About {
+                name,
+                file: shown.to_owned(),
+                requirements: requirements(wanted),
+                complaints: Complaints::default(),
+                samples: of.on_sample.is_some(),
+                sends: of.on_sent.is_some(),
+                loses: of.on_lost.is_some(),
+            },
             _values: values,
-            complaints: Complaints::default(),
             _library: library,
         })
     }
 
-    /// Returns the name that the controller reports.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the name of the file, as its user knows it.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Returns lines about values that were out of range and therefore replaced.
-    pub fn complaints(&self) -> Vec<String> {
-        self.complaints.lines()
-    }
-
     /// Returns the operations.
     #[inline(always)]
-    pub(crate) fn control(&self) -> &Control {
+    fn control(&self) -> &Control {
         // SAFETY: the library is loaded as long as `self` is.
         unsafe { &*self.control }
     }
 }
 
-/// An object, as a scenario holds it.
+/// A shared object, as a scenario holds it.
 #[derive(Clone, Debug)]
-pub(crate) struct Shared(pub Arc<Object>);
+pub(crate) struct Native(Arc<Copied>);
 
-impl Plugin for Shared {
+/// Loads a shared object: see `load_file`.
+pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Native, LoadError> {
+    Ok(Native(Arc::new(Copied::load(file, shown, parameters, hz)?)))
+}
+
+impl Object for Native {
+    fn about(&self) -> &About {
+        &self.0.about
+    }
+}
+
+impl Plugin for Native {
     fn requirements(&self) -> Requirements {
-        self.0.requirements
+        self.0.about.requirements
     }
 
     fn connect(&self) -> Box<dyn Controller> {
-        Box::new(Flow::new(Arc::clone(&self.0)))
+        Box::new(Flow::new(NativeFlow {
+            state: std::ptr::null_mut(),
+            draws: Box::new(Stream::new(0, "control", 0)),
+            object: Arc::clone(&self.0),
+        }))
     }
 }
 
-impl Shared {
-    pub(crate) fn wants(object: &Object) -> Wants {
-        object.requirements.wants
+/// State of one connection.
+#[derive(Debug)]
+struct NativeFlow {
+    state: *mut c_void,
+    /// Random stream of the connection, boxed because `state` keeps its address.
+    draws: Box<Stream>,
+    object: Arc<Copied>,
+}
+
+// SAFETY: `state` belongs to this connection, and the functions of an object's copy are called by the thread of one
+// simulation at a time.
+unsafe impl Send for NativeFlow {}
+
+extern "C" fn draw(source: *mut c_void, bound: u32) -> u32 {
+    // SAFETY: the source is the `draws` of the flow whose operation is in progress, which borrows nothing of it meanwhile.
+    let draws = unsafe { &mut *source.cast::<Stream>() };
+    let bound = if bound == 0 { 1 << 32 } else { u64::from(bound) };
+    draws.below(bound) as u32
+}
+
+impl Operations for NativeFlow {
+    #[inline(always)]
+    fn about(&self) -> &About {
+        &self.object.about
+    }
+
+    fn create(&mut self, ecn: bool, preconnect_us: u32) {
+        let connection = Connection {
+            draw,
+            source: std::ptr::from_mut(&mut *self.draws).cast(),
+            ecn: u32::from(ecn),
+            preconnect_us,
+        };
+        let create = self.object.control().create.expect("checked when it was loaded");
+        // SAFETY: the structure is that of the interface; the source outlives the state.
+        self.state = heartbeat::during(|| unsafe { create(&connection) });
+        assert!(
+            !self.state.is_null(),
+            "{}: out of memory for a connection",
+            self.about().name
+        );
+    }
+
+    fn draw_from(&mut self, draws: Stream) {
+        *self.draws = draws;
+    }
+
+    #[inline(always)]
+    fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant) {
+        if let Some(on_start) = self.object.control().on_start {
+            // SAFETY: the state is of this object, the structures are those of the interface.
+            heartbeat::during(|| unsafe { on_start(self.state, rtt_ps, flight, grant) });
+        }
+    }
+
+    #[inline(always)]
+    fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
+        if let Some(on_sample) = self.object.control().on_sample {
+            // SAFETY: as in `on_start`.
+            heartbeat::during(|| unsafe { on_sample(self.state, sample, flight) });
+        }
+    }
+
+    #[inline(always)]
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant) {
+        let on_ack = self.object.control().on_ack.expect("checked when it was loaded");
+        // SAFETY: as in `on_start`.
+        heartbeat::during(|| unsafe { on_ack(self.state, ack, flight, grant) });
+    }
+
+    #[inline(always)]
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight, grant: &mut Grant) {
+        if let Some(on_sent) = self.object.control().on_sent {
+            // SAFETY: as in `on_start`.
+            heartbeat::during(|| unsafe { on_sent(self.state, sent, flight, grant) });
+        }
+    }
+
+    fn on_lost(&mut self, lost: &Lost, flight: &Flight) {
+        if let Some(on_lost) = self.object.control().on_lost {
+            // SAFETY: as in `on_start`.
+            heartbeat::during(|| unsafe { on_lost(self.state, lost, flight) });
+        }
+    }
+
+    fn on_reduction(&mut self, cause: c_int, flight: &Flight, grant: &mut Grant) {
+        let on_reduction = self.object.control().on_reduction.expect("checked when it was loaded");
+        // SAFETY: as in `on_start`.
+        heartbeat::during(|| unsafe { on_reduction(self.state, cause, flight, grant) });
+    }
+
+    fn on_recovered(&mut self, spurious: bool, flight: &Flight, grant: &mut Grant) {
+        if let Some(on_recovered) = self.object.control().on_recovered {
+            // SAFETY: as in `on_start`.
+            heartbeat::during(|| unsafe { on_recovered(self.state, c_int::from(spurious), flight, grant) });
+        }
     }
 }
 
-/// Returns the inputs that bits of `longpipe_control.h` (`wants`) request.
-pub fn requirements(wanted: u32) -> Requirements {
-    let has = |bit: u32| wanted & bit != 0;
-    Requirements {
-        wants: Wants {
-            records: has(wants::RECORDS | wants::RATES | wants::LOSSES),
-            rates: has(wants::RATES),
-            sending: has(wants::SENDING),
-            losses: false,
-            pacing: has(wants::PACING),
-            each_loss: has(wants::LOSSES),
-        },
-        owns_window: has(wants::OWNS_WINDOW),
-        measures_delay: has(wants::DELAYS),
+impl Drop for NativeFlow {
+    fn drop(&mut self) {
+        if let (Some(destroy), false) = (self.object.control().destroy, self.state.is_null()) {
+            // SAFETY: the state is of this object, and nothing uses it afterwards.
+            heartbeat::during(|| unsafe { destroy(self.state) });
+        }
     }
 }
 
@@ -178,12 +261,7 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
     for (name, value) in wanted {
         let Some((_, parameter)) = listed.iter().find(|(known, _)| known == name) else {
             let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
-            let accepts = if names.is_empty() {
-                "the module has no parameters".to_owned()
-            } else {
-                format!("accepts {}", names.join(", "))
-            };
-            return Err(LoadError::parameter(name, format!("unknown; {accepts}")));
+            return Err(LoadError::unknown(name, &names));
         };
         // SAFETY: the entry was listed above.
         let parameter = unsafe { &**parameter };
@@ -198,10 +276,7 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
             .set
             .map(|set| heartbeat::during(|| unsafe { set(parameter, at) }));
         if set != Some(0) {
-            return Err(LoadError::parameter(
-                name,
-                format!("{value}; the module does not accept it"),
-            ));
+            return Err(LoadError::refused(name, value));
         }
         values.push(read);
     }

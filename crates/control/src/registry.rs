@@ -1,6 +1,7 @@
 //! Files of loadable objects known to this process, and the objects of a simulation.
 
-use crate::object::{Object, Shared};
+use crate::file::load_file;
+use crate::operations::Object;
 use crate::settings::LoadError;
 use longpipe_network::Scenario;
 use longpipe_tcp::config::CongestionConfig;
@@ -34,7 +35,7 @@ fn known(digest: &str) -> Option<(PathBuf, String)> {
 ///
 /// # Errors
 /// Returns an error if an object cannot be loaded.
-pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
+pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<dyn Object>>, LoadError> {
     let mut objects = HashMap::new();
     let mut loaded = vec![];
     for flow in &mut scenario.flows {
@@ -45,7 +46,7 @@ pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
             continue;
         }
         let key = (module.digest.clone(), module.parameters.clone(), module.hz);
-        let object = match objects.get(&key) {
+        let object: Arc<dyn Object> = match objects.get(&key) {
             Some(object) => Arc::clone(object),
             None => {
                 let Some((file, name)) = known(&module.digest) else {
@@ -54,14 +55,13 @@ pub fn load(scenario: &mut Scenario) -> Result<Vec<Arc<Object>>, LoadError> {
                         "no file of this machine has this digest",
                     ));
                 };
-                let object = Object::load(&file, &name, &module.parameters, module.hz)?;
-                let object = Arc::new(object);
+                let object = load_file(&file, &name, &module.parameters, module.hz)?;
                 loaded.push(Arc::clone(&object));
                 objects.insert(key, Arc::clone(&object));
                 object
             }
         };
-        module.plugin.0 = Some(Arc::new(Shared(object)));
+        module.plugin.0 = Some(object);
     }
     Ok(loaded)
 }

@@ -13,6 +13,21 @@ impl LoadError {
         LoadError(format!("tcp.congestion.file: {name}; {why}"))
     }
 
+    /// Returns the error for a parameter that a module does not have; `known` are its parameters.
+    pub fn unknown(name: &str, known: &[&str]) -> LoadError {
+        let accepts = if known.is_empty() {
+            "the module has no parameters".to_owned()
+        } else {
+            format!("accepts {}", known.join(", "))
+        };
+        LoadError::parameter(name, format!("unknown; {accepts}"))
+    }
+
+    /// Returns the error for a value that the module itself does not accept.
+    pub fn refused(name: &str, value: &str) -> LoadError {
+        LoadError::parameter(name, format!("{value}; the module does not accept it"))
+    }
+
     /// Returns the error for a parameter that is not accepted.
     pub fn parameter(name: &str, why: impl std::fmt::Display) -> LoadError {
         LoadError(format!("tcp.congestion.parameters.{name}: {why}"))

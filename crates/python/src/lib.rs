@@ -65,7 +65,7 @@ pyo3::create_exception!(
     _core,
     ControlError,
     PyRuntimeError,
-    "An error in a congestion controller of the user's: the exception, the class, its hook and the time [s]."
+    "An error in a congestion controller of the user's: of a class its exception, name, hook and time [s], of a module a line."
 );
 
 /// Number of events between checks for Python's signals, about 20 ms.

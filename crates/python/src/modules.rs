@@ -1,8 +1,8 @@
 //! Congestion controllers loaded from files.
 
 use crate::own_control::{self, InRun};
-use crate::ScenarioError;
-use longpipe_control::{heartbeat, load, register, Object};
+use crate::{ControlError, ScenarioError};
+use longpipe_control::{heartbeat, load, load_file, register, Object};
 use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,14 +11,16 @@ use std::sync::Arc;
 
 /// The controllers of a run that are not longpipe's own.
 pub(crate) struct Controls {
-    objects: Vec<Arc<Object>>,
+    objects: Vec<Arc<dyn Object>>,
     classes: Vec<Arc<InRun>>,
 }
 
 impl Controls {
-    /// Returns the first error of a class.
+    /// Returns the first error of a class, or failure of a module.
     pub fn failure(&self, py: Python<'_>) -> PyResult<()> {
-        self.classes.iter().try_for_each(|class| class.failure(py))
+        self.classes.iter().try_for_each(|class| class.failure(py))?;
+        let failed = self.objects.iter().find_map(|object| object.failure());
+        failed.map_or(Ok(()), |why| Err(ControlError::new_err((why,))))
     }
 }
 
@@ -39,7 +41,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bou
     let objects = controls
         .objects
         .iter()
-        .map(|object| (object.file(), object.complaints()));
+        .map(|object| (&*object.about().file, object.about().complaints()));
     let classes = controls.classes.iter().map(|class| (class.name(), class.complaints()));
     let lines = objects
         .chain(classes)
@@ -65,6 +67,6 @@ pub(crate) fn module_calls() -> u64 {
 /// Loads a controller from a file, runs its initialization, and returns the name that it gives itself.
 #[pyfunction]
 pub(crate) fn module_name(file: PathBuf, shown: &str, parameters: Vec<(String, String)>, hz: u32) -> PyResult<String> {
-    let object = Object::load(&file, shown, &parameters, hz).map_err(|error| ScenarioError::new_err(error.0))?;
-    Ok(object.name().to_owned())
+    let object = load_file(&file, shown, &parameters, hz).map_err(|error| ScenarioError::new_err(error.0))?;
+    Ok(object.about().name.clone())
 }

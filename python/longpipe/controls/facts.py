@@ -9,6 +9,8 @@ from typing import Final
 _FACT: Final = re.compile(rb"\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\x00")
 # Version of longpipe_control.h that this longpipe loads.
 INTERFACE: Final = "1"
+# First bytes of a WebAssembly module.
+WASM: Final = b"\0asm"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Shared objects by the digest that names them in scenarios, kept in the user's cache directory."""
+"""Shared objects and WebAssembly modules by the digest that names them, kept in the user's cache directory."""
 
 import hashlib
 import os
@@ -13,18 +13,18 @@ from platformdirs import user_cache_path
 
 from longpipe import _core
 from longpipe.controls.compiler import KERNELS, build
-from longpipe.controls.facts import INTERFACE, Facts, facts
+from longpipe.controls.facts import INTERFACE, WASM, Facts, facts
 from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, support_digest
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_bytes
 from longpipe.inputs import read_bytes
 
-_MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+_MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ", WASM)
 
 
 @dataclass(frozen=True)
 class Object:
-    """A shared object: its file in the cache, the name by which its user knows it, and its facts."""
+    """A shared object or a WebAssembly module: its file in the cache, the user's name for it, and its facts."""
 
     digest: str
     path: Path
@@ -37,7 +37,7 @@ _known: dict[str, Object] = {}
 
 
 def find(file: str) -> Object:
-    """Returns the object of a file, a shared object or a C source, which is compiled if that is not in the cache.
+    """Returns the object of a file. A C source is compiled if that is not in the cache.
 
     Raises ScenarioError for a file that is neither, or does not compile.
     """
@@ -106,7 +106,9 @@ def _beside(path: Path) -> str:
 def _of_object(path: Path) -> Object:
     content = read_bytes(path, NEEDS, most=64 * MOST_BYTES)
     if not content.startswith(_MAGIC):
-        raise ScenarioError(f"{path}: no shared object; needs one that `longpipe cc build` made, or a C source (.c)")
+        raise ScenarioError(
+            f"{path}: no shared object; needs one that `longpipe cc build` made, a C source (.c), or WebAssembly"
+        )
     found = facts(content)
     if not found.interface:
         raise ScenarioError(f"{path}: no congestion controller; needs an object that `longpipe cc build` made")
@@ -118,7 +120,8 @@ def _of_object(path: Path) -> Object:
 
 def _cached(content: bytes) -> Path:
     """Stores an object in the cache under a name with its digest."""
-    target = _folder() / f"{hashlib.sha256(content).hexdigest()}.so"
+    suffix = "wasm" if content.startswith(WASM) else "so"
+    target = _folder() / f"{hashlib.sha256(content).hexdigest()}.{suffix}"
     if not target.is_file():
         write_bytes(target, content)
     return target

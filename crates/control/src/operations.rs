@@ -1,0 +1,81 @@
+//! Operations of a loaded controller, which the processor executes (shared objects) or an interpreter (WebAssembly modules).
+
+use crate::complaints::Complaints;
+use longpipe_events::Stream;
+use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
+use longpipe_tcp::congestion::control::Wants;
+use longpipe_tcp::congestion::loaded::{Plugin, Requirements};
+use std::ffi::c_int;
+use std::fmt::Debug;
+
+/// A loaded controller of one simulation, with its parameters set.
+pub trait Object: Plugin {
+    /// Returns the facts that do not change during a run.
+    fn about(&self) -> &About;
+
+    /// Returns in one line why the controller failed; None if it did not, or if it ended the process.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Facts about a controller that do not change during a run, and the warnings about it.
+#[derive(Debug)]
+pub struct About {
+    /// Name that the controller reports.
+    pub name: String,
+    /// Name of the file as its user knows it.
+    pub file: String,
+    /// Optional inputs.
+    pub requirements: Requirements,
+    pub(crate) complaints: Complaints,
+    /// Whether it has `on_sample`, `on_sent` and `on_lost`, whose arguments cost time.
+    pub(crate) samples: bool,
+    pub(crate) sends: bool,
+    pub(crate) loses: bool,
+}
+
+impl About {
+    /// Returns lines about values that were out of range and therefore replaced.
+    pub fn complaints(&self) -> Vec<String> {
+        self.complaints.lines()
+    }
+}
+
+/// Operations on one connection. `grant` comes filled in with the present values.
+pub(crate) trait Operations: Debug + Send {
+    /// Returns the facts that do not change during a run.
+    fn about(&self) -> &About;
+
+    /// Creates the state of a connection that is idle for `preconnect_us` before its first segment leaves.
+    fn create(&mut self, ecn: bool, preconnect_us: u32);
+
+    /// Sets the random stream of the connection.
+    fn draw_from(&mut self, draws: Stream);
+
+    fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant);
+    fn on_sample(&mut self, sample: &Sample, flight: &Flight);
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant);
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight, grant: &mut Grant);
+    fn on_lost(&mut self, lost: &Lost, flight: &Flight);
+    fn on_reduction(&mut self, cause: c_int, flight: &Flight, grant: &mut Grant);
+    fn on_recovered(&mut self, spurious: bool, flight: &Flight, grant: &mut Grant);
+}
+
+/// Returns the inputs that bits of `longpipe_control.h` (`wants`) request.
+pub fn requirements(wanted: u32) -> Requirements {
+    use longpipe_plugin::wants;
+    let has = |bit: u32| wanted & bit != 0;
+    Requirements {
+        wants: Wants {
+            records: has(wants::RECORDS | wants::RATES | wants::LOSSES),
+            rates: has(wants::RATES),
+            sending: has(wants::SENDING),
+            losses: false,
+            pacing: has(wants::PACING),
+            each_loss: has(wants::LOSSES),
+        },
+        owns_window: has(wants::OWNS_WINDOW),
+        measures_delay: has(wants::DELAYS),
+    }
+}

@@ -1,0 +1,88 @@
+//! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes them.
+//!
+//! Structures without pointers have the same layout in a module and in this process: fixed-width fields, aligned to their
+//! size, little-endian.
+#![allow(unsafe_code)]
+
+use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
+
+// The bytes of a structure are those that the module reads.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+/// Offsets within the page that the host adds to the module's memory.
+pub const FLIGHT: u32 = 0;
+pub const GRANT: u32 = 128;
+pub const ARGUMENT: u32 = 256;
+pub const TEXTS: u32 = 1024;
+/// Size of a page of WebAssembly [byte].
+pub const PAGE: u32 = 65536;
+
+/// Offsets of the fields of `struct longpipe_control`, whose pointers have four bytes.
+pub mod control {
+    pub const VERSION: u32 = 0;
+    pub const SIZE: u32 = 4;
+    pub const NAME: u32 = 8;
+    pub const OPEN: u32 = 12;
+    pub const PARAMETERS: u32 = 16;
+    pub const WANTS: u32 = 20;
+    pub const CREATE: u32 = 24;
+    pub const DESTROY: u32 = 28;
+    pub const ON_START: u32 = 32;
+    pub const ON_SAMPLE: u32 = 36;
+    pub const ON_ACK: u32 = 40;
+    pub const ON_SENT: u32 = 44;
+    pub const ON_LOST: u32 = 48;
+    pub const ON_REDUCTION: u32 = 52;
+    pub const ON_RECOVERED: u32 = 56;
+    /// sizeof(struct longpipe_control).
+    pub const LENGTH: u32 = 60;
+}
+
+/// Offsets of the fields of `struct longpipe_parameter`.
+pub mod parameter {
+    pub const NAME: u32 = 0;
+    pub const TYPE: u32 = 4;
+    pub const SET: u32 = 12;
+    /// sizeof(struct longpipe_parameter).
+    pub const LENGTH: u32 = 20;
+}
+
+/// A structure without pointers and without padding.
+pub trait Plain: Copy {}
+
+impl Plain for Flight {}
+impl Plain for Grant {}
+impl Plain for Sample {}
+impl Plain for Ack {}
+impl Plain for Sent {}
+impl Plain for Lost {}
+
+/// Returns the bytes of a structure.
+pub fn bytes<T: Plain>(value: &T) -> &[u8] {
+    // SAFETY: the structure has no padding, so that all of its bytes are initialized.
+    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+/// Returns the grant of these bytes.
+pub fn grant(bytes: &[u8; size_of::<Grant>()]) -> Grant {
+    // SAFETY: every pattern of bits is a grant, and the read needs no alignment.
+    unsafe { bytes.as_ptr().cast::<Grant>().read_unaligned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structures_have_the_sizes_of_the_header_without_padding() {
+        // Fields of longpipe_control.h: eight bytes each, then pairs of four.
+        assert_eq!(size_of::<Flight>(), 7 * 8 + 2 * 4);
+        assert_eq!(size_of::<Grant>(), 3 * 8 + 2 * 4);
+        assert_eq!(size_of::<Sample>(), 6 * 8 + 2 * 4);
+        assert_eq!(size_of::<Ack>(), 17 * 8 + 8 * 4);
+        assert_eq!(size_of::<Sent>(), 3 * 8 + 2 * 4);
+        assert_eq!(size_of::<Lost>(), 6 * 8 + 2 * 4);
+        assert!(size_of::<Ack>() as u32 <= TEXTS - ARGUMENT);
+        assert_eq!(control::LENGTH, control::ON_RECOVERED + 4);
+    }
+}

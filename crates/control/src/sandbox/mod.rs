@@ -1,0 +1,200 @@
+//! Controllers that are WebAssembly modules: `longpipe_control.h` compiled for wasm32, executed by an interpreter.
+//!
+//! A module can only compute: functions that it imports fail when they are called. A failure ends the module, not the process.
+
+mod guest;
+mod layout;
+
+use crate::complaints::Complaints;
+use crate::flow::Flow;
+use crate::operations::{requirements, About, Object, Operations};
+use crate::settings::{LoadError, Value};
+use guest::{Guest, Operation};
+use longpipe_events::Stream;
+use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
+use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
+use std::ffi::c_int;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Loads a module: see `load_file`.
+pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Sandboxed, LoadError> {
+    let refused = |why: String| LoadError::file(shown, why);
+    let bytes = std::fs::read(file).map_err(|error| refused(format!("cannot be read: {error}")))?;
+    let mut guest = Guest::new(&bytes).map_err(refused)?;
+    set(&mut guest, shown, parameters)?;
+    guest.open(hz).map_err(refused)?;
+    let wanted = guest.wants().map_err(refused)?;
+    let name = guest.name().map_err(refused)?;
+    let about = About {
+        name,
+        file: shown.to_owned(),
+        requirements: requirements(wanted),
+        complaints: Complaints::default(),
+        samples: guest.has(Operation::Sample),
+        sends: guest.has(Operation::Sent),
+        loses: guest.has(Operation::Lost),
+    };
+    Ok(Sandboxed(Arc::new(Module {
+        about,
+        running: Mutex::new(Running { guest, failure: None }),
+    })))
+}
+
+/// Sets the parameters that a scenario names.
+fn set(guest: &mut Guest, shown: &str, wanted: &[(String, String)]) -> Result<(), LoadError> {
+    let listed = guest.parameters().map_err(|why| LoadError::file(shown, why))?;
+    for (name, value) in wanted {
+        let Some(parameter) = listed.iter().find(|parameter| parameter.name == *name) else {
+            let names: Vec<&str> = listed.iter().map(|parameter| parameter.name.as_str()).collect();
+            return Err(LoadError::unknown(name, &names));
+        };
+        let read = Value::read(name, parameter.kind, value)?;
+        if !guest.set(parameter, &read).map_err(|why| LoadError::file(shown, why))? {
+            return Err(LoadError::refused(name, value));
+        }
+    }
+    Ok(())
+}
+
+/// A module as a scenario holds it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sandboxed(Arc<Module>);
+
+/// A module of one simulation.
+#[derive(Debug)]
+struct Module {
+    about: About,
+    running: Mutex<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    guest: Guest,
+    /// Why the module failed; it is not called again.
+    failure: Option<String>,
+}
+
+impl Module {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls an operation unless the module has failed.
+    fn call<T>(&self, now_ps: u64, name: &str, call: impl FnOnce(&mut Guest) -> Result<T, String>) -> Option<T> {
+        let mut running = self.running();
+        if running.failure.is_some() {
+            return None;
+        }
+        match call(&mut running.guest) {
+            Ok(value) => Some(value),
+            Err(why) => {
+                let at = now_ps as f64 / 1e12;
+                running.failure = Some(format!("{}: {name} fails at {at:.6} s: {why}", self.about.file));
+                None
+            }
+        }
+    }
+}
+
+impl Object for Sandboxed {
+    fn about(&self) -> &About {
+        &self.0.about
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.0.running().failure.clone()
+    }
+}
+
+impl Plugin for Sandboxed {
+    fn requirements(&self) -> Requirements {
+        self.0.about.requirements
+    }
+
+    fn connect(&self) -> Box<dyn Controller> {
+        let source = self.0.running().guest.add_source();
+        Box::new(Flow::new(SandboxedFlow {
+            module: Arc::clone(&self.0),
+            source,
+            state: 0,
+        }))
+    }
+}
+
+/// State of one connection.
+#[derive(Debug)]
+struct SandboxedFlow {
+    module: Arc<Module>,
+    /// Number of its random stream.
+    source: u32,
+    /// Address in the module's memory.
+    state: u32,
+}
+
+impl Operations for SandboxedFlow {
+    fn about(&self) -> &About {
+        &self.module.about
+    }
+
+    fn create(&mut self, ecn: bool, preconnect_us: u32) {
+        let create = |guest: &mut Guest| guest.create(self.source, ecn, preconnect_us);
+        let created = self.module.call(0, "create", create);
+        self.state = created.unwrap_or(0);
+    }
+
+    fn draw_from(&mut self, draws: Stream) {
+        self.module.running().guest.draw_from(self.source, draws);
+    }
+
+    fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant) {
+        let (module, state) = (&self.module, self.state);
+        module.call(0, "on_start", |guest| guest.on_start(state, rtt_ps, flight, grant));
+    }
+
+    fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_sample", |guest| {
+            guest.on_sample(state, sample, flight)
+        });
+    }
+
+    fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_ack", |guest| guest.on_ack(state, ack, flight, grant));
+    }
+
+    fn on_sent(&mut self, sent: &Sent, flight: &Flight, grant: &mut Grant) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_sent", |guest| {
+            guest.on_sent(state, sent, flight, grant)
+        });
+    }
+
+    fn on_lost(&mut self, lost: &Lost, flight: &Flight) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_lost", |guest| guest.on_lost(state, lost, flight));
+    }
+
+    fn on_reduction(&mut self, cause: c_int, flight: &Flight, grant: &mut Grant) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_reduction", |guest| {
+            guest.on_event(Operation::Reduction, state, cause, flight, grant)
+        });
+    }
+
+    fn on_recovered(&mut self, spurious: bool, flight: &Flight, grant: &mut Grant) {
+        let (module, state) = (&self.module, self.state);
+        module.call(flight.now_ps, "on_recovered", |guest| {
+            guest.on_event(Operation::Recovered, state, c_int::from(spurious), flight, grant)
+        });
+    }
+}
+
+impl Drop for SandboxedFlow {
+    fn drop(&mut self) {
+        if self.state != 0 {
+            self.module.call(0, "destroy", |guest| guest.destroy(self.state));
+        }
+    }
+}
