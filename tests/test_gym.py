@@ -15,7 +15,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 pytest.importorskip("pettingzoo")
 
-from longpipe import RunError, Scenario, ScenarioError, simulate  # noqa: E402
+from longpipe import Ack, Control, Event, Grant, RunError, Scenario, ScenarioError, simulate  # noqa: E402
 from longpipe.gym import Draws, Features, LinkEnv, LinkParallelEnv, LinkVectorEnv, Uniform, control  # noqa: E402
 from longpipe.gym.actions import ACTIONS  # noqa: E402
 from longpipe.gym.features import NAMES, blank  # noqa: E402
@@ -204,6 +204,41 @@ def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
     assert half <= after["window_bytes"] <= half + 11 * 1448
     *_, later = env.step(np.zeros(1, dtype=np.float32))
     assert 0 <= later["window_bytes"] - after["window_bytes"] <= 11 * 1448
+
+
+class Fixed(Control):
+    """The window of an agent that never acts."""
+
+    owns_window = True
+
+    def on_ack(self, ack: Ack) -> Grant:
+        return Grant(window=10 * ack.mss)
+
+    def on_loss(self, event: Event) -> Grant:
+        return Grant(window=10 * event.mss)
+
+
+def test_a_step_has_the_acks_that_arrive_in_it() -> None:
+    """Those of an ordinary run with equal window and seed, also where ACKs report losses."""
+    lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}, "duration": "2 s"})
+    counted: list[tuple[float, float]] = []
+
+    def noted(features: Features) -> Any:  # noqa: ANN401 - an array
+        counted.append((float(features.now[0]), float(features.acks[0])))
+        return np.stack([features.acks], axis=1)
+
+    env = LinkEnv(lossy, action="window", step="5 ms", observation=noted)
+    env.reset(seed=1)
+    counted.clear()
+    while not env.step(np.zeros(1, dtype=np.float32))[3]:
+        pass
+    seed = int(gymnasium.utils.seeding.np_random(1)[0].integers(2**63))
+    run = simulate(lossy.with_(**{"tcp.congestion": Fixed, "traces.sequence": True}), seed)
+    acks = run.traces["sequence"].query("event == 1")["time_s"].to_numpy()
+    ends = np.array([now for now, _ in counted])
+    found = np.diff(np.searchsorted(acks, np.concatenate([[ends[0] - 0.005], ends]), side="right"))
+    assert run.flows["fast_retransmits"].sum() > 2
+    assert list(found) == [acked for _, acked in counted]
 
 
 def test_an_episode_ends_with_its_steps_or_its_scenario() -> None:
@@ -465,8 +500,6 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 def test_an_error_of_a_class_beside_the_agent_is_named() -> None:
-    from longpipe import Ack, Control
-
     class Failing(Control):
         def on_ack(self, ack: Ack) -> None:
             raise KeyError("beside")
