@@ -69,20 +69,14 @@ pub fn grant(bytes: &[u8; size_of::<Grant>()]) -> Grant {
     unsafe { bytes.as_ptr().cast::<Grant>().read_unaligned() }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn structures_have_the_sizes_of_the_header_without_padding() {
-        // Fields of longpipe_control.h: eight bytes each, then pairs of four.
-        assert_eq!(size_of::<Flight>(), 7 * 8 + 2 * 4);
-        assert_eq!(size_of::<Grant>(), 3 * 8 + 2 * 4);
-        assert_eq!(size_of::<Sample>(), 6 * 8 + 2 * 4);
-        assert_eq!(size_of::<Ack>(), 17 * 8 + 8 * 4);
-        assert_eq!(size_of::<Sent>(), 3 * 8 + 2 * 4);
-        assert_eq!(size_of::<Lost>(), 6 * 8 + 2 * 4);
-        assert!(size_of::<Ack>() as u32 <= TEXTS - ARGUMENT);
-        assert_eq!(control::LENGTH, control::ON_RECOVERED + 4);
-    }
-}
+// Fields of longpipe_control.h: eight bytes each, then pairs of four, without padding.
+const _: () = {
+    assert!(size_of::<Flight>() == 7 * 8 + 2 * 4);
+    assert!(size_of::<Grant>() == 3 * 8 + 2 * 4);
+    assert!(size_of::<Sample>() == 6 * 8 + 2 * 4);
+    assert!(size_of::<Ack>() == 17 * 8 + 8 * 4);
+    assert!(size_of::<Sent>() == 3 * 8 + 2 * 4);
+    assert!(size_of::<Lost>() == 6 * 8 + 2 * 4);
+    assert!(size_of::<Ack>() as u32 <= TEXTS - ARGUMENT);
+    assert!(control::LENGTH == control::ON_RECOVERED + 4);
+};
