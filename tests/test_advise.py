@@ -20,6 +20,7 @@ from longpipe.advise.question import Question, tolerance
 from longpipe.advise.ranges import Range, Uncertain, situations
 from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
+from longpipe.advise.theory import rules
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
 from longpipe.store import Store
@@ -366,3 +367,21 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
 def test_a_gateway_that_cannot_be_is_refused(rate: str, rtt: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         gateway(rate, rtt, 5, 0)
+
+
+def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
+    """100 Mbit/s and 600 ms are 7.5 MB, with 100 flows 750 kB (Appenzeller, Keslassy and McKeown 2004)."""
+    fields = {
+        "framing": "ip",
+        "network": {"kind": "dumbbell", "sources": 100, "trunk_rate": "100 Mbit/s", "trunk_delay": "300 ms", "access_delay": "0 s", "exit_delay": "0 s"},
+        "tcp": {"profile": "linux-6"},
+    }  # fmt: skip
+    base = Scenario.model_validate(fields)
+    rule = "B = C RTT / sqrt(n) of 100 long flows: 750 kB; the buffer has "
+    assert list(rules(base.with_(**{"switch.buffer": "600 KB"}))) == [f"{rule}600 kB, which agrees"]
+    [other] = rules(base.with_(**{"switch.buffer": "4 MB", "switch.policy": "codel", "tcp.congestion": "bbr"}))
+    assert other.startswith(
+        f"{rule}4 MB; the rule is for controls that reduce their window by loss, not for bbr; codel "
+    )
+    assert not list(rules(base.with_(**{"switch.buffer": "unlimited"})))
+    assert not list(rules(Scenario()))

@@ -51,7 +51,7 @@ def page(answer: Answer, command: str) -> str:
         Section(
             "changes",
             "What would change the answer",
-            changes,
+            (*changes, *words.theory(answer)),
             tuple(_situations(answer)),
         ),
         Section("question", "Question", tuple(words.conditions(answer)), (Downloads(tuple(files)),)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from longpipe.advise.answer import limit_text
 from longpipe.advise.quantities import shown, unit
 from longpipe.advise.question import tolerance
+from longpipe.advise.theory import rules
 from longpipe.report.parts import number
 
 if TYPE_CHECKING:
@@ -132,6 +133,12 @@ def _situations(answer: Answer) -> Iterator[str]:
 
 def _fields(fields: dict[str, object]) -> str:
     return ", ".join(f"{name} {value}" for name, value in fields.items())
+
+
+def theory(answer: Answer) -> Iterator[str]:
+    """Yields what closed forms say about the choice."""
+    if answer.choice is not None:
+        yield from rules(answer.advice.question.design.scenarios[answer.choice])
 
 
 def conditions(answer: Answer) -> Iterator[str]:

@@ -276,6 +276,7 @@ def _show(answer: Answer, folder: Path, command: str) -> None:
     for title, lines in (
         ("No worse than the choice by more than the indifference zone", words.equal(answer)),
         ("What would change it", words.changes(answer)),
+        ("Theory", words.theory(answer)),
         ("Question", words.conditions(answer)),
     ):
         told = list(lines)
