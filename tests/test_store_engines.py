@@ -334,3 +334,17 @@ def test_an_adopted_run_has_the_efficiency_of_a_new_one(tmp_path: Path, size: st
 )
 def test_engine_7_holds_but_for_what_engine_8_changed(changes: dict[str, object], stays: bool) -> None:
     assert holds("7", json.loads(SHORT.with_(**changes).to_json())) is stays
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({"tcp.recovery": "rack", **MARKS}, True),
+        ({"tcp.congestion": "cubic"}, True),
+        ({"tcp.ack": "linux", **MARKS}, False),
+        ({"tcp.profile": "linux-6", **MARKS}, False),
+    ],
+)
+def test_engine_8_holds_but_for_linux_s_acks(changes: dict[str, object], stays: bool) -> None:
+    assert holds("8", json.loads(SHORT.with_(**changes).to_json())) is stays
+    assert earlier_names(_core.__engine__)[:2] == ("8", "7")

@@ -7,6 +7,7 @@
 
 use crate::config::MAX_WINDOW_FIELD;
 use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
 
 /// The window and its bound.
 #[derive(Clone, Debug)]
@@ -41,24 +42,48 @@ struct Advertised {
 
 /// RTT estimate that follows a shorter RTT at once, and a longer one by an eighth of the difference (tcp_rcv_rtt_update,
 /// 6.1.176). Timestamps count milliseconds.
-#[derive(Clone, Copy, Debug)]
+///
+/// A segment echoes the tick of the latest ACK that the sender had received. Only the first of several segments with one echo is
+/// measured (tcp_rcv_rtt_measure_ts): a paced sender sends several for each ACK.
+#[derive(Clone, Debug)]
 struct Smoothed {
     round_trip: Span,
-    /// Tick in which the latest segment that counted was sent.
+    /// Echo of the latest segment measured.
     tick: u64,
+    /// Times of the first ACK of each tick, from the latest one that a segment echoed.
+    acks: VecDeque<Time>,
 }
 
 /// A tick of Linux's timestamps.
 const TICK: Span = Span::millis(1);
 
 impl Smoothed {
-    /// Takes the RTT of a segment sent in a tick.
+    /// Records that an ACK is sent.
+    fn on_ack(&mut self, now: Time) {
+        if self
+            .acks
+            .back()
+            .is_none_or(|latest| latest.0 / TICK.0 != now.0 / TICK.0)
+        {
+            self.acks.push_back(now);
+        }
+    }
+
+    /// Takes the RTT of a segment; `least_way` approximates the delay of the ACK that it echoes.
+    fn measure(&mut self, sent: Time, least_way: Span, round_trip: Span) {
+        let arrived = |ack: &Time| ack.0 + least_way.0 <= sent.0;
+        while self.acks.get(1).is_some_and(arrived) {
+            self.acks.pop_front();
+        }
+        let echoed = self.acks.front().filter(|ack| arrived(ack)).unwrap_or(&sent);
+        self.take(echoed.0 / TICK.0, Span(round_trip.0 / TICK.0 * TICK.0));
+    }
+
     fn take(&mut self, tick: u64, round_trip: Span) {
-        let whole = Span(round_trip.0 / TICK.0 * TICK.0);
-        if whole <= self.round_trip {
-            self.round_trip = whole;
+        if round_trip <= self.round_trip {
+            self.round_trip = round_trip;
         } else if tick != self.tick {
-            self.round_trip = Span(self.round_trip.0 + (whole.0 - self.round_trip.0) / 8);
+            self.round_trip = Span(self.round_trip.0 + (round_trip.0 - self.round_trip.0) / 8);
         }
         self.tick = tick;
     }
@@ -101,6 +126,7 @@ impl GrowingWindow {
             smoothed: least_round_trip.then_some(Smoothed {
                 round_trip: Span(u64::MAX),
                 tick: 0,
+                acks: VecDeque::new(),
             }),
         }
     }
@@ -151,15 +177,7 @@ impl GrowingWindow {
     /// bytes wait beyond a hole. Returns whether the window grew.
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
         let grows = self.grow(beyond);
-        // The RTT is this segment's one-way delay plus the minimum; this agreed best with two captures of Linux over one
-        // path.
-        let way = now - sent;
-        self.least_way = self.least_way.min(way);
-        let mut round_trip = way + self.least_way;
-        if let Some(smoothed) = &mut self.smoothed {
-            smoothed.take(sent.0 / TICK.0, round_trip);
-            round_trip = smoothed.round_trip;
-        }
+        let round_trip = self.measure(now, sent);
         if now.since(self.began) >= round_trip {
             let read = end - self.before;
             if read > self.read {
@@ -171,9 +189,31 @@ impl GrowingWindow {
         grows
     }
 
+    /// Measures the RTT of a segment `sent` at that time. Returns the estimate.
+    pub fn measure(&mut self, now: Time, sent: Time) -> Span {
+        // The RTT is this segment's one-way delay plus the minimum; this agreed best with two captures of Linux over one
+        // path.
+        let way = now - sent;
+        self.least_way = self.least_way.min(way);
+        let round_trip = way + self.least_way;
+        let Some(smoothed) = &mut self.smoothed else {
+            return round_trip;
+        };
+        smoothed.measure(sent, self.least_way, round_trip);
+        smoothed.round_trip
+    }
+
+    /// Records that an ACK is sent, whose time later segments echo.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time) {
+        if let Some(smoothed) = &mut self.smoothed {
+            smoothed.on_ack(now);
+        }
+    }
+
     /// Returns the RTT estimate, if any.
     pub fn round_trip(&self) -> Option<Span> {
-        let known = match self.smoothed {
+        let known = match &self.smoothed {
             Some(smoothed) => smoothed.round_trip,
             None => Span(self.least_way.0.saturating_mul(2)),
         };
@@ -259,6 +299,25 @@ mod tests {
         assert_eq!(window.advertise(100 * MSS, 0), (100 * MSS).div_ceil(2048) as u32 * 2048);
         // Without a growing window ACKs carry none.
         assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, 0), 0);
+    }
+
+    /// tcp_rcv_rtt_measure_ts: of the segments that echo one ACK, the first is measured.
+    #[test]
+    fn segments_that_echo_one_ack_are_measured_once() {
+        let mut window = GrowingWindow::new(MSS as u32, true);
+        let at = |micros: u64| Time(Span::micros(micros).0);
+        window.measure(at(100_000), at(50_000));
+        window.on_ack(at(100_000));
+        window.on_ack(at(100_900));
+        // The ACK reaches the sender at 150 ms, and the next one at 151.2 ms.
+        window.on_ack(at(101_200));
+        let sent = [150_100, 150_500, 151_100, 151_300].map(at);
+        let found = sent.map(|sent| window.measure(Time(sent.0 + Span::millis(60).0), sent));
+        let first = Span::micros(100_000 + 10_000 / 8);
+        assert_eq!(found[..3], [first; 3]);
+        assert_eq!(found[3], Span(first.0 + (Span::millis(110).0 - first.0) / 8));
+        // As long as no later ACK reaches the sender, nothing else is measured.
+        assert_eq!(window.measure(at(310_000), at(250_000)), found[3]);
     }
 
     #[test]

@@ -208,13 +208,14 @@ impl Receiver {
         }
         self.latest = sequence;
         self.next = sequence + u64::from(length);
-        let grew = self.window_grows(now, stamp.get(), 0);
+        let grew = self.window_grows(now, stamp.get(), self.next, 0);
         self.measure_gap(now);
         if self.use_quick_ack() | grew {
             self.pending = true;
         } else {
             self.acknowledge_or_wait(now);
         }
+        self.stamp_ack(now);
         true
     }
 
@@ -298,6 +299,7 @@ impl Receiver {
                 None => self.pending = true,
             }
         }
+        self.stamp_ack(now);
         self.wait_for_mark();
         self.fast_path = self.at_once && self.beyond.is_empty();
     }
@@ -341,8 +343,11 @@ impl Receiver {
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let beyond = self.waiting;
         let grew = if in_order {
-            self.window_grows(now, segment.timestamp.get(), beyond)
+            self.window_grows(now, segment.timestamp.get(), segment.end(), beyond)
         } else {
+            if let (Some(window), Some(sent)) = (&mut self.window, segment.timestamp.get()) {
+                window.measure(now, sent);
+            }
             let new = segment.sequence > self.next && self.duplicate.is_none();
             new && self.window.as_mut().is_some_and(|window| window.grow(beyond))
         };
@@ -375,12 +380,21 @@ impl Receiver {
         }
     }
 
-    /// Whether window autotuning enlarged the window for a segment in order, while `beyond` bytes lie beyond a hole.
+    /// Whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond` bytes lie beyond a
+    /// hole. Data behind a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
     #[inline]
-    fn window_grows(&mut self, now: Time, sent: Option<Time>, beyond: u64) -> bool {
+    fn window_grows(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {
-            (Some(window), Some(sent)) => window.on_segment(now, sent, self.next, beyond),
+            (Some(window), Some(sent)) => window.on_segment(now, sent, end, beyond),
             _ => false,
+        }
+    }
+
+    /// Records the time of an ACK that is sent now, if one is.
+    #[inline]
+    fn stamp_ack(&mut self, now: Time) {
+        if let (true, Some(window)) = (self.pending, &mut self.window) {
+            window.on_ack(now);
         }
     }
 
@@ -400,6 +414,7 @@ impl Receiver {
     pub fn on_timeout(&mut self, now: Time) {
         if self.deadline <= now.into() {
             self.pending = true;
+            self.stamp_ack(now);
             let round_trip = self.round_trip();
             if let (true, Some(delays)) = (self.beyond.is_empty(), &mut self.delays) {
                 delays.on_timeout(round_trip);

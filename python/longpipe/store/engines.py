@@ -12,6 +12,7 @@ from longpipe import _core
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+# Engine 9 changed the receive-window autotuning of Linux's ACKs.
 # Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
 # Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
 # efficiency and limits with datagrams or VBR beside TCP.
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 # and slow start as in Linux. Engine 2 changed CUBIC only; since then efficiency accounts for timestamps and short
 # segments. Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1,
 # but the earlier one assumed an order of ACKs that graphs and VBR do not guarantee.
-_NOW: Final = "8"
+_NOW: Final = "9"
+_EIGHTH: Final = "8"
 _SEVENTH: Final = "7"
 _SIXTH: Final = "6"
 _FIFTH: Final = "5"
@@ -45,7 +47,8 @@ _CHANGED_BY_7: Final = (
 # The recoveries and congestion controls that engine 8 changed.
 _CHANGED_BY_8: Final = (*_CHANGED_BY_3, "rfc6675", "bic", "vegas", "bbr", "bbr3", "module")
 # One of them as a value, or ACKs by Linux's rules; DCTCP's ECN has the name of the control.
-_OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|"ack": (\{{[^{{}}]*"kind": )?"linux"')
+_ACKS_OF_LINUX: Final = r'"ack": (\{[^{}]*"kind": )?"linux"'
+_OTHER_IN_8: Final = re.compile(rf': "({"|".join(_CHANGED_BY_8)})"|{_ACKS_OF_LINUX}')
 # One of them as a value; or VBR, a time-varying path or a proxy, for which efficiency has another denominator.
 _OTHER_IN_7: Final = re.compile(rf': "({"|".join(_CHANGED_BY_7)})"|"(vbr|path|return_path|pep)": \[?\{{')
 
@@ -58,6 +61,7 @@ def _is_web_of_cells(text: str) -> bool:
 # Engines, the latest first, each with a function of a scenario's fields as JSON: whether the next engine changed its
 # runs. Vegas' parameters are in every scenario.
 _CHANGES: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
+    (_EIGHTH, lambda text: re.search(_ACKS_OF_LINUX, text) is not None),
     (_SEVENTH, lambda text: _OTHER_IN_8.search(text) is not None),
     (_SIXTH, lambda text: _OTHER_IN_7.search(text) is not None or _is_web_of_cells(text)),
     (_FIFTH, lambda text: '"bbr"' in text),
@@ -74,7 +78,7 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, the best first."""
-    return (_SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    return (_EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
