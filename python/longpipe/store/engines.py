@@ -78,7 +78,9 @@ def engine_version() -> str:
 
 def earlier_names(engine: str) -> tuple[str, ...]:
     """Returns the names that older builds used for this engine, the best first."""
-    return (_EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    return (
+        (_EIGHTH, _SEVENTH, _SIXTH, _FIFTH, _FOURTH, _THIRD, _SECOND, _FIRST, _SOUND, _HASTY) if engine == _NOW else ()
+    )
 
 
 def holds(name: str, fields: Mapping[str, Any]) -> bool:
