@@ -303,7 +303,7 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
     let varies = link.varies();
     let host = scenario.nodes[link.from].kind == NodeKind::Host;
-    if varies || scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
+    if varies || scenario.has_queue_at_host(link) || link.is_conditioned() {
         let occupancy = link.policy.depends_on_occupancy_only() && link.conditioners.is_empty();
         let only_delay = Delayed::only(link.motion.as_deref()).filter(|_| occupancy);
         if let Some(delay) = only_delay.filter(|_| !scenario.has_queue_at_host(link)) {

@@ -48,7 +48,7 @@ impl Guarantees {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            if scenario.has_queue_at_host(link) || !link.conditioners.is_empty() {
+            if scenario.has_queue_at_host(link) || link.is_conditioned() {
                 (guarantees.departs_as_admitted, guarantees.departs_as_begun) = (false, false);
             }
             guarantees

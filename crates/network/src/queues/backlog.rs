@@ -104,6 +104,13 @@ impl<T: Queued> Backlog<T> {
         Some(packet)
     }
 
+    /// Removes and returns the packet at a position from the oldest, 0.
+    pub fn remove_at(&mut self, position: usize) -> Option<T> {
+        let packet = self.packets.remove(position)?;
+        self.bytes -= packet.bytes();
+        Some(packet)
+    }
+
     /// Removes all packets that fulfil a condition, the oldest first.
     pub fn remove(&mut self, condition: impl Fn(&T) -> bool, mut removed: impl FnMut(T)) {
         let mut at = 0;
@@ -112,10 +119,7 @@ impl<T: Queued> Backlog<T> {
                 at += 1;
                 continue;
             }
-            if let Some(packet) = self.packets.remove(at) {
-                self.bytes -= packet.bytes();
-                removed(packet);
-            }
+            self.remove_at(at).map(&mut removed);
         }
     }
 

@@ -35,8 +35,15 @@ pub trait QueueDisc<T: Queued> {
     /// Takes an arriving packet; it or others may be dropped. Returns whether the packet was marked.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool;
 
-    /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival.
+    /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival, or
+    /// until `release` if packets still wait.
     fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T>;
+
+    /// Returns the time from which on `dequeue` may return a waiting packet, at least `now`. Only disciplines that shape return a later time
+    /// (`PolicyConfig::shapes`).
+    fn release(&self, now: Time) -> Time {
+        now
+    }
 
     /// Returns the numbers of waiting packets and bytes.
     fn backlog(&self) -> (u64, u64);
@@ -81,6 +88,12 @@ macro_rules! disciplines {
             fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T> {
                 match self {
                     $(AnyDisc::$name(disc) => disc.dequeue(now, drop),)+
+                }
+            }
+
+            fn release(&self, now: Time) -> Time {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.release(now),)+
                 }
             }
 

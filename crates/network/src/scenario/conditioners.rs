@@ -306,6 +306,11 @@ impl LinkConfig {
         self.conditioners.iter().any(duplication)
     }
 
+    /// Whether the link has conditioners, or its queue discipline shapes: other parts than the transmitter delay packets.
+    pub(crate) fn is_conditioned(&self) -> bool {
+        !self.conditioners.is_empty() || self.policy.shapes()
+    }
+
     /// Whether a shaper is in front of the transmitter.
     pub(crate) fn has_shaper(&self) -> bool {
         let shaper = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));

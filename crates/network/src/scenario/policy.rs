@@ -152,6 +152,11 @@ impl PolicyConfig {
         }
     }
 
+    /// Returns whether the policy may hold packets back from a free transmitter.
+    pub fn shapes(&self) -> bool {
+        false
+    }
+
     /// Returns the number of classes, or None for a policy without classes.
     pub fn classes(&self) -> Option<u32> {
         match self {

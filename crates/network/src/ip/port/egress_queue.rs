@@ -115,7 +115,7 @@ pub(crate) struct EgressQueue {
     disc: AnyDisc<QueuedPacket>,
     of_flows: OfFlows,
     loss: Option<Box<Loss>>,
-    /// Whether the link has conditioners.
+    /// Whether the link has conditioners, or its discipline shapes.
     is_conditioned: bool,
     duplication: Option<Box<Duplication>>,
     policers: Policers,
@@ -161,7 +161,7 @@ impl EgressQueue {
                 _ => OfFlows::Nothing,
             },
             loss: Loss::new(&link.loss, seed, index),
-            is_conditioned: !link.conditioners.is_empty(),
+            is_conditioned: link.is_conditioned(),
             duplication: Duplication::among(&link.conditioners, seed, index),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
             shaper: Tbf::among(&link.conditioners).map(Box::new),
@@ -203,8 +203,8 @@ impl EgressQueue {
         self.report.host
     }
 
-    /// Whether conditioners precede the queue.
-    pub fn has_conditioners(&self) -> bool {
+    /// Whether the link has conditioners, or its discipline shapes.
+    pub fn is_conditioned(&self) -> bool {
         self.is_conditioned
     }
 
@@ -427,6 +427,11 @@ impl EgressQueue {
             self.count_mark(now, next.packet.vc().flow());
         }
         Some(next)
+    }
+
+    /// Returns the time at which the discipline, whose waiting packets it did not release at `now`, releases one; `None` if no packet waits.
+    pub fn held_until(&self, now: Time) -> Option<Time> {
+        (self.backlog().0 > 0).then(|| self.disc.release(now))
     }
 
     /// Returns the time at which the shaper, if any, releases a packet that the transmitter could begin at `now`.

@@ -14,6 +14,7 @@
 //!    it.
 //! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch in
 //!    transmission occupy no room in the buffer. A packet that was dequeued and did not fit waits for the next batch.
+//! 7. A queue discipline that shapes releases no packet before its time. From then on the packet waits until the transmitter can start it.
 
 use super::constant_rate::Begun;
 use super::egress_queue::{EgressQueue, QueuedPacket};
@@ -33,6 +34,8 @@ enum TransmitterState {
     Idle,
     /// The transmission of a packet starts at this time.
     Waiting(Time),
+    /// The queue discipline holds all packets until this time.
+    Held(Time),
     /// The shaper holds a packet until this time.
     Shaped(Time, Box<QueuedPacket>),
     /// The rest of a batch, whose transmission starts now, has yet to be forwarded.
@@ -101,6 +104,7 @@ impl VariableRatePort {
             TransmitterState::Idle => None,
             TransmitterState::Releasing(service, _) => Some(service.begins),
             TransmitterState::Waiting(at)
+            | TransmitterState::Held(at)
             | TransmitterState::Shaped(at, _)
             | TransmitterState::Transmitting(at)
             | TransmitterState::Interrupted(at, _) => Some(*at),
@@ -112,6 +116,7 @@ impl VariableRatePort {
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match &self.state {
             &TransmitterState::Waiting(at) if at == now => return self.begin(line, now),
+            &TransmitterState::Held(at) if at == now => return self.begin_when_ready(line, now),
             &TransmitterState::Shaped(at, _) if at == now => return self.release(line, now),
             TransmitterState::Releasing(service, _) if service.begins == now => return self.release_next(line, now),
             &TransmitterState::Transmitting(ends) if ends == now => {
@@ -129,7 +134,9 @@ impl VariableRatePort {
                 }
                 self.queue.purge(now);
                 self.next_purge = next_purge(&mut self.transmitter, Some(now));
-                if let TransmitterState::Waiting(_) | TransmitterState::Shaped(..) = self.state {
+                if let TransmitterState::Waiting(_) | TransmitterState::Held(_) | TransmitterState::Shaped(..) =
+                    self.state
+                {
                     self.state = TransmitterState::Idle;
                 }
             }
@@ -156,7 +163,12 @@ impl VariableRatePort {
         if !matches!(self.state, TransmitterState::Idle) {
             return None;
         }
-        // If the arrival was dropped, there is nothing to start.
+        self.begin_when_ready(line, now)
+    }
+
+    /// Starts a transmission if the transmitter, which is free, can start it at `now`, or schedules its start.
+    fn begin_when_ready(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
+        // If no packet waits, there is nothing to start.
         let begins = match self.queue.backlog().0 {
             0 => now,
             _ => self.transmitter.ready(now),
@@ -168,20 +180,30 @@ impl VariableRatePort {
         self.begin(line, now)
     }
 
-    /// Starts a transmission unless the shaper holds the packet, for which `ready` has prepared the transmitter.
+    /// Starts a transmission unless the discipline or the shaper holds the packet, for which `ready` has prepared the transmitter.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         self.state = TransmitterState::Idle;
         if self.queue.forms_batches() {
             self.begin_batch(now);
             return None;
         }
-        let queued = self.queue.begin_next(now)?;
+        let Some(queued) = self.queue.begin_next(now) else {
+            self.hold(now);
+            return None;
+        };
         let released = self.queue.release(now, &queued);
         if released > now {
             self.state = TransmitterState::Shaped(released, Box::new(queued));
             return None;
         }
         self.transmit(line, now, queued)
+    }
+
+    /// Waits for the discipline, which released no packet at `now`, if packets wait.
+    fn hold(&mut self, now: Time) {
+        if let Some(released) = self.queue.held_until(now) {
+            self.state = TransmitterState::Held(released);
+        }
     }
 
     /// The shaper has the tokens for the packet that it holds: the transmitter begins it as soon as it can.
@@ -211,6 +233,7 @@ impl VariableRatePort {
     fn begin_batch(&mut self, now: Time) {
         let batch = self.queue.begin_batch(now, self.transmitter.rate_bps(now));
         if batch.packets.is_empty() {
+            self.hold(now);
             return;
         }
         let service = self.transmitter.transmit(batch.line_bytes);
@@ -285,9 +308,10 @@ impl VariableRatePort {
             TransmitterState::Shaped(_, held) => (packets + 1, bytes + u64::from(held.packet.bytes())),
             TransmitterState::Releasing(_, rest) => sum((packets, bytes), rest.iter().map(|queued| &queued.packet)),
             TransmitterState::Interrupted(_, lost) => sum((packets, bytes), lost),
-            TransmitterState::Idle | TransmitterState::Waiting(_) | TransmitterState::Transmitting(_) => {
-                (packets, bytes)
-            }
+            TransmitterState::Idle
+            | TransmitterState::Waiting(_)
+            | TransmitterState::Held(_)
+            | TransmitterState::Transmitting(_) => (packets, bytes),
         }
     }
 

@@ -17,6 +17,8 @@ enum State {
     Idle,
     /// The transmitter begins a packet at this time.
     Ready(Time),
+    /// The discipline holds its packets until this time.
+    Held(Time),
     /// The shaper holds a packet until this time.
     Shaped(Time, QueuedPacket),
     /// The transmitter sends a packet.
@@ -72,7 +74,7 @@ impl DiscPort {
         self.queue.admit(now, packet, options);
         match self.state {
             State::Idle => self.prepare(variation, now, now),
-            State::Ready(_) | State::Shaped(..) | State::Transmitting(..) | State::Batch(..) => None,
+            State::Ready(_) | State::Held(_) | State::Shaped(..) | State::Transmitting(..) | State::Batch(..) => None,
         }
     }
 
@@ -85,6 +87,7 @@ impl DiscPort {
     ) -> Option<(Option<QueuedPacket>, Option<Time>)> {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Ready(at) if at == now => Some((None, self.begin(variation, now))),
+            State::Held(at) if at == now => Some((None, self.prepare(variation, now, now))),
             State::Shaped(at, packet) if at == now => {
                 let begins = variation.as_mut().map_or(now, |variation| variation.motion.ready(now));
                 if begins > now {
@@ -132,7 +135,7 @@ impl DiscPort {
                     let packets = packets.iter().map(|queued| &queued.packet);
                     self.queue.drop_in_service(now, packets);
                 }
-                State::Idle | State::Ready(_) | State::Shaped(..) => interrupted = false,
+                State::Idle | State::Ready(_) | State::Held(_) | State::Shaped(..) => interrupted = false,
             }
         }
         if interrupted {
@@ -144,7 +147,7 @@ impl DiscPort {
                 self.queue.drop_in_service(now, [&held.packet]);
             }
             self.queue.purge(now);
-            if let State::Ready(_) | State::Shaped(..) = self.state {
+            if let State::Ready(_) | State::Held(_) | State::Shaped(..) = self.state {
                 self.state = State::Idle;
             }
         }
@@ -168,7 +171,7 @@ impl DiscPort {
             self.state = State::Ready(begins);
             return Some(begins);
         }
-        if came == now && !self.queue.is_host() && !self.queue.has_conditioners() {
+        if came == now && !self.queue.is_host() && !self.queue.is_conditioned() {
             // An idle router's port of constant rate discards the rounding error of its last departure.
             self.free = (now.0, 0);
         }
@@ -180,19 +183,28 @@ impl DiscPort {
             let variation = variation?;
             let batch = self.queue.begin_batch(now, variation.motion.rate_bps(now));
             if batch.packets.is_empty() {
-                return None;
+                return self.hold(now);
             }
             let service = variation.motion.transmit(batch.line_bytes);
             self.state = State::Batch(batch.packets, service);
             return Some(service.ends);
         }
-        let next = self.queue.begin_next(now)?;
+        let Some(next) = self.queue.begin_next(now) else {
+            return self.hold(now);
+        };
         let released = self.queue.release(now, &next);
         if released > now {
             self.state = State::Shaped(released, next);
             return Some(released);
         }
         Some(self.transmit(variation, now, next))
+    }
+
+    /// Waits for the discipline if it holds packets. Returns until when.
+    fn hold(&mut self, now: Time) -> Option<Time> {
+        let until = self.queue.held_until(now)?;
+        self.state = State::Held(until);
+        Some(until)
     }
 
     fn transmit(&mut self, variation: Option<&mut Variation>, now: Time, packet: QueuedPacket) -> Time {
@@ -223,7 +235,7 @@ impl DiscPort {
         let (packets, service): (Vec<&QueuedPacket>, &Service) = match &self.state {
             State::Transmitting(queued, service) => (vec![queued], service),
             State::Batch(packets, service) => (packets.iter().collect(), service),
-            State::Idle | State::Ready(_) | State::Shaped(..) => return,
+            State::Idle | State::Ready(_) | State::Held(_) | State::Shaped(..) => return,
         };
         if variation.is_some_and(|variation| variation.motion.clone().interrupted(*service).is_some()) {
             return;
