@@ -3,6 +3,7 @@
 pub mod ack_filter;
 pub mod aqm_fifo;
 mod backlog;
+pub mod cobalt;
 pub mod codel;
 mod disc;
 pub mod dualpi2;
@@ -12,6 +13,7 @@ pub mod head_drop;
 pub mod occupancy_fifo;
 pub mod round_robin;
 pub mod strict;
+pub mod tin;
 pub mod weighted;
 
 use crate::drops::DropCause;

@@ -3,6 +3,7 @@
 //! Defaults live in the Python front alone; here a missing or unknown field is an error.
 
 pub mod bounds;
+pub mod cake;
 pub mod check;
 pub mod conditioners;
 mod datagrams;

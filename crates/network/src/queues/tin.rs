@@ -1,0 +1,340 @@
+//! A tin of CAKE: 8-way set-associative queues of flows with COBALT, in deficit round robin with precedence of sparse flows, by the rules of
+//! Linux's `sch_cake.c`. Times are whole nanoseconds.
+//!
+//! Three lists order the queues: new ones, old ones, and empty ones whose COBALT has yet to decay.
+
+use super::cobalt::{Cobalt, CobaltParams};
+use super::{Backlog, Queued};
+use longpipe_events::Stream;
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+
+/// Queues of a tin, and entries of its tables of hosts.
+const QUEUES: usize = 1024;
+/// Size of a set of queues or hosts among which one with the same hash may be.
+const WAYS: usize = 8;
+/// Full packet with Ethernet's header, from which times and quanta are computed [byte].
+const MTU_BYTES: u64 = 1514;
+const LEAST_QUANTUM: u64 = 300;
+const LEAST_BYTES_PER_SECOND: u64 = 64;
+const NS_PER_SECOND: u64 = 1_000_000_000;
+/// Round-trip time over the target.
+const RTTS_PER_TARGET: i64 = 20;
+
+/// Transmission time of a length at a rate.
+#[derive(Clone, Copy, Debug)]
+pub struct LineTime {
+    /// Nanoseconds per byte, times 2 to the power of `shift`.
+    per_byte: u64,
+    shift: u32,
+}
+
+impl LineTime {
+    /// Creates the conversion for a rate [byte/s].
+    pub fn new(bytes_per_second: u64) -> LineTime {
+        let (mut per_byte, mut shift) = ((NS_PER_SECOND << 34) / bytes_per_second.max(LEAST_BYTES_PER_SECOND), 34);
+        while per_byte >> 34 > 0 {
+            per_byte >>= 1;
+            shift -= 1;
+        }
+        LineTime { per_byte, shift }
+    }
+
+    /// Returns the transmission time [ns].
+    pub fn of(self, bytes: u64) -> i64 {
+        ((bytes * self.per_byte) >> self.shift) as i64
+    }
+}
+
+/// Place of a queue in the lists of its tin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum FlowState {
+    /// In no list.
+    Idle,
+    /// New, or served without having used up its first quantum.
+    Sparse,
+    /// Empty, with a used up quantum.
+    SparseWait,
+    Bulk,
+    /// Empty, until its COBALT is at rest.
+    Decaying,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub struct CakeFlow<T> {
+    /// Its packets.
+    pub backlog: Backlog<T>,
+    /// State of its queue management.
+    pub cobalt: Cobalt,
+    /// Hash of the latest flow.
+    tag: u32,
+    /// Entries of sending and receiving host in their tables.
+    hosts: [usize; 2],
+    /// Bytes that the queue may send in this turn.
+    pub deficit: i64,
+    state: FlowState,
+}
+
+/// A host with bulk flows.
+#[derive(Clone, Copy, Debug, Default)]
+struct CakeHost {
+    tag: u32,
+    bulk_flows: u32,
+}
+
+/// The lists of a tin, in the order of precedence after the first pass.
+#[derive(Clone, Copy, Debug)]
+pub enum Turn {
+    /// Queues that became active, in their first turn.
+    New,
+    /// Queues that used up a quantum.
+    Old,
+    /// Empty queues whose COBALT has yet to decay.
+    Decaying,
+}
+
+/// A tin.
+#[derive(Clone, Debug)]
+pub struct Tin<T> {
+    /// Times at the rate up to which the tin has priority; None without a shaper.
+    pub line: Option<LineTime>,
+    /// Parameters of COBALT.
+    pub params: CobaltParams,
+    flow_quantum: u64,
+    /// Bytes per turn of the round robin over tins, without a shaper.
+    pub quantum: i64,
+    /// Bytes that the tin may send in this turn.
+    pub deficit: i64,
+    /// Time up to which the tin has used the rate at which it has priority.
+    pub next: i64,
+    isolates: [bool; 2],
+    /// Queues and hosts; none before the first packet.
+    pub flows: Vec<CakeFlow<T>>,
+    hosts: [Vec<CakeHost>; 2],
+    /// The queues with a turn to come, by `Turn`.
+    lists: [VecDeque<usize>; 3],
+    /// Number of packets in all queues.
+    pub packets: u64,
+    sparse_flows: u32,
+    /// Number of flows that used up a quantum and have packets.
+    pub bulk_flows: u32,
+}
+
+/// What is constant for the packets of a circuit.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    /// Number of its tin.
+    pub tin: usize,
+    /// Hash of what chooses the queue.
+    pub queue: u32,
+    /// Hashes of sending and receiving host.
+    pub hosts: [u32; 2],
+}
+
+/// Returns the places of a set in the order of a search for a hash.
+fn ways(hash: u32) -> impl Iterator<Item = usize> {
+    let first = hash as usize % QUEUES;
+    let set = first - first % WAYS;
+    (0..WAYS).map(move |way| set + (first + way) % WAYS)
+}
+
+impl<T: Queued> Tin<T> {
+    /// Creates an empty tin that has priority up to `rate` [byte/s], 0 without a shaper; `rtt`: round-trip time for which COBALT is set up [ns];
+    /// `isolates`: whether a queue's quantum is divided by the number of bulk flows of its sending and of its receiving host.
+    pub fn new((rate, quantum): (u64, i64), rtt: i64, isolates: [bool; 2]) -> Tin<T> {
+        let line = (rate > 0).then(|| LineTime::new(rate));
+        let mtu_time = line.map_or(0, |line| line.of(MTU_BYTES));
+        let shortest = rtt / RTTS_PER_TARGET;
+        let target = (mtu_time * 3 / 2).max(shortest);
+        Tin {
+            line,
+            params: CobaltParams {
+                target,
+                interval: (rtt + target - shortest).max(2 * target),
+                mtu_time,
+            },
+            flow_quantum: line.map_or(MTU_BYTES, |_| (rate >> 12).clamp(LEAST_QUANTUM, MTU_BYTES)),
+            quantum,
+            deficit: 0,
+            next: 0,
+            isolates,
+            flows: Vec::new(),
+            hosts: [Vec::new(), Vec::new()],
+            lists: Default::default(),
+            packets: 0,
+            sparse_flows: 0,
+            bulk_flows: 0,
+        }
+    }
+
+    /// Whether a queue has packets, or is between two turns.
+    pub fn is_active(&self) -> bool {
+        self.sparse_flows + self.bulk_flows > 0
+    }
+
+    /// Creates the queues, when the first packet arrives.
+    fn open(&mut self) {
+        let flow = || CakeFlow {
+            backlog: Backlog::default(),
+            cobalt: Cobalt::default(),
+            tag: 0,
+            hosts: [0; 2],
+            deficit: 0,
+            state: FlowState::Idle,
+        };
+        self.flows = (0..QUEUES).map(|_| flow()).collect();
+        self.hosts = [vec![CakeHost::default(); QUEUES], vec![CakeHost::default(); QUEUES]];
+    }
+
+    /// Returns the queue of a packet: one of its flow, else an idle one of the set, else, with a collision, the first.
+    pub fn queue_of(&mut self, keys: &Keys) -> usize {
+        if self.flows.is_empty() {
+            self.open();
+        }
+        let direct = keys.queue as usize % QUEUES;
+        if self.flows[direct].tag == keys.queue && self.flows[direct].state != FlowState::Idle {
+            return direct;
+        }
+        if let Some(own) = ways(keys.queue).find(|&queue| self.flows[queue].tag == keys.queue) {
+            if self.flows[own].state == FlowState::Idle {
+                self.assign_hosts(own, keys);
+            }
+            return own;
+        }
+        let idle = ways(keys.queue).find(|&queue| self.flows[queue].state == FlowState::Idle);
+        let queue = idle.unwrap_or(direct);
+        if self.flows[queue].state == FlowState::Bulk {
+            self.count_bulk(queue, false);
+        }
+        self.flows[queue].tag = keys.queue;
+        self.assign_hosts(queue, keys);
+        queue
+    }
+
+    /// Assigns the entries of its hosts to a queue: those with their hashes, else some without bulk flows.
+    fn assign_hosts(&mut self, queue: usize, keys: &Keys) {
+        for side in 0..2 {
+            if !self.isolates[side] {
+                continue;
+            }
+            let (hosts, hash) = (&mut self.hosts[side], keys.hosts[side]);
+            let known = ways(hash).find(|&host| hosts[host].tag == hash);
+            let host = known
+                .or_else(|| ways(hash).find(|&host| hosts[host].bulk_flows == 0))
+                .unwrap_or(hash as usize % QUEUES);
+            hosts[host].tag = hash;
+            self.flows[queue].hosts[side] = host;
+        }
+        if self.flows[queue].state == FlowState::Bulk {
+            self.count_bulk(queue, true);
+        }
+    }
+
+    /// Adds a bulk flow to the hosts of a queue, or removes it.
+    fn count_bulk(&mut self, queue: usize, more: bool) {
+        for side in 0..2 {
+            if self.isolates[side] {
+                let count = &mut self.hosts[side][self.flows[queue].hosts[side]].bulk_flows;
+                *count = if more {
+                    (*count + 1).min(QUEUES as u32)
+                } else {
+                    count.saturating_sub(1)
+                };
+            }
+        }
+    }
+
+    /// Returns the bytes that a queue may send per turn: the quantum over the larger number of bulk flows of its hosts, rounded at random.
+    fn flow_quantum(&self, queue: usize, random: &mut Stream) -> i64 {
+        let flows = |side: usize| self.hosts[side][self.flows[queue].hosts[side]].bulk_flows;
+        let load = (0..2)
+            .filter(|&side| self.isolates[side])
+            .map(flows)
+            .max()
+            .unwrap_or(1)
+            .max(1);
+        ((self.flow_quantum * u64::from(65_535 / load) + random.below(1 << 16)) >> 16) as i64
+    }
+
+    /// Gives a queue that received a packet a turn to come.
+    pub fn list(&mut self, queue: usize, random: &mut Stream) {
+        match self.flows[queue].state {
+            state @ (FlowState::Idle | FlowState::Decaying) => {
+                if state == FlowState::Decaying {
+                    self.lists[Turn::Decaying as usize].retain(|&other| other != queue);
+                }
+                self.lists[Turn::New as usize].push_back(queue);
+                self.sparse_flows += 1;
+                self.flows[queue].state = FlowState::Sparse;
+                self.flows[queue].deficit = self.flow_quantum(queue, random);
+            }
+            FlowState::SparseWait => {
+                self.sparse_flows -= 1;
+                self.become_bulk(queue);
+            }
+            FlowState::Sparse | FlowState::Bulk => {}
+        }
+    }
+
+    fn become_bulk(&mut self, queue: usize) {
+        self.bulk_flows += 1;
+        self.count_bulk(queue, true);
+        self.flows[queue].state = FlowState::Bulk;
+    }
+
+    /// Returns the list whose first queue has the next turn, and the queue. Each dequeue first looks at a decaying queue.
+    pub fn next_turn(&self, first: bool) -> Option<(Turn, usize)> {
+        let of = |turn: Turn| self.lists[turn as usize].front().map(|&queue| (turn, queue));
+        let decaying = of(Turn::Decaying).filter(|_| first);
+        decaying
+            .or_else(|| of(Turn::New))
+            .or_else(|| of(Turn::Old))
+            .or_else(|| of(Turn::Decaying))
+    }
+
+    /// Ends the turn of a queue without a deficit left.
+    pub fn renew(&mut self, (turn, queue): (Turn, usize), random: &mut Stream) {
+        if self.flows[queue].state == FlowState::Sparse {
+            if self.flows[queue].backlog.is_empty() {
+                self.flows[queue].state = FlowState::SparseWait;
+            } else {
+                self.sparse_flows -= 1;
+                self.become_bulk(queue);
+            }
+        }
+        self.flows[queue].deficit += self.flow_quantum(queue, random);
+        self.lists[turn as usize].pop_front();
+        self.lists[Turn::Old as usize].push_back(queue);
+    }
+
+    /// Ends the turn of a queue that was found empty.
+    pub fn retire(&mut self, (turn, queue): (Turn, usize), now: i64) {
+        let rests = self.flows[queue].cobalt.on_empty(&self.params, now);
+        match self.flows[queue].state {
+            FlowState::Bulk => {
+                self.bulk_flows -= 1;
+                self.count_bulk(queue, false);
+            }
+            FlowState::Sparse | FlowState::SparseWait => self.sparse_flows -= 1,
+            FlowState::Decaying | FlowState::Idle => {}
+        }
+        self.lists[turn as usize].pop_front();
+        if rests {
+            self.flows[queue].state = FlowState::Idle;
+        } else {
+            self.lists[Turn::Decaying as usize].push_back(queue);
+            self.flows[queue].state = FlowState::Decaying;
+        }
+    }
+
+    /// Returns the queue with most bytes, and them.
+    pub fn longest(&self) -> Option<(u64, Reverse<usize>)> {
+        let listed = self.lists[Turn::New as usize]
+            .iter()
+            .chain(&self.lists[Turn::Old as usize]);
+        listed
+            .map(|&queue| (self.flows[queue].backlog.bytes(), Reverse(queue)))
+            .max()
+    }
+}

@@ -1,0 +1,185 @@
+//! Parameters of CAKE (Linux's `sch_cake`), and their bounds.
+
+use super::refusal::refuse_unless;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Parameters.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CakeConfig {
+    /// Rate of the shaper, by the lengths that `framing` gives; None means unlimited.
+    pub rate_bps: Option<u64>,
+    /// Bytes added to each packet.
+    pub overhead: i32,
+    /// Encapsulation.
+    pub framing: CakeFraming,
+    /// Minimum length of a packet with its overhead [byte].
+    pub mpu: u32,
+    /// Round-trip time for which COBALT is set up [ps].
+    pub rtt_ps: u64,
+    /// Tins, by DSCP.
+    pub tins: CakeTins,
+    /// What shares the rate equally.
+    pub isolation: CakeIsolation,
+    /// ACK filter.
+    pub ack_filter: CakeAckFilter,
+    /// Whether dropped packets have used the line, which is before this queue.
+    pub ingress: bool,
+}
+
+/// Encapsulation of packets on the line.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeFraming {
+    /// None.
+    None,
+    /// Cells of 53 bytes with 48 of payload.
+    Atm,
+    /// A byte for each 64 or part of it (64b/65b).
+    Ptm,
+}
+
+/// Tins and the DSCPs of each.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeTins {
+    /// One tin.
+    Besteffort,
+    /// Best effort, bulk and voice.
+    Diffserv3,
+    /// Best effort, bulk, video and voice.
+    Diffserv4,
+    /// Eight tins.
+    Diffserv8,
+    /// Eight tins by IP precedence, the upper three bits of the DSCP.
+    Precedence,
+}
+
+/// What shares a tin's rate equally.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeIsolation {
+    /// Nothing: one queue.
+    Flowblind,
+    /// Sending hosts.
+    Srchost,
+    /// Receiving hosts.
+    Dsthost,
+    /// Pairs of hosts.
+    Hosts,
+    /// Flows.
+    Flows,
+    /// Sending hosts, then their flows.
+    DualSrchost,
+    /// Receiving hosts, then their flows.
+    DualDsthost,
+    /// Sending and receiving hosts, then their flows.
+    TripleIsolate,
+}
+
+/// ACK filter.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum CakeAckFilter {
+    /// None.
+    Off,
+    /// Keeps one redundant ACK besides the last one.
+    On,
+    /// Keeps none directly before the last one.
+    Aggressive,
+}
+
+impl CakeConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let rate = self.rate_bps.unwrap_or(1_000);
+        refuse_unless(
+            (1_000..=10_000_000_000_000).contains(&rate),
+            "rate",
+            rate,
+            "needs 1 kbit/s to 10 Tbit/s",
+        )
+        .or_else(|| {
+            let fits = (-64..=256).contains(&self.overhead);
+            refuse_unless(fits, "overhead", self.overhead, "needs -64 to 256 bytes")
+        })
+        .or_else(|| refuse_unless(self.mpu <= 256, "mpu", self.mpu, "needs at most 256 bytes"))
+        .or_else(|| {
+            let fits = (1_000_000..=1_000_000_000_000_000).contains(&self.rtt_ps);
+            refuse_unless(fits, "rtt", self.rtt_ps, "needs 1 us to 1000 s, in ps")
+        })
+    }
+
+    /// Returns the bytes that a packet takes of the line.
+    pub fn line_bytes(&self, bytes: u64) -> u64 {
+        let length = (bytes as i64 + i64::from(self.overhead)).max(i64::from(self.mpu)) as u64;
+        match self.framing {
+            CakeFraming::None => length,
+            CakeFraming::Atm => length.div_ceil(48) * 53,
+            CakeFraming::Ptm => length + length.div_ceil(64),
+        }
+    }
+}
+
+impl CakeTins {
+    /// Returns the number of the tin of a DSCP. Unknown codepoints are best effort.
+    pub(crate) fn of(self, dscp: u32) -> usize {
+        match (self, dscp) {
+            (CakeTins::Besteffort, _) => 0,
+            (CakeTins::Precedence, 0..64) => (dscp >> 3) as usize,
+            (CakeTins::Diffserv3 | CakeTins::Diffserv4, 1 | 8) => 1,
+            (CakeTins::Diffserv3, 4 | 44 | 46 | 48 | 56) => 2,
+            (CakeTins::Diffserv4, 32 | 40 | 44 | 46 | 48 | 56) => 3,
+            (CakeTins::Diffserv4, 4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38) => 2,
+            (CakeTins::Diffserv8, 1) => 0,
+            (CakeTins::Diffserv8, 2 | 8 | 10 | 12 | 14) => 1,
+            (CakeTins::Diffserv8, 24 | 26 | 28 | 30 | 34 | 36 | 38) => 3,
+            (CakeTins::Diffserv8, 4 | 18 | 20 | 22) => 4,
+            (CakeTins::Diffserv8, 16) => 5,
+            (CakeTins::Diffserv8, 32 | 40 | 44 | 46) => 6,
+            (CakeTins::Diffserv8, 48 | 56) => 7,
+            (CakeTins::Diffserv8, _) => 2,
+            (CakeTins::Precedence | CakeTins::Diffserv3 | CakeTins::Diffserv4, _) => 0,
+        }
+    }
+
+    /// Returns the rate up to which each tin has priority, of a rate, and its quantum without a shaper.
+    pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
+        let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
+        match self {
+            CakeTins::Besteffort => vec![(rate, 65_535)],
+            CakeTins::Diffserv3 => shifted(&[0, 4, 2]),
+            CakeTins::Diffserv4 => shifted(&[0, 4, 1, 2]),
+            CakeTins::Diffserv8 | CakeTins::Precedence => {
+                let next = |&(rate, quantum): &(u64, i64)| Some(((rate * 7) >> 3, (quantum * 7) >> 3));
+                std::iter::successors(Some((rate, 256)), next).take(8).collect()
+            }
+        }
+    }
+}
+
+impl CakeIsolation {
+    /// Whether queues are chosen by flow, by sending and by receiving host.
+    pub(crate) fn hashes(self) -> (bool, [bool; 2]) {
+        match self {
+            CakeIsolation::Flowblind => (false, [false, false]),
+            CakeIsolation::Srchost => (false, [true, false]),
+            CakeIsolation::Dsthost => (false, [false, true]),
+            CakeIsolation::Hosts => (false, [true, true]),
+            CakeIsolation::Flows
+            | CakeIsolation::DualSrchost
+            | CakeIsolation::DualDsthost
+            | CakeIsolation::TripleIsolate => (true, [false, false]),
+        }
+    }
+
+    /// Whether a queue's quantum is divided by the number of bulk flows of its sending and of its receiving host.
+    pub(crate) fn isolates(self) -> [bool; 2] {
+        match self {
+            CakeIsolation::DualSrchost => [true, false],
+            CakeIsolation::DualDsthost => [false, true],
+            CakeIsolation::TripleIsolate => [true, true],
+            _ => [false, false],
+        }
+    }
+}
