@@ -70,6 +70,17 @@ aqm = kinds(
         "rules": st.sampled_from(["rfc-8290", "linux"]),
         **CODEL,
     },
+    {
+        "kind": st.just("cake"),
+        "rate": st.sampled_from([None, "1 Mbit/s", "20 Mbit/s"]),
+        "overhead": st.integers(-20, 48),
+        "framing": st.sampled_from(["none", "atm", "ptm"]),
+        "rtt": times("1 ms", "100 ms"),
+        "tins": st.sampled_from(["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"]),
+        "isolation": st.sampled_from(["flowblind", "flows", "dual-srchost", "triple-isolate"]),
+        "ack_filter": st.sampled_from(["off", "on", "aggressive"]),
+        "ingress": st.booleans(),
+    },
 )
 
 phases = kinds({"kind": st.just("fixed")}, {"kind": st.just("common")}, {"kind": st.just("per-flow")})

@@ -66,7 +66,17 @@ from longpipe.scenario.profiles import replace_handshake, tells_a_round_trip
 from longpipe.scenario.queues import Blue, Codel, FqCodel, Pie, Red, StepMarking
 from longpipe.scenario.recovery import NewReno, Rack, Recovery, Reno, Sack, Tahoe, Vanilla
 from longpipe.scenario.resolve import resolve
-from longpipe.scenario.schedulers import AckFilter, Drr, DualPi2, Fq, HeadDrop, Sfq, StrictPriority, WeightedPriority
+from longpipe.scenario.schedulers import (
+    AckFilter,
+    Cake,
+    Drr,
+    DualPi2,
+    Fq,
+    HeadDrop,
+    Sfq,
+    StrictPriority,
+    WeightedPriority,
+)
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.switch import (
     Epd,
@@ -109,6 +119,7 @@ __all__ = [
     "BitErrorLoss",
     "Blue",
     "Bursts",
+    "Cake",
     "CarefulResume",
     "CarefulResumeOff",
     "Cbr",

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
-from longpipe.scenario.base import Delay, Model, QueueTime, TurnQuantum, UpdateTime, kind_or_table
+from longpipe.scenario.base import Delay, Model, QueueTime, Rate, TurnQuantum, UpdateTime, kind_or_table
 from longpipe.scenario.constraints import Constraint
 
 Weight = Annotated[int, Field(ge=1, le=10_000)]
@@ -161,6 +161,50 @@ class HeadDrop(Model):
     kind: Literal["head-drop"] = "head-drop"
 
 
+class Cake(Model):
+    """CAKE: a shaper, DiffServ tins, and fair queueing of hosts and flows with COBALT, as in Linux (sch_cake).
+
+    A flow's DSCP is its field 'class'. ECN-capable packets are marked instead of dropped, except by BLUE. A full buffer
+    drops from the longest queue.
+    """
+
+    kind: Literal["cake"] = "cake"
+    rate: Rate | None = Field(
+        default=None,
+        description="Rate of the shaper, by lengths with overhead and framing; unlimited if absent; sch_cake bandwidth",
+    )
+    overhead: int = Field(
+        default=0, ge=-64, le=256, description="Bytes added to the length of each IP packet [bytes]; sch_cake overhead"
+    )
+    framing: Literal["none", "atm", "ptm"] = Field(
+        default="none",
+        description="Framing of the line: 'atm' cells of 53 bytes for each 48, 'ptm' a byte for each 64; sch_cake",
+    )
+    mpu: int = Field(
+        default=0, ge=0, le=256, description="Minimum length of a packet with its overhead [bytes]; sch_cake mpu"
+    )
+    rtt: QueueTime = Field(
+        default="100 ms",
+        description="RTT for which COBALT is set up: its interval, and 20 times its target [time]; sch_cake rtt",
+    )
+    tins: Literal["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"] = Field(
+        default="diffserv3", description="Tins with priority up to shares of the rate, by DSCP; sch_cake"
+    )
+    isolation: Literal[
+        "flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"
+    ] = Field(
+        default="triple-isolate",
+        description="What shares a tin's rate: flows, hosts, or hosts and then their flows; sch_cake",
+    )
+    ack_filter: Literal["off", "on", "aggressive"] = Field(
+        default="off", description="Remove ACKs that later ones in the queue make redundant; sch_cake ack-filter"
+    )
+    ingress: bool = Field(
+        default=False,
+        description="Dropped packets count as sent, because the bottleneck is before this queue; sch_cake ingress",
+    )
+
+
 # Disciplines that choose between packets, for IP only.
-Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter | HeadDrop
+Choosing = Drr | Sfq | Fq | StrictPriority | WeightedPriority | DualPi2 | AckFilter | HeadDrop | Cake
 CHOOSING: tuple[type[Model], ...] = get_args(Choosing)

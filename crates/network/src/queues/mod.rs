@@ -3,6 +3,7 @@
 pub mod ack_filter;
 pub mod aqm_fifo;
 mod backlog;
+pub mod cake;
 pub mod cobalt;
 pub mod codel;
 mod disc;
@@ -43,6 +44,8 @@ disciplines! {
     AckFilter(ack_filter::AckFilter<T>);
     /// FIFO that drops from the front.
     HeadDrop(head_drop::HeadDrop<T>);
+    /// CAKE.
+    Cake(Box<cake::Cake<T>>);
     /// DualPI2.
     DualPi2(dualpi2::DualPi2<T>);
 }

@@ -1,5 +1,6 @@
 //! Policies of a port: kinds, parameters and their bounds.
 
+use super::cake::CakeConfig;
 use super::queue::{BlueConfig, CodelConfig, FqCodelConfig, PieConfig, QueueUnit, RedConfig, StepMarkingConfig};
 use super::refusal::refuse_unless;
 use super::schedulers::{DrrConfig, DualPi2Config, FqConfig, SfqConfig, StrictPriorityConfig, WeightedPriorityConfig};
@@ -74,6 +75,8 @@ pub enum PolicyConfig {
     AckFilter {},
     /// Drop from front: a packet that finds the buffer full replaces the oldest ones.
     HeadDrop {},
+    /// CAKE: a shaper, tins and fair queueing of hosts and flows with COBALT.
+    Cake(CakeConfig),
 }
 
 impl PolicyConfig {
@@ -149,12 +152,13 @@ impl PolicyConfig {
             | PolicyConfig::WeightedPriority(_) => true,
             PolicyConfig::DualPi2(dual) => dual.is_inert_without_queue(),
             PolicyConfig::AckFilter {} | PolicyConfig::HeadDrop {} => true,
+            PolicyConfig::Cake(_) => !self.shapes(),
         }
     }
 
     /// Returns whether the policy may hold packets back from a free transmitter.
     pub fn shapes(&self) -> bool {
-        false
+        matches!(self, PolicyConfig::Cake(cake) if cake.rate_bps.is_some())
     }
 
     /// Returns the number of classes, or None for a policy without classes.
@@ -194,6 +198,7 @@ impl PolicyConfig {
             PolicyConfig::StrictPriority(strict) => strict.problem(),
             PolicyConfig::WeightedPriority(weighted) => weighted.problem(),
             PolicyConfig::DualPi2(dual) => dual.problem(),
+            PolicyConfig::Cake(cake) => cake.problem(),
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::random::cases;
 use longpipe_events::Time;
+use longpipe_network::scenario::cake::CakeAckFilter;
 use longpipe_network::scenario::{Engine, Framing, LossConfig, PolicyConfig, Scenario};
 use longpipe_network::{
     Circuit, Datagram, DropCause, ExternalPacket, Fate, Flow, Link, Outcome, Probe, Simulation, REQUEST,
@@ -105,8 +106,10 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
     scenario.duration_ps = scenario.duration_ps.min(crate::common::SECOND);
     // ACK filters do not recognise the ACKs of external packets.
     for link in &mut scenario.links {
-        if matches!(link.policy, PolicyConfig::AckFilter {}) {
-            link.policy = PolicyConfig::TailDrop {};
+        match &mut link.policy {
+            PolicyConfig::AckFilter {} => link.policy = PolicyConfig::TailDrop {},
+            PolicyConfig::Cake(cake) => cake.ack_filter = CakeAckFilter::Off,
+            _ => {}
         }
     }
     // A host's jitter is drawn per run and would change the send times, so that only the end points' own send times are

@@ -6,6 +6,7 @@ use crate::policies::aqm::Aqm;
 use crate::policies::Policy;
 use crate::queues::ack_filter::AckFilter;
 use crate::queues::aqm_fifo::AqmFifo;
+use crate::queues::cake::{Cake, CakeCircuit};
 use crate::queues::codel::Codel;
 use crate::queues::dualpi2::DualPi2;
 use crate::queues::fq::Fq;
@@ -16,6 +17,7 @@ use crate::queues::round_robin::{RoundRobin, Spread};
 use crate::queues::strict::Strict;
 use crate::queues::weighted::Weighted;
 use crate::queues::AnyDisc;
+use crate::scenario::cake::CakeConfig;
 use crate::scenario::{BufferUnit, LinkConfig, PolicyConfig, Scenario};
 use longpipe_events::Stream;
 
@@ -53,6 +55,7 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         PolicyConfig::DualPi2(dual) => AnyDisc::DualPi2(DualPi2::new(dual)),
         PolicyConfig::AckFilter {} => AnyDisc::AckFilter(AckFilter::default()),
         PolicyConfig::HeadDrop {} => AnyDisc::HeadDrop(HeadDrop::default()),
+        PolicyConfig::Cake(config) => AnyDisc::Cake(Box::new(cake(scenario, config, salt(), salts))),
         PolicyConfig::Red(_) | PolicyConfig::Pie(_) | PolicyConfig::StepMarking(_) | PolicyConfig::Blue(_) => {
             match Aqm::new(&link.policy, link.rate_bps, seed, index) {
                 Some(aqm) => AnyDisc::AqmFifo(AqmFifo::new(aqm)),
@@ -65,6 +68,16 @@ pub(super) fn disc_of(scenario: &Scenario, link: &LinkConfig, seed: u64, index: 
         | PolicyConfig::SelectiveDrop { .. }
         | PolicyConfig::Fba { .. } => occupancy_fifo(link),
     }
+}
+
+/// Creates CAKE: packets of a flow, in both directions, have its class as DSCP.
+fn cake(scenario: &Scenario, config: &CakeConfig, salt: u64, random: Stream) -> Cake<QueuedPacket> {
+    let circuits = scenario.flows.iter().flat_map(|flow| {
+        let first = flow.route.first().map_or(0, |&link| scenario.links[link].from);
+        let last = flow.route.last().map_or(0, |&link| scenario.links[link].to);
+        [[first, last], [last, first]].map(|hosts| -> CakeCircuit { (hosts, flow.class) })
+    });
+    Cake::new(config, circuits, salt, random)
 }
 
 /// Creates the FIFO of a policy that depends on the occupancy only.

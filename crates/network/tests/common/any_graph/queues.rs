@@ -1,5 +1,6 @@
 //! Random queue disciplines for IP packets, which act at enqueue or dequeue.
 
+use longpipe_network::scenario::cake::{CakeAckFilter, CakeConfig, CakeFraming, CakeIsolation, CakeTins};
 use longpipe_network::scenario::{
     BlueConfig, CodelArithmetic, CodelConfig, DrrConfig, DualPi2Config, FqCodelConfig, FqCodelRules, FqConfig,
     LowLatencyMarking, PieConfig, PieDelay, PieRules, PolicyConfig, QueueUnit, RedConfig, RedGap, SfqConfig,
@@ -21,7 +22,7 @@ pub struct QueueDraft {
 
 /// Strategy: a queue discipline.
 pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
-    (0u8..14, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
+    (0u8..16, prop::array::uniform5(1u16..=1000), any::<u16>()).prop_map(|(kind, numbers, choices)| QueueDraft {
         kind,
         numbers,
         choices,
@@ -89,6 +90,7 @@ impl QueueDraft {
                 ecn: self.choice(0),
             }),
             5 => self.red(packet_bytes),
+            14 | 15 => self.cake(packet_ps, packet_bytes),
             _ => self.scheduler(packet_ps, packet_bytes, update_ps),
         }
     }
@@ -152,6 +154,43 @@ impl QueueDraft {
                 ecn: self.choice(0),
             }),
         }
+    }
+
+    /// Returns CAKE with a rate of a tenth of the link's to ten times as much, or without a shaper.
+    fn cake(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
+        let [a, b, c, d, e] = self.numbers.map(u64::from);
+        let packet_ps = u128::from(packet_ps.max(1));
+        let link_bps = 8_000_000_000_000 * u128::from(packet_bytes) / packet_ps;
+        let share = if self.choice(1) { a } else { 1000 + 9 * a };
+        let rate_bps = (link_bps * u128::from(share) / 1000) as u64;
+        PolicyConfig::Cake(CakeConfig {
+            rate_bps: (!self.choice(2) || b % 3 > 0).then_some(rate_bps.clamp(1_000, 10_000_000_000_000)),
+            overhead: c as i32 % 321 - 64,
+            framing: [CakeFraming::None, CakeFraming::Atm, CakeFraming::Ptm][c as usize % 3],
+            mpu: if self.choice(0) { d as u32 % 257 } else { 0 },
+            rtt_ps: (packet_ps as u64)
+                .saturating_mul(e)
+                .clamp(1_000_000, 1_000_000_000_000_000),
+            tins: [
+                CakeTins::Besteffort,
+                CakeTins::Diffserv3,
+                CakeTins::Diffserv4,
+                CakeTins::Diffserv8,
+                CakeTins::Precedence,
+            ][d as usize % 5],
+            isolation: [
+                CakeIsolation::TripleIsolate,
+                CakeIsolation::Flowblind,
+                CakeIsolation::Srchost,
+                CakeIsolation::Dsthost,
+                CakeIsolation::Hosts,
+                CakeIsolation::Flows,
+                CakeIsolation::DualSrchost,
+                CakeIsolation::DualDsthost,
+            ][b as usize % 8],
+            ack_filter: [CakeAckFilter::Off, CakeAckFilter::On, CakeAckFilter::Aggressive][e as usize % 3],
+            ingress: self.choice(3),
+        })
     }
 
     fn red(&self, packet_bytes: u32) -> PolicyConfig {

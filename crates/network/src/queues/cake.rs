@@ -1,0 +1,291 @@
+//! CAKE: a shaper, DiffServ tins and hosts' and flows' fair queueing with COBALT in one discipline, by the rules of Linux's `sch_cake.c`
+//! (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
+//!
+//! A packet's tin follows from its DSCP, its queue within the tin (`tin.rs`) from a hash of its flow.
+
+use super::cobalt::nanoseconds;
+use super::tin::{Keys, LineTime, Tin};
+use super::{PortState, QueueDisc, Queued};
+use crate::drops::DropCause;
+use crate::scenario::cake::{CakeAckFilter, CakeConfig};
+use longpipe_events::{mix, Stream, Time};
+use std::cmp::Reverse;
+
+const PS_PER_NS: u64 = 1_000;
+
+/// The shaper. It releases the next packet at the end of the last one at its rate, or at the latest at a failsafe rate that counts packets
+/// half as long again and ignores dropped ones.
+#[derive(Clone, Debug)]
+struct Shaper {
+    line: LineTime,
+    next: i64,
+    failsafe: i64,
+}
+
+impl Shaper {
+    fn release(&self) -> i64 {
+        self.next.min(self.failsafe)
+    }
+
+    /// Forgets unused time, when a packet arrives at an empty queue.
+    fn restart(&mut self, now: i64) {
+        if self.next < now {
+            (self.next, self.failsafe) = (now, now);
+        }
+    }
+}
+
+/// A circuit: numbers of its sending and receiving host, and its DSCP.
+pub type CakeCircuit = ([usize; 2], u32);
+
+/// The queue discipline.
+#[derive(Clone, Debug)]
+pub struct Cake<T> {
+    config: CakeConfig,
+    shaper: Option<Shaper>,
+    tins: Vec<Tin<T>>,
+    /// Tin served last.
+    current: usize,
+    circuits: Vec<Keys>,
+    random: Stream,
+    packets: u64,
+    bytes: u64,
+}
+
+impl<T: Queued> Cake<T> {
+    /// Creates an empty discipline for these circuits, by number, with hashes that depend on `salt`.
+    pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = CakeCircuit>, salt: u64, random: Stream) -> Cake<T> {
+        let hash = |kind: u64, number: u64| mix(salt ^ mix(kind << 32 | number)) as u32;
+        let (by_flow, by_host) = config.isolation.hashes();
+        let keys = |(number, (hosts, dscp)): (usize, CakeCircuit)| {
+            let hosts = [hash(1, hosts[0] as u64), hash(2, hosts[1] as u64)];
+            let of_host = |side: usize| if by_host[side] { hosts[side] } else { 0 };
+            Keys {
+                tin: config.tins.of(dscp),
+                queue: if by_flow {
+                    hash(0, number as u64)
+                } else {
+                    of_host(0) ^ of_host(1)
+                },
+                hosts,
+            }
+        };
+        let rate = config.rate_bps.map_or(0, |bps| bps / 8);
+        let (rtt, isolates) = (nanoseconds(Time(config.rtt_ps)), config.isolation.isolates());
+        let tin = |share| Tin::new(share, rtt, isolates);
+        let tins: Vec<Tin<T>> = config.tins.shares(rate).into_iter().map(tin).collect();
+        Cake {
+            shaper: tins[0].line.map(|line| Shaper {
+                line,
+                next: 0,
+                failsafe: 0,
+            }),
+            tins,
+            config: config.clone(),
+            current: 0,
+            circuits: circuits.enumerate().map(keys).collect(),
+            random,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Charges a packet that was sent or dropped to its tin and to the shaper. Returns its length on the line.
+    fn charge(&mut self, tin: usize, bytes: u64, now: i64, dropped: bool) -> i64 {
+        let length = self.config.line_bytes(bytes);
+        let tin = &mut self.tins[tin];
+        if let (Some(shaper), Some(line)) = (&mut self.shaper, tin.line) {
+            let (own, whole) = (line.of(length), shaper.line.of(length));
+            if tin.next < now {
+                tin.next += own;
+            } else if tin.next < now + own {
+                tin.next = now + own;
+            }
+            shaper.next += whole;
+            if !dropped {
+                shaper.failsafe += whole + (whole >> 1);
+            }
+        }
+        length as i64
+    }
+
+    fn count_out(&mut self, tin: usize, packet: &T) {
+        self.tins[tin].packets -= 1;
+        self.packets -= 1;
+        self.bytes -= packet.bytes();
+    }
+
+    /// Removes the ACK that a new one makes redundant according to the filter. ACKs that Linux would compare by their SACK blocks stay.
+    fn filter(&mut self, tin: usize, queue: usize, packet: &T) -> Option<T> {
+        if self.config.ack_filter == CakeAckFilter::Off {
+            return None;
+        }
+        let backlog = &mut self.tins[tin].flows[queue].backlog;
+        let (first, another) = {
+            let waiting = backlog.iter().enumerate();
+            let mut redundant = waiting.filter(|(_, earlier)| packet.supersedes(earlier));
+            (redundant.next()?.0, redundant.next().is_some())
+        };
+        let before_it = first as u64 + 1 == backlog.len();
+        let drops = another || (self.config.ack_filter == CakeAckFilter::Aggressive && before_it);
+        if !drops {
+            return None;
+        }
+        let removed = backlog.remove_at(first)?;
+        self.count_out(tin, &removed);
+        Some(removed)
+    }
+
+    /// Removes the first packet of the longest queue, because the buffer is full.
+    fn shorten_longest(&mut self, now: i64) -> Option<T> {
+        let longest =
+            |(number, tin): (usize, &Tin<T>)| tin.longest().map(|(bytes, queue)| (bytes, Reverse(number), queue));
+        let (_, Reverse(number), Reverse(queue)) = self.tins.iter().enumerate().filter_map(longest).max()?;
+        let tin = &mut self.tins[number];
+        let packet = tin.flows[queue].backlog.pop()?;
+        tin.flows[queue].cobalt.on_overflow(&tin.params, now);
+        self.count_out(number, &packet);
+        if self.config.ingress {
+            self.charge(number, packet.bytes(), now, true);
+        }
+        Some(packet)
+    }
+
+    /// Returns the tin to serve: the last one within the rate at which it has priority, else the one that will be so first.
+    fn next_by_schedule(&self, now: i64) -> Option<usize> {
+        let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
+        let mut best: Option<(i64, usize)> = None;
+        for (number, tin) in active {
+            let wait = tin.next - now;
+            if wait <= 0 || best.is_none_or(|(least, _)| wait <= least) {
+                best = Some((wait, number));
+            }
+        }
+        best.map(|(_, number)| number)
+    }
+
+    /// Returns the tin to serve without a shaper: by deficit round robin.
+    fn next_by_deficit(&mut self) -> Option<usize> {
+        if !self.tins.iter().any(Tin::is_active) {
+            return None;
+        }
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.deficit >= 0 && tin.is_active() {
+                return Some(self.current);
+            }
+            if tin.deficit <= 0 {
+                tin.deficit += tin.quantum;
+            }
+            self.current = (self.current + 1) % self.tins.len();
+        }
+    }
+}
+
+impl<T: Queued> QueueDisc<T> for Cake<T> {
+    fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
+        let now = nanoseconds(port.now);
+        let keys = self.circuits[packet.flow() as usize];
+        let queue = self.tins[keys.tin].queue_of(&keys);
+        let tin = &mut self.tins[keys.tin];
+        if tin.packets == 0 {
+            tin.next = tin.next.max(now);
+        }
+        if let (0, Some(shaper)) = (self.packets, &mut self.shaper) {
+            shaper.restart(now);
+        }
+        if let Some(redundant) = self.filter(keys.tin, queue, &packet) {
+            if self.config.ingress {
+                self.charge(keys.tin, redundant.bytes(), now, true);
+            }
+            drop(redundant, DropCause::AckFilter);
+        }
+        self.packets += 1;
+        self.bytes += packet.bytes();
+        let tin = &mut self.tins[keys.tin];
+        tin.packets += 1;
+        tin.flows[queue].backlog.push(packet);
+        tin.list(queue, &mut self.random);
+        while self.packets > port.room_packets || self.bytes > port.room_bytes {
+            match self.shorten_longest(now) {
+                Some(dropped) => drop(dropped, DropCause::Overflow),
+                None => break,
+            }
+        }
+        false
+    }
+
+    fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
+        let now = nanoseconds(now);
+        let mut first = true;
+        'tin: while self.packets > 0 && self.shaper.as_ref().is_none_or(|shaper| shaper.release() <= now) {
+            self.current = match self.shaper {
+                Some(_) => self.next_by_schedule(now),
+                None => self.next_by_deficit(),
+            }?;
+            let number = self.current;
+            while let Some((turn, queue)) = self.tins[number].next_turn(first) {
+                first = false;
+                if self.tins[number].flows[queue].deficit <= 0 {
+                    self.tins[number].renew((turn, queue), &mut self.random);
+                    continue;
+                }
+                loop {
+                    let tin = &mut self.tins[number];
+                    let flow = &mut tin.flows[queue];
+                    let Some(mut packet) = flow.backlog.pop() else {
+                        tin.retire((turn, queue), now);
+                        continue 'tin;
+                    };
+                    let bulk_flows = if self.config.ingress {
+                        i64::from(tin.bulk_flows)
+                    } else {
+                        0
+                    };
+                    let dropped = flow
+                        .cobalt
+                        .signals_drop(&tin.params, now, &mut packet, bulk_flows, &mut self.random)
+                        && !flow.backlog.is_empty();
+                    self.count_out(number, &packet);
+                    if !dropped || self.config.ingress {
+                        let length = self.charge(number, packet.bytes(), now, dropped);
+                        self.tins[number].flows[queue].deficit -= length;
+                        self.tins[number].deficit -= length;
+                    }
+                    if !dropped {
+                        return Some(packet);
+                    }
+                    drop(packet, DropCause::Aqm);
+                    if self.config.ingress {
+                        break;
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn release(&self, now: Time) -> Time {
+        let release = self
+            .shaper
+            .as_ref()
+            .map_or(0, |shaper| shaper.release() as u64 * PS_PER_NS);
+        now.max(Time(release))
+    }
+
+    fn backlog(&self) -> (u64, u64) {
+        (self.packets, self.bytes)
+    }
+
+    fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
+        // Queues stay in their lists, and are removed when found empty at their next turn.
+        for tin in &mut self.tins {
+            tin.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
+            tin.packets = 0;
+        }
+        (self.packets, self.bytes) = (0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests;
