@@ -19,7 +19,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
         "tcp = {congestion = 'prague', ecn = {kind = 'accurate', ect = 1}} with switch.policy = 'dualpi2'",
     ),
     **dict.fromkeys(("wred", "gred", "choke", "avq", "pi", "rem"), ("a queue", "switch.policy = 'red' or 'pie'")),
-    **dict.fromkeys(("cake", "cobalt"), ("a queue", "switch.policy = 'fq-codel'")),
+    "cobalt": ("a queue of its own", "switch.policy = 'cake'"),
     **dict.fromkeys(
         ("wfq", "fair-queueing", "fq-pie", "fq_pie"),
         ("a queue for each flow", "switch.policy = 'fq-codel' or 'drr'"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Kinds of parts with random numbers.
 DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
-DRAWN_QUEUES: Final = ("red", "pie", "blue")
+DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
 # Recoveries whose receivers send SACK blocks.

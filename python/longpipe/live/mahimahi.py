@@ -46,6 +46,7 @@ _POLICIES: Final = (
     "fq",
     "dualpi2",
     "ack-filter",
+    "cake",
 )
 _UNLIMITED: Final = "unlimited"
 

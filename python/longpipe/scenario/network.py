@@ -35,7 +35,7 @@ class Group(Model):
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Priority class of its packets at ports with classes, in both directions; 0 is the first",
+        description="Class of its packets in both directions: 0 is the first at ports with classes; DSCP at CAKE",
     )
     access_delay: Delay | None = Field(
         default=None, description="Propagation source to switch1 [time]; network.access_delay if absent"
@@ -241,7 +241,7 @@ class Flow(Model):
         le=255,
         validation_alias=AliasChoices("class", "class_"),
         serialization_alias="class",
-        description="Priority class of its packets at ports with classes, in both directions; 0 is the first",
+        description="Class of its packets in both directions: 0 is the first at ports with classes; DSCP at CAKE",
     )
 
 
