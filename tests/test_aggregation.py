@@ -137,3 +137,27 @@ def test_conditioners_that_cannot_be_are_refused(conditioners: list[dict[str, An
     with pytest.raises(ScenarioError) as caught:
         batched({}).with_(**{"network.conditioners": conditioners}).resolve()
     assert str(caught.value) == message
+
+
+def test_batches_longer_than_the_ramp_of_dualpi2_take_prague_s_share() -> None:
+    """docs/how-to/l4s-over-bursty-links.md, for 20 s: packets that wait for a batch are marked although no queue stands."""
+    low_latency = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
+    changes: dict[str, Any] = {
+        "duration": "20 s",
+        "traffic": "greedy",
+        "traces": {},
+        "network.trunk_rate": "100 Mbit/s",
+        "network.trunk_delay": "10 ms",
+        "network.group": [{"name": "prague", "tcp": low_latency}, {"name": "cubic", "tcp": {}}],
+        "tcp.profile": "linux-6",
+        "switch": {"buffer": "1000 packets", "policy": "dualpi2"},
+    }
+    shared = batched({"interval": "4 ms", "max_packets": 100_000}, **changes)
+
+    def share(least: str, most: str) -> float:
+        marking = {"kind": "ramp", "min": least, "max": most}
+        flows = simulate(shared.with_(**{"switch.policy.marking": marking})).flows.set_index("flow")["throughput_bps"]
+        return float(flows["prague"] / flows.sum())
+
+    assert share("800 us", "1200 us") < 0.1
+    assert 0.6 < share("8 ms", "12 ms") < 0.8
