@@ -50,6 +50,7 @@ class LinuxFlow(Model):
     control: LinuxControl = Field(default="cubic", description="Congestion control, by Linux's name")
     start: Instant = Field(default="0 s", description="When it begins to send")
     size: FileSize | None = Field(default=None, description="How much it sends; absent: all it can")
+    dscp: int = Field(default=0, ge=0, le=63, description="DiffServ codepoint of its data")
 
 
 class LinuxCase(Model):
@@ -59,8 +60,11 @@ class LinuxCase(Model):
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")
     buffer: int = Field(default=100, ge=1, le=1_000_000, description="Limit of the queue, in packets")
     discipline: str = Field(
-        default="pfifo", description="Queueing discipline as tc takes it; without a limit of its own it gets the buffer"
+        default="pfifo",
+        description="Queueing discipline as tc takes it; without a limit of its own it gets the buffer. CAKE with a "
+        "bandwidth is a bottleneck itself, in place of the rate",
     )
+    ecn: bool = Field(default=False, description="Negotiate ECN; also with a discipline that marks by 'ecn'")
     loss: Probability = Field(default=0.0, description="Probability of a loss before the queue, per packet")
     lose: Annotated[tuple[PacketNumber, ...], BeforeValidator(_sorted)] = Field(
         default=(), description="Data packets lost before the queue, by number of arrival from 0"
@@ -93,6 +97,12 @@ class LinuxCase(Model):
         return self
 
     @property
+    def shapes_itself(self) -> bool:
+        """Returns whether the discipline is a bottleneck by itself."""
+        words = self.discipline.split()
+        return words[0] == "cake" and "bandwidth" in words
+
+    @property
     def guest(self) -> dict[str, Any]:
         """Returns the case in the guest's format."""
         words = self.discipline.split()
@@ -105,7 +115,8 @@ class LinuxCase(Model):
             "loss": self.loss,
             "lost_packets": list(self.lose),
             "police": self.police,
-            "shape": self.shape,
+            "root": f"tbf {self.shape}" if self.shape else self.discipline if self.shapes_itself else "",
+            "ecn": self.ecn or "ecn" in words,
             "capture": self.capture,
             "interval_s": INTERVAL_S,
             "duration_s": seconds(self.duration),
@@ -114,6 +125,7 @@ class LinuxCase(Model):
                     "control": flow.control,
                     "start_s": seconds(flow.start),
                     "bytes": flow.size and SIZE.parse(flow.size),
+                    "dscp": flow.dscp,
                 }
                 for flow in self.flows
             ],
@@ -213,7 +225,7 @@ def _read(case: LinuxCase, share: Path) -> LinuxRun:
         kernel=told["kernel"],
         series=pd.read_csv(share / "series.csv"),
         queue_drops=queue["drops"],
-        marks=queue.get("ecn_mark", 0) or queue.get("marked", 0),
+        marks=sum(part.get("ecn_mark", 0) or part.get("marked", 0) for part in (queue, *queue.get("tins", ()))),
         link_losses=told["link"]["drops"] + told.get("by_number", 0),
         policed=told["policed"],
         retransmissions=tuple(flow["retransmits"] for flow in told["flows"]),

@@ -34,8 +34,10 @@ NAMES: Final[dict[str, tuple[str, ...]]] = {
 # Segments of the first window (TCP_INIT_CWND), and one more.
 FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
+# Rate of a device behind a discipline that shapes, on which packets take a microsecond.
+DEVICE_BPS: Final = 10**10
 # Disciplines with random drops or marks.
-DRAWING: Final = ("red", "pie", "choke")
+DRAWING: Final = ("red", "pie", "choke", "cake")
 _COUNTED: Final = ("lost_overflow", "lost_aqm", "lost_injected", "marked")
 # RTT samples of the guest are up to 3 us longer than the path's RTT, because its clock advances at each reading. For a
 # controller that rounds up to ticks, such as Westwood, that is a tick more over RTTs of multiples of 10 ms.
@@ -79,7 +81,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
     if lacks is not None:
         raise ScenarioError(f"{lacks}; accepts {', '.join(kinds(Congestion))}")
     wire = packet_bytes(MSS, timestamps=True)
-    rate = int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
+    rate = DEVICE_BPS if case.shapes_itself else int(Fraction(RATE.parse(case.rate) * wire, PACKET_BYTES))
     round_trip_ps = TIME.parse(case.round_trip)
     links = bottleneck(rate, wire, wire - MSS, round_trip_ps)
     tick_ps = round(1e12 * (ticks.after([case]) if tick_s is None else tick_s))
@@ -107,7 +109,7 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
             **TCP,
             "initial_rtt": case.round_trip,
             "preconnect": _idle(case, tick_ps),
-            "ecn": "classic" if "ecn" in case.discipline.split() else "off",
+            "ecn": "classic" if case.guest["ecn"] else "off",
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
@@ -154,6 +156,7 @@ def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[s
     return {
         "name": f"flow{number}",
         "tcp": {"congestion": kind, **idle, **ecn},
+        "class": flow.dscp,
         "start": {"kind": "fixed", "at": TIME.canonical(f"{start_ps} ps") if earlier else flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},
     }

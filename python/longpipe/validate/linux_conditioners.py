@@ -68,6 +68,14 @@ SHAPED: Final = (
     DatagramCase("tbf-peak", 9e6, (200, 1486), "tbf rate 8mbit burst 30000 limit 40000 peakrate 12mbit mtu 1514"),
     DatagramCase("tbf-odd", 3e6, (333, 777), "tbf rate 1777kbit burst 2000 limit 10000"),
 )
+# One flow through CAKE, which neither randomness nor hosts affect; tc measures lengths at the device.
+CAKED: Final = (
+    DatagramCase("cake", 9e6, (1000,), "cake bandwidth 8mbit besteffort raw"),
+    DatagramCase("cake-lengths", 12e6, (100, 500, 1000, 1486), "cake bandwidth 10mbit besteffort raw"),
+    DatagramCase("cake-atm", 3.2e6, (100, 500, 1000, 1478), "cake bandwidth 3777kbit besteffort overhead 40 atm"),
+    DatagramCase("cake-ptm", 6e6, (40, 800, 1500), "cake bandwidth 6mbit besteffort overhead 30 ptm"),
+    DatagramCase("cake-rtt", 9e6, (60, 1200), "cake bandwidth 7mbit besteffort overhead 38 mpu 84 rtt 30ms"),
+)
 # Jitter, reordering and duplication of netem: a datagram each millisecond on average.
 DELAYED: Final = tuple(
     DatagramCase(name, 8e6, (1000,), f"netem limit 100000 {words}", JITTERED)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-from longpipe.units import SIZE, TIME
+from longpipe.units import RATE, SIZE, TIME
 
 # Length of a full segment with headers and timestamps, without and with Ethernet's header [bytes].
 WIRE_BYTES: Final = 1500
@@ -33,6 +33,16 @@ MOST_SHIFT: Final = 32
 # Clock ticks per second of the guest, and their length [ps].
 GUEST_HZ: Final = 100
 TICK_PS: Final = 10**12 // GUEST_HZ
+# CAKE's memory for rates up to 10 Mbit/s and an RTT of 100 ms, and the memory that a full packet takes [bytes].
+CAKE_MEMORY: Final = 4 << 20
+PACKET_MEMORY: Final = 2304
+_RATES: Final = {"bit": "bit/s", "kbit": "kbit/s", "mbit": "Mbit/s", "gbit": "Gbit/s"}
+# Keywords of CAKE by the fields that they set.
+_CAKE: Final = {
+    "framing": ("atm", "ptm"),
+    "tins": ("besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"),
+    "isolation": ("flows", "hosts", "srchost", "dsthost", "dual-srchost", "dual-dsthost", "triple-isolate"),
+}
 _TIMES: Final = {"us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms", "s": "s"}
 _SIZES: Final = {"": 1, "b": 1, "k": 1024, "kb": 1024, "m": 1024**2, "mb": 1024**2}
 
@@ -80,7 +90,10 @@ def _settings(words: list[str]) -> Words | None:
 
 # Defaults of tc and of longpipe.
 _TARGETS: Final = {"codel": "5 ms", "fq-codel": "5 ms", "pie": "15 ms"}
-_FLAGS: Final = ("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode")
+_FLAGS: Final = (
+    *("ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator", "bytemode", "nobytemode"),
+    *("raw", *(name for names in _CAKE.values() for name in names)),
+)
 
 
 def _time(text: str) -> str:
@@ -182,6 +195,23 @@ def _shift(least: int, burst: int, mean: int) -> int:
     return next(fits)
 
 
+def _cake(words: Words) -> dict[str, Any]:
+    """Returns CAKE as its own bottleneck; lengths with Ethernet's header unless an overhead is given."""
+    bandwidth = words["bandwidth"]
+    number = bandwidth.rstrip("abcdefghijklmnopqrstuvwxyz")
+    policy: dict[str, Any] = {
+        "kind": "cake",
+        "rate": RATE.canonical(f"{number} {_RATES[bandwidth[len(number) :]]}"),
+        "overhead": int(words.get("overhead", ETHERNET_BYTES - WIRE_BYTES)),
+    }
+    policy |= {field: name for field, names in _CAKE.items() for name in names if name in words}
+    if "rtt" in words:
+        policy["rtt"] = _time(words["rtt"])
+    if "mpu" in words:
+        policy["mpu"] = int(words["mpu"])
+    return {"buffer": f"{CAKE_MEMORY // PACKET_MEMORY} packets", "policy": policy}
+
+
 _KINDS: Final[dict[str, Callable[[Words], dict[str, Any]]]] = {
     "pfifo": _tail_drop,
     "codel": _codel,
@@ -189,6 +219,7 @@ _KINDS: Final[dict[str, Callable[[Words], dict[str, Any]]]] = {
     "fq": _fq,
     "pie": _pie,
     "red": _red,
+    "cake": _cake,
 }
 _KNOWN: Final[dict[str, set[str]]] = {
     "pfifo": {"limit"},
@@ -196,5 +227,6 @@ _KNOWN: Final[dict[str, set[str]]] = {
     "fq_codel": {"limit", "target", "interval", "ecn", "noecn", "quantum"},
     "fq": {"limit", "flow_limit", "quantum", "initial_quantum"},
     "pie": {"limit", "target", "tupdate", "alpha", "beta", "ecn", "noecn", "dq_rate_estimator", "no_dq_rate_estimator"},
+    "cake": {"bandwidth", "overhead", "mpu", "rtt", "raw", *(name for names in _CAKE.values() for name in names)},
     "red": {"limit", "min", "max", "avpkt", "burst", "probability", "bandwidth", "ecn", "noecn"},
 }

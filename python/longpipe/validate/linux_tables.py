@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 import pandas as pd
 
 from longpipe.units import RATE
-from longpipe.validate import linux_conditioners, linux_rates
+from longpipe.validate import linux_cake, linux_conditioners, linux_rates
 from longpipe.validate.linux import (
     MSS,
     PACKET_BYTES,
@@ -271,6 +271,26 @@ def shapers(tell: Tell) -> Files:
     return {"shaped-datagrams.csv.gz": pd.concat(datagrams), "shaped-paths.csv": pd.DataFrame(rows)}
 
 
+def cake(tell: Tell) -> Files:
+    """Measures each datagram through CAKE, and TCP over random paths whose bottleneck is CAKE."""
+    datagrams = []
+    for frame in linux_conditioners.measured(linux_conditioners.CAKED):
+        tell(f"{frame['case'][0]}: {(frame['arrived_ns'] < 0).sum()} of {len(frame)} dropped")
+        datagrams.append(frame)
+    rows = []
+    for seed in range(linux_cake.SEEDS * linux_cake.PATHS):
+        number = seed % linux_cake.PATHS
+        case = linux_cake.draw_cake(number).model_copy(update={"seed": seed})
+        found = _told(case, f"{number} {seed} {case.discipline}", tell)
+        about = {name: getattr(case, name) for name in ("round_trip", "discipline", "ecn")}
+        flows = {
+            "controls": " ".join(flow.control for flow in case.flows),
+            "dscps": " ".join(str(flow.dscp) for flow in case.flows),
+        }
+        rows.append({"path": number, **about, **flows, "seed": seed, **shared_measures(found)})
+    return {"cake-datagrams.csv.gz": pd.concat(datagrams), "cake-paths.csv": pd.DataFrame(rows)}
+
+
 def delays(tell: Tell) -> Files:
     """Measures netem's jitter, reordering and duplication: quantiles of delays, and arrivals per datagram."""
     frames = []
@@ -317,6 +337,7 @@ TABLES: Final[dict[str, Callable[[Tell], Files]]] = {
     "varying-paths": varying_paths,
     "policers": policers,
     "shapers": shapers,
+    "cake": cake,
     "delays": delays,
 }
 

@@ -22,7 +22,7 @@ SO_RCVBUFFORCE: Final = 33
 SO_TIMESTAMPNS: Final = 35
 BUFFER_BYTES: Final = 1 << 28
 CLONE_NEWNET: Final = 0x40000000
-MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_ingress", "cls_matchall", "act_police")
+MODULES: Final = ("veth", "sch_netem", "sch_tbf", "sch_cake", "sch_ingress", "cls_matchall", "act_police")
 NUMBER: Final = struct.Struct("=I")
 
 

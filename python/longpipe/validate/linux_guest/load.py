@@ -45,6 +45,7 @@ class Flow:
         self.is_bbr = flow["control"] == "bbr"
         self.socket = socket.socket()
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, flow["control"].encode())
+        self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, flow["dscp"] << 2)
         while True:
             try:
                 self.socket.connect((path.RECEIVER, path.PORT))

@@ -56,7 +56,7 @@ def load_modules(home: Path, names: list[str]) -> None:
 
 
 def build(case: dict[str, Any]) -> None:
-    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc), `loss` (probability), `shape`."""
+    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc) or `root`, `loss` (probability)."""
     settings = [*SETTINGS, *_connection_settings(case)]
     _run("sysctl", "-q", *settings)
     for name in "drb":
@@ -74,7 +74,7 @@ def build(case: dict[str, Any]) -> None:
 
 def _connection_settings(case: dict[str, Any]) -> list[str]:
     """Returns the settings of connections that depend on the case."""
-    ecn = int("ecn" in case["discipline"].split() or any(flow["control"] == "dctcp" for flow in case["flows"]))
+    ecn = int(case["ecn"] or any(flow["control"] == "dctcp" for flow in case["flows"]))
     # With another control at the receiver, DCTCP's ECN would not be negotiated.
     dctcp = all(flow["control"] == "dctcp" for flow in case["flows"])
     return [f"net.ipv4.tcp_ecn={ecn}", *(["net.ipv4.tcp_congestion_control=dctcp"] if dctcp else [])]
@@ -88,8 +88,8 @@ def _set_queues(case: dict[str, Any]) -> None:
     _batch(
         "r",
         "tc",
-        [f"qdisc add dev r1 root handle 10: tbf {case['shape']}"]
-        if case["shape"]
+        [f"qdisc add dev r1 root handle 10: {case['root']}"]
+        if case["root"]
         else [
             f"qdisc add dev r1 root handle 1: {_bucket(case['rate'])}",
             f"qdisc add dev r1 parent 1:1 handle 10: {case['discipline']}",
