@@ -177,6 +177,12 @@ impl Receiver {
         (self.at_once, self.fast_path, self.in_order_fast_path) = (false, false, false);
     }
 
+    /// Disables all shortcuts of the receiver: each segment takes the slow path.
+    pub fn disable_shortcuts(&mut self) {
+        self.disable_fast_path();
+        self.slow_path_only = true;
+    }
+
     /// Requests a repetition of the latest ACK, even if nothing new has arrived.
     pub fn repeat_ack(&mut self) {
         self.pending = true;

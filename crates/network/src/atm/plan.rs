@@ -19,7 +19,7 @@ use crate::impairments::loss::Loss;
 use crate::packets::Circuit;
 use crate::policies::Policy;
 use crate::scenario::topology::Topology;
-use crate::scenario::{Engine, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
+use crate::scenario::{LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario};
 use crate::ties::TieRule;
 use crate::time_varying::TimeVaryingLink;
 use longpipe_events::{Span, Time};
@@ -174,7 +174,7 @@ impl<'a> Plan<'a> {
                 && links[input].delay_ps == links[first].delay_ps
         };
         let behind = |&(_, step): &(Circuit, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
-        self.scenario.engine == Engine::Trains
+        self.scenario.takes_shortcuts()
             && !self.by_cells
             && self.is_port(link)
             && self.is_static(link)

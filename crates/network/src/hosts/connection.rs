@@ -161,7 +161,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
-        let (size, requests) = match &flow.traffic {
+        let (size, mut requests) = match &flow.traffic {
             _ if flow.foreign => (0, None),
             TrafficConfig::Greedy {} => (GREEDY, None),
             TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
@@ -176,14 +176,19 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             | TrafficConfig::Arrivals(_)
             | TrafficConfig::Stack(_) => (0, None),
         };
-        let mut sender = Sender::new(&flow.tcp, phase);
+        let (mut sender, mut receiver) = (Sender::new(&flow.tcp, phase), Receiver::new(&flow.tcp));
         sender.draw_from(Stream::new(seed, "control", entity));
         if requests.is_some() {
             sender.open_passively();
         }
+        if !scenario.takes_shortcuts() {
+            sender.disable_shortcuts();
+            receiver.disable_shortcuts();
+            requests.iter_mut().for_each(|requests| requests.disable_shortcuts());
+        }
         Connection {
             sender,
-            receiver: Receiver::new(&flow.tcp),
+            receiver,
             receiving: CacheLine,
             way: entries[Circuit::of_data(Flow::new(index)).index()],
             way_back: entries[Circuit::of_acks(Flow::new(index)).index()],

@@ -61,6 +61,12 @@ impl Requests {
         }
     }
 
+    /// Disables all shortcuts of TCP.
+    pub(super) fn disable_shortcuts(&mut self) {
+        self.sender.disable_shortcuts();
+        self.receiver.disable_shortcuts();
+    }
+
     /// Requests a file. Returns the time of the next request.
     pub(super) fn ask(&mut self, now: Time) -> Time {
         let (request, next) = self.client.ask(now);

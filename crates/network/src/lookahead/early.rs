@@ -3,7 +3,7 @@
 use super::guarantees::Guarantees;
 use crate::packets::{Circuit, Link};
 use crate::scenario::topology::Topology;
-use crate::scenario::{Engine, Scenario};
+use crate::scenario::Scenario;
 
 /// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl EarlyHosts {
         guarantees: &Guarantees,
         unwatched: bool,
     ) -> EarlyHosts {
-        if !unwatched || scenario.reroutes() || scenario.engine == Engine::Reference {
+        if !unwatched || scenario.reroutes() || !scenario.takes_shortcuts() {
             return EarlyHosts::default();
         }
         let nodes = scenario.nodes.len();

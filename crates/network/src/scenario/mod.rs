@@ -369,6 +369,12 @@ pub enum StartConfig {
 }
 
 impl Scenario {
+    /// Returns whether the run may take shortcuts, those of TCP included: code with a condition under which it gives the
+    /// results of the code that it replaces. The reference engine takes none.
+    pub(crate) fn takes_shortcuts(&self) -> bool {
+        self.engine == Engine::Trains
+    }
+
     /// Returns whether the route of some flow changes.
     pub(crate) fn reroutes(&self) -> bool {
         self.flows.iter().any(|flow| flow.rerouting.is_some())

@@ -84,6 +84,11 @@ pub struct Sender {
     timestamps: bool,
     /// Whether short segments are sent at the end only, and there are no timestamps.
     uniform_segments: bool,
+    /// Whether the sender may take shortcuts: code paths without checks that cannot apply, with equal results.
+    shortcuts: bool,
+    /// Whether a sender with RACK may process ACKs in order by a shortcut: it takes shortcuts, and has neither ECN, nor a
+    /// handshake, nor an estimate of ssthresh.
+    may_take_in_order: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
     cc_state: Option<Box<CcState>>,
@@ -109,9 +114,6 @@ pub struct Sender {
     go_back_cause: EventCause,
     /// Reductions of the window by cause, and events for observers.
     journal: Journal,
-    /// Disables the fast paths, for tests.
-    #[cfg(test)]
-    without_shortcuts: bool,
 }
 
 impl Sender {
@@ -145,6 +147,7 @@ impl Sender {
         let needs_cc_state = reports_transmissions || !congestion.needs_acked_bytes_only();
         let rwnd_varies = config.advertises_growth();
         let may_use_fast_path = optional.is_none() && !needs_cc_state && !rwnd_varies;
+        let may_take_in_order = restarts_at_most(optional.as_deref());
         let mut flight = Flight {
             most_rwnd: config.advertised_window() as u32,
             ..Flight::new(limits, config.first_window(), mss)
@@ -181,12 +184,12 @@ impl Sender {
             short_at_end_only,
             timestamps: config.timestamps(),
             uniform_segments: short_at_end_only && !config.timestamps(),
+            shortcuts: true,
+            may_take_in_order,
             counters: SenderCounters::default(),
             next_cause: None,
             go_back_cause: EventCause::Timeout,
             journal: Journal::default(),
-            #[cfg(test)]
-            without_shortcuts: false,
         }
     }
 
@@ -211,6 +214,11 @@ impl Sender {
         opening::use_slow_path(self);
     }
 
+    /// Disables all shortcuts of the sender: each ACK and each transmission takes the slow path.
+    pub fn disable_shortcuts(&mut self) {
+        (self.shortcuts, self.fast_path, self.may_take_in_order) = (false, false, false);
+    }
+
     /// Lets the other end open the connection.
     pub fn open_passively(&mut self) {
         opening::end(self);
@@ -230,7 +238,7 @@ impl Sender {
     /// Re-evaluates whether the sender may use the ACK fast path.
     fn update_fast_path(&mut self) {
         let idle = self.recovery.is_idle();
-        self.fast_path = self.may_use_fast_path && !self.resend_first && idle;
+        self.fast_path = self.shortcuts && self.may_use_fast_path && !self.resend_first && idle;
     }
 
     /// Returns the expiration of the retransmission timer if it is started now.
@@ -394,6 +402,11 @@ impl Sender {
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
     }
+}
+
+/// Returns whether a sender has no optional feature other than the idle restart.
+fn restarts_at_most(optional: Option<&OptionalFeatures>) -> bool {
+    optional.is_none_or(OptionalFeatures::restarts_only)
 }
 
 /// Returns the expiration of a retransmission timer started now with duration `rto`; without a duration the estimator is

@@ -2,7 +2,7 @@
 //! are sent afterwards, and the handshake gives the first RTT sample (RFC 9293 section 3.5, RFC 6298 section 5).
 
 use super::timers::Timer;
-use super::Sender;
+use super::{restarts_at_most, Sender};
 use crate::cc_state::CcState;
 use crate::congestion::window_handle::WindowAdjustment;
 use crate::congestion::Congestion;
@@ -123,6 +123,7 @@ pub(super) fn end(sender: &mut Sender) {
     }
     let has_only_window = sender.optional.is_none() && sender.cc_state.is_none() && !sender.rwnd_varies;
     sender.may_use_fast_path = has_only_window && !handshake.slow_path;
+    sender.may_take_in_order = sender.shortcuts && restarts_at_most(sender.optional.as_deref());
     sender.update_fast_path();
 }
 

@@ -128,7 +128,7 @@ impl Sender {
     /// As `poll_slow_path`, without the idle-restart check.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
-        if !self.resend_first & !self.recovery.is_on() {
+        if self.shortcuts & !self.resend_first & !self.recovery.is_on() {
             return self.poll_new_data(now);
         }
         self.poll_as_recovery_says(now)

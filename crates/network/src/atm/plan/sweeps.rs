@@ -8,7 +8,7 @@ use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort
 use crate::atm::slots::{GridSums, SlotGrid};
 use crate::atm::sweeps::{Before, Reach, Route, Sweeps};
 use crate::packets::{Circuit, Link};
-use crate::scenario::{Engine, Framing};
+use crate::scenario::Framing;
 use longpipe_events::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Plan<'_> {
                 |&(_, step): &(Circuit, u32)| self.topology.route(step + 1).all(|(_, next)| self.transit[next]);
             self.transit[link] && self.circuits[link].iter().all(behind)
         };
-        let may = self.scenario.engine == Engine::Trains && self.unwatched && self.scenario.framing == Framing::Aal5;
+        let may = self.scenario.takes_shortcuts() && self.unwatched && self.scenario.framing == Framing::Aal5;
         let passes: Vec<bool> = links().map(passes).collect();
         let alone = |link: usize| {
             !self.circuits[link].is_empty() && self.is_static(link) && !self.carries_vbr(link) && !self.acts(link)
