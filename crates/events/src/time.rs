@@ -44,6 +44,7 @@ impl MaybeTime {
 }
 
 impl Default for MaybeTime {
+    #[inline(always)]
     fn default() -> MaybeTime {
         MaybeTime::NONE
     }

@@ -71,7 +71,7 @@ pub struct Ecn {
 }
 
 /// A pure acknowledgement.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckSegment {
     /// Next byte expected.
     pub acknowledgement: u64,
@@ -176,6 +176,23 @@ impl DataSegment {
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         self.length + header_bytes(self.timestamp.get()) + self.opening.bytes()
+    }
+}
+
+impl Default for AckSegment {
+    /// Returns an ACK of nothing. Written out, because a derived one calls a function for the array of blocks.
+    #[inline(always)]
+    fn default() -> AckSegment {
+        AckSegment {
+            acknowledgement: 0,
+            echo: MaybeTime::NONE,
+            blocks: [SackBlock::NONE; MAX_SACK_BLOCKS],
+            ace: 0,
+            clock: MaybeTime::NONE,
+            opening: Opening::Over,
+            counts: ByteCounts::NONE,
+            window: 0,
+        }
     }
 }
 

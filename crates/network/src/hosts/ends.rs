@@ -5,6 +5,7 @@ use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
+use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Link, Options, Packet};
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -25,14 +26,14 @@ impl<P: Probe> Hosts<P> {
             return self.receive_in_full(medium, packet, options, left_trunk);
         }
         if packet.is_data() {
-            let segment = packet.segment(&Options::default());
+            let segment = packet.segment(&NO_OPTIONS);
             let receiver = &mut self.flows[flow.index()].receiver;
             if let Some(acknowledgement) = receiver.try_fast_path(segment.sequence, segment.length) {
                 return self.acknowledge(medium, (flow, packet.frame()), &segment, acknowledgement, left_trunk);
             }
             self.on_data(medium, flow, packet.frame(), &segment, left_trunk)
         } else {
-            self.on_ack(medium, flow, packet.frame(), &packet.ack(&Options::default()));
+            self.on_ack(medium, flow, packet.frame(), &packet.ack(&NO_OPTIONS));
             M::Proven::default()
         }
     }

@@ -71,7 +71,7 @@ pub(crate) fn external_bits(capable: bool, marked: bool) -> u64 {
 }
 
 /// TCP options of a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Timestamp (data) or echoed timestamp (ACK).
     pub(super) stamp: MaybeTime,
@@ -82,6 +82,13 @@ pub struct Options {
     pub(super) counts: ByteCounts,
     /// Advertised window (ACK only), if it varies [byte].
     pub(super) window: u32,
+}
+
+impl Default for Options {
+    #[inline(always)]
+    fn default() -> Options {
+        Options::NONE
+    }
 }
 
 impl Options {
@@ -360,11 +367,7 @@ impl Packet {
             blocks,
             counts,
             window,
-        } = if self.has_options() {
-            *options
-        } else {
-            Options::default()
-        };
+        } = if self.has_options() { *options } else { Options::NONE };
         // Most ACKs have no ECN or handshake flags.
         let (ace, opening) = match self.rest & (ECHOES_MARK | REDUCED | ACCURATE | OPENING) {
             0 => (0, Opening::Over),

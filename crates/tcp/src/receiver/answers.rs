@@ -2,7 +2,7 @@
 
 use super::Receiver;
 use crate::config::EcnConfig;
-use crate::segment::{AckSegment, ByteCounts, Ecn};
+use crate::segment::{AckSegment, ByteCounts, Ecn, SackBlock, MAX_SACK_BLOCKS};
 use longpipe_events::{MaybeTime, Time};
 
 impl Receiver {
@@ -44,7 +44,7 @@ impl Receiver {
     #[inline(always)]
     fn acknowledge(&mut self) -> AckSegment {
         let blocks = if self.sack_blocks == 0 || (self.beyond.is_empty() && self.duplicate.is_none()) {
-            Default::default()
+            [SackBlock::NONE; MAX_SACK_BLOCKS]
         } else {
             self.blocks()
         };
