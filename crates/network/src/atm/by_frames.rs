@@ -315,7 +315,14 @@ impl Atm {
                 hosts.end_early(now);
                 return None;
             }
-            let proven = hosts.receive(self, packet, options, left_trunk);
+            let fast = match packet.is_data_without_options() {
+                true => self.take_data_frame_on_fast_path(hosts, packet, left_trunk),
+                false => None,
+            };
+            let proven = match fast {
+                Some(proven) => proven,
+                None => self.deliver_early_in_full(hosts, packet, options, left_trunk),
+            };
             hosts.end_early(now);
             return proven;
         }
@@ -327,6 +334,18 @@ impl Atm {
             self.schedule(hosts, link);
         }
         None
+    }
+
+    /// Delivers a packet to its host by the general path.
+    #[inline(never)]
+    fn deliver_early_in_full<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        packet: Packet,
+        options: &Options,
+        left_trunk: Time,
+    ) -> Option<ScheduledFrame> {
+        hosts.receive(self, packet, options, left_trunk)
     }
 
     /// Returns the link that corrupted a completely arrived frame, if any.

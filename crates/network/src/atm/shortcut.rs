@@ -65,6 +65,30 @@ impl Atm {
         hosts.clock.now = now;
     }
 
+    /// Delivers data without options to their receiver in an untraced run, and sends their ACK. Returns the answer of `send_frame`;
+    /// None without effect if the receiver may do more than acknowledge them at once.
+    #[inline(always)]
+    pub(crate) fn take_data_frame_on_fast_path<P: Probe>(
+        &mut self,
+        hosts: &mut Hosts<P>,
+        packet: Packet,
+        left_trunk: Time,
+    ) -> Option<Option<ScheduledFrame>> {
+        let (flow, acks) = (packet.vc().flow(), packet.vc().reverse());
+        if !self.travels[acks.index()] {
+            return None;
+        }
+        let state = &mut hosts.flows[flow.index()];
+        let fast = state.receiver.try_fast_path(packet.sequence(), packet.segment_bytes());
+        let acknowledgement = fast?;
+        if acknowledgement >= state.awaited {
+            state.on_awaited(hosts.clock.now);
+        }
+        let Entry { link, step } = state.way_back;
+        let ack = Packet::ack_without_options(acks, step, acknowledgement);
+        Some(self.send_frame(hosts, link, ack, &Options::NONE, left_trunk))
+    }
+
     /// Delivers an ACK without options to its sender in an untraced run. Returns false if the sender may do more than send full
     /// segments.
     #[inline(always)]
