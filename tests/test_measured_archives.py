@@ -224,6 +224,11 @@ def test_a_log_of_mm_link_counts_from_its_base(tmp_path: Path) -> None:
         opened(tmp_path, text.replace("110 d 1 1504", "110 x 1"))
 
 
+def test_control_characters_around_the_numbers_of_a_trace_are_no_part_of_them(tmp_path: Path) -> None:
+    (link,) = opened(tmp_path, "1\n2\x1d\n4\n").subjects
+    assert counts(link, "opportunities") == (3,)
+
+
 def test_a_trace_of_mahimahi_has_its_capacity(tmp_path: Path) -> None:
     # One line for each ms is 12 Mbit/s of 1500-byte packets: 1504 bytes with TUN's header.
     (link,) = opened(tmp_path, "".join(f"{k}\n" for k in range(1, 1001))).subjects

@@ -40,13 +40,15 @@ def read(content: Content) -> Recording:
 def _of_trace(content: Content) -> Recording:
     instants: list[int] = []
     for line, text in enumerate(content.lines, 1):
-        if not _INSTANT.fullmatch(text.strip()) or int(text) > _LATEST_MS:
+        # `int` refuses some control characters that `strip` removes.
+        number = text.strip()
+        if not _INSTANT.fullmatch(number) or int(number) > _LATEST_MS:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a whole number of milliseconds")
-        if instants and int(text) < instants[-1]:
+        if instants and int(number) < instants[-1]:
             raise ScenarioError(
-                f"{content.file}:{line}: {int(text)} ms after {instants[-1]} ms; needs times that go on"
+                f"{content.file}:{line}: {int(number)} ms after {instants[-1]} ms; needs times that go on"
             )
-        instants.append(int(text))
+        instants.append(int(number))
     end = instants[-1] / 1e3
     if not end:
         raise ScenarioError(f"{content.file}:{len(instants)}: 0 ms; needs a last line above 0")
