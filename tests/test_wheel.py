@@ -57,7 +57,7 @@ def link_dependencies(wheel: Path, packages: Path) -> None:
                 link.symlink_to(Path(str(one.locate_file(top))))
 
 
-def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_path: Path) -> None:
+def test_a_fresh_environment_without_rust_runs_draws_and_reproduces_a_table(wheel: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv")
     bin_ = tmp_path / "venv" / "bin"
     (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
@@ -84,10 +84,6 @@ def test_a_fresh_environment_without_rust_reproduces_a_paper(wheel: Path, tmp_pa
     assert "1" in run("reproduce", "frr-96", "--table", "1", "--seeds", "1")
     if PAGE.exists():
         assert run("lab", "--print").startswith("file://")
-    # The paper of the shortest runs.
-    assert "lbd-8" in run("reproduce", "lbd-01", "--out", "lbd-01")
-    assert (tmp_path / "lbd-01" / "report.json").stat().st_size > 0
-    assert list((tmp_path / "lbd-01").glob("*.svg"))
     where = subprocess.run(
         [bin_ / "python", "-c", "import longpipe; print(longpipe.__file__)"],
         capture_output=True,
