@@ -1,8 +1,8 @@
 //! Hosts, switches or routers, links and flows, cell by cell or packet by packet.
 //!
 //! ```text
-//! traffic ─▶ tcp::Sender ─▶ atm (AAL5 cells) ─▶ nic ─▶ link ─▶ port (buffer policy, scheduler) ─▶ link ─▶ … ─▶ tcp::Receiver
-//!    └─ one packet, left to right; its ACK makes the same trip back ─┘        probe watches, nothing depends on it
+//! traffic ─▶ hosts (TCP end points, timers) ─▶ medium: atm (cells) │ ip (packets) ─▶ hosts ─▶ observe (no result depends on it)
+//!    └─ a packet moves from left to right; its ACK takes the same path in the other direction ─┘
 //! ```
 
 // Items that only the reference engine uses.

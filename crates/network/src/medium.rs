@@ -9,7 +9,8 @@ use crate::report::state_hash::StateHash;
 use crate::report::{InvariantError, MediumReport};
 use longpipe_events::Time;
 
-/// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`; it knows nothing else about hosts.
+/// A medium. Hosts `send` packets into it, and it calls `Hosts::receive`. Shortcuts use the end points directly as well
+/// (`ip/shortcut.rs`, `atm/shortcut.rs`).
 pub(crate) trait Medium: Sized {
     /// A packet that was sent and may move on at once, because its order among all packets is known.
     type Proven: Default;

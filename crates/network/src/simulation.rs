@@ -1,8 +1,8 @@
 //! A run of any scenario. The medium (cells or packets) and the engine are selected here only.
 //!
 //! The reference engine processes one event for each cell at each port, and for each arrival and departure of a packet.
-//! The train engine processes only the first and the last cell of a frame where the port allows it, and moves a packet
-//! from one shared port directly to the next. Results are identical.
+//! The fast engine (`Trains`) takes shortcuts (`docs/shortcuts.md`); trains of cells, of which only the first and the last cell
+//! are processed, are one of them. Results are identical.
 
 use crate::atm::aal5::Reassembler;
 use crate::atm::link::FedWire;

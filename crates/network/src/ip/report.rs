@@ -57,7 +57,7 @@ pub struct PacketReport {
     pub packets_out: u64,
     /// Packets that found too little room.
     pub lost_overflow: u64,
-    /// Packets that the policy refused.
+    /// Packets that a policy or a queue discipline dropped or removed for any cause but overflow.
     pub lost_refused: u64,
     /// Packets lost by injected losses.
     pub lost_forced: u64,
@@ -146,7 +146,8 @@ impl PacketReport {
         }
     }
 
-    /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`.
+    /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`. For `Interface` and
+    /// `Router` the first holds by construction; there the balance per router (`account.rs`) is the check.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
@@ -156,7 +157,7 @@ impl PacketReport {
             }
     }
 
-    /// Packets lost, in any way.
+    /// Packets lost before the end of the wire. Bit errors and missing routes count as out.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
         self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying

@@ -228,7 +228,7 @@ impl Port {
         }
     }
 
-    /// Returns whether packets with unknown departure times may be queued here.
+    /// Returns whether the port has an egress queue, whose packets have unknown departure times.
     pub fn has_egress_queue(&self) -> bool {
         matches!(self, Port::ConstantRate(_) | Port::VariableRate(_))
     }

@@ -16,14 +16,14 @@ mod verdict;
 use crate::scenario::{PolicyConfig, QueueUnit};
 pub use verdict::{Arrival, Verdict};
 
-/// Occupancy of a port when the first cell of a frame arrives.
+/// Occupancy of a port when the first cell of a frame, or a packet, arrives, in cells, packets or bytes (`QueueUnit`).
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
-    /// X: cells held, the one in service included.
+    /// X: held, what is in service included.
     pub held: u64,
-    /// X_i: cells held of the frame's VC.
+    /// X_i: held of the VC or flow.
     pub vc_held: u64,
-    /// N_a: VCs with at least one cell held.
+    /// N_a: VCs or flows of which something is held.
     pub active_vcs: u64,
 }
 

@@ -76,9 +76,9 @@ pub struct Scenario {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Engine {
-    /// One event per cell and hop.
+    /// Every arrival and departure of a cell or packet at every port is processed.
     Reference,
-    /// An event for the last cell of a frame, where its port allows it.
+    /// The fast engine, which takes shortcuts; trains of cells are one of them.
     Trains,
 }
 

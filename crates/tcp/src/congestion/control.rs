@@ -42,8 +42,8 @@ pub trait Control {
         None
     }
 
-    /// Invoked for every ACK with SEG.ACK >= SND.UNA, before the loss recovery `rack` processes it (after others do). `flight`
-    /// already reflects the new SND.UNA.
+    /// Invoked for every ACK with SEG.ACK >= SND.UNA: before loss recovery processes it with `rack`, afterwards with any other
+    /// recovery. `flight` already reflects the new SND.UNA.
     fn on_sample(&mut self, _sample: &AckSample, _flight: &Flight) {}
 
     /// Invoked for every ACK with SEG.ACK >= SND.UNA, after loss recovery has processed it. `flight` already reflects the
@@ -139,7 +139,7 @@ pub enum RecoveryPhase {
     Loss,
 }
 
-/// Report of an ACK before loss recovery has processed it.
+/// Report of an ACK, which `rack` has not processed yet and any other loss recovery has.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// Arrival time of the ACK.
@@ -175,7 +175,7 @@ pub struct Ack {
     pub phase: RecoveryPhase,
     /// Bytes newly known to have arrived; with records, including those reported by SACK blocks.
     pub delivered: u64,
-    /// Bytes newly declared lost by this ACK; 0 without per-segment records.
+    /// Bytes lost, as in `AckSummary::lost`; 0 without per-segment records.
     pub lost: u64,
     /// Bytes that arrived with an ECN mark, as far as the receiver reports.
     pub marked: u64,

@@ -34,12 +34,12 @@ pub trait Recover {
     }
 
     /// Invoked for a duplicate ACK, which `flight.duplicates` already counts.
-    fn on_duplicate(&mut self, _reins: &mut WindowHandle, _trigger: Trigger) -> Resend {
+    fn on_duplicate(&mut self, _handle: &mut WindowHandle, _trigger: Trigger) -> Resend {
         Resend::Nothing
     }
 
     /// Invoked for an ACK of `acked` new bytes; `flight` already reflects the new SND.UNA.
-    fn on_advance(&mut self, _reins: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
+    fn on_advance(&mut self, _handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         Advance::default()
     }
 
@@ -53,7 +53,7 @@ pub trait Recover {
     fn on_sent(&mut self, _flight: &Flight, _length: u32, _hole_end: Option<u64>) {}
 
     /// Invoked when the retransmission timer expires, before the reduction.
-    fn on_timeout(&mut self, _reins: &mut WindowHandle) {}
+    fn on_timeout(&mut self, _handle: &mut WindowHandle) {}
 }
 
 /// Retransmission that the sender must perform now, besides sending what `Next` allows.

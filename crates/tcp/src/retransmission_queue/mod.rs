@@ -1,4 +1,4 @@
-//! Scoreboard of sent segments: a record of each segment in flight, for recoveries and controllers that need them.
+//! Records of sent segments: one for each segment in flight, for recoveries and controllers that need them.
 //!
 //! Segments keep the boundaries of their first transmission; a retransmission updates the records that it covers.
 
@@ -71,7 +71,8 @@ pub struct AckSummary {
     pub least_rtt: Option<Span>,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Bytes retransmitted since the previous ACK.
+    /// Bytes lost: with loss detection those that this ACK newly declares lost (set by `records.rs`), otherwise those
+    /// retransmitted since the previous ACK.
     pub lost: u64,
     /// Delivery rate sample.
     pub rate: Option<RateSample>,

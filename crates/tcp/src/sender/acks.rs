@@ -87,7 +87,7 @@ impl Sender {
             return;
         }
         let counts = self.recovery.on_ack(ack);
-        self.on_untold_news(now, ack, counts);
+        self.on_ack_by_bytes(now, ack, counts);
         self.update_fast_path();
     }
 
@@ -199,15 +199,15 @@ impl Sender {
                 }
                 return;
             }
-            self.on_told_ack(now, ack, counts);
+            self.on_ack_with_sample(now, ack, counts);
         } else {
-            self.on_untold_news(now, ack, counts);
+            self.on_ack_by_bytes(now, ack, counts);
         }
     }
 
     /// Slow-path processing of an ACK when the congestion controller needs only the number of acknowledged bytes.
     #[inline(always)]
-    fn on_untold_news(&mut self, now: Time, ack: &AckSegment, counts: bool) {
+    fn on_ack_by_bytes(&mut self, now: Time, ack: &AckSegment, counts: bool) {
         if ack.acknowledgement > self.flight.una {
             let acked = ack.acknowledgement - self.flight.una;
             let advance = self.on_advance(now, ack);
@@ -223,7 +223,7 @@ impl Sender {
 
     /// Slow-path processing of an ACK when the congestion controller needs an ACK sample.
     #[inline(never)]
-    fn on_told_ack(&mut self, now: Time, ack: &AckSegment, counts: bool) {
+    fn on_ack_with_sample(&mut self, now: Time, ack: &AckSegment, counts: bool) {
         let before = self.before(ack);
         let (resend, begins, grows) = if ack.acknowledgement > self.flight.una {
             let advance = self.on_advance(now, ack);

@@ -1,5 +1,5 @@
 //! Fast path for in-order ACKs, and the segments that they release, of a sender with RACK that has nothing to repair. The
-//! result equals that of `on_recorded_ack` and `poll_recorded`, without checks that cannot apply.
+//! result equals that of `records::on_ack` and `records::poll`, without checks that cannot apply.
 
 use super::timers::Timer;
 use super::{expiry, Sender};

@@ -125,7 +125,7 @@ impl Sender {
         self.poll_in_recovery(now)
     }
 
-    /// As `poll_slow_path`, without the idle-restart check.
+    /// Selects between new data and what the recovery requests, without the idle-restart check.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.shortcuts & !self.resend_first & !self.recovery.is_on() {

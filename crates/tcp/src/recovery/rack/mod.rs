@@ -270,7 +270,7 @@ impl Rack {
         detected
     }
 
-    /// Whether a lost segment is not known to have been delivered since.
+    /// Whether losses are being repaired (Linux: states Recovery and Loss).
     fn repairs(&self) -> bool {
         matches!(self.phase, Phase::Recovery(_) | Phase::Loss(_))
     }

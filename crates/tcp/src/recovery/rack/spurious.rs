@@ -18,9 +18,7 @@ impl UndoRetrans {
 
     /// Subtracts segments that were reported as duplicates.
     fn subtract_duplicates(&mut self, segments: u64) {
-        self.0 = self
-            .0
-            .map(|retransmissions_in_flight| retransmissions_in_flight.saturating_sub(segments));
+        self.0 = self.0.map(|count| count.saturating_sub(segments));
     }
 
     /// Whether all retransmissions were reported as duplicates.
@@ -164,12 +162,12 @@ impl Rack {
         handle: &mut WindowHandle,
     ) {
         if let Some(undo) = self.undo.take() {
-            // Other lost segments remain lost (Linux).
-            let stop_timers = match self.phase {
+            // Linux ends the episode and keeps the marks of other lost segments if all that the recovery covers has arrived.
+            let is_over = match self.phase {
                 Phase::Recovery(end) => una >= end || undo.undo_retrans.all_came_twice(),
                 phase => phase == Phase::Open,
             };
-            if !(stop_timers && self.config.successive) {
+            if !(is_over && self.config.successive) {
                 rtx_queue.unmark_lost();
             }
             // Segments declared lost were only late.
