@@ -6,14 +6,14 @@ use std::ffi::{c_char, c_void};
 
 /// Version of the interface.
 pub const VERSION: u32 = 1;
-/// The name under which an object exports its table, with a zero byte.
+/// NUL-terminated name under which a shared object exports its table.
 pub const SYMBOL: &[u8] = b"longpipe_ends\0";
 /// Value for an unknown number.
 pub const UNKNOWN: u64 = u64::MAX;
-/// Buffer size for an error line with its zero byte [byte].
+/// Size of the buffer for an error line, including the terminating NUL [byte].
 pub const LINE: usize = 512;
 
-/// A name and a value, each ended by a zero byte.
+/// A name and a value, both NUL-terminated.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Setting {
@@ -79,7 +79,7 @@ pub struct State {
 pub struct Report {
     /// Data received without gaps [byte].
     pub delivered_bytes: u64,
-    /// Time at which the application had all it waited for [ps], or `UNKNOWN`.
+    /// Time at which the application had all data that it expected [ps], or `UNKNOWN`.
     pub completed_ps: u64,
     /// Packets sent.
     pub sent_packets: u64,
@@ -93,16 +93,17 @@ pub struct Report {
     pub congestion_events: u64,
     /// Time at which the handshake was complete [ps], or `UNKNOWN`.
     pub handshake_ps: u64,
-    /// Time at which the connection ended too early [ps], or `UNKNOWN`.
+    /// Time at which the connection ended prematurely [ps], or `UNKNOWN`.
     pub closed_ps: u64,
-    /// Reason for which the connection ended too early, a line ended by a zero byte.
+    /// Reason why the connection ended prematurely: one NUL-terminated line.
     pub closed: [c_char; LINE],
 }
 
-/// Takes a further value of a report: first argument, its name, the value.
+/// Callback for an additional value of a report: the `host` that was passed to `report`, the value's name, and the value.
 pub type Tell = unsafe extern "C" fn(host: *mut c_void, name: *const c_char, value: f64);
 
-/// The table. Functions return 0, or 1 after writing a line that ends with a zero byte to `problem`, `LINE` bytes long.
+/// Table of functions. One that can fail returns 0, or 1 after writing a NUL-terminated line to `problem`, a buffer of `LINE`
+/// bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Table {
@@ -110,7 +111,7 @@ pub struct Table {
     pub version: u32,
     /// Length of this structure [byte].
     pub size: u32,
-    /// Stacks of the object, as in "quinn 0.11.19, noq 1.4.0", with a zero byte at the end.
+    /// NUL-terminated list of the object's stacks, for example "quinn 0.11.19, noq 1.4.0".
     pub stacks: *const c_char,
     /// Creates an end of a stack, and writes its state to `end`.
     pub create: unsafe extern "C" fn(
@@ -123,7 +124,7 @@ pub struct Table {
     pub destroy: unsafe extern "C" fn(end: *mut c_void),
     /// Returns the time at which `wake` is to be called [ps], or `UNKNOWN`.
     pub due: unsafe extern "C" fn(end: *mut c_void) -> u64,
-    /// Acts at `now` [ps].
+    /// Processes expired timers, received datagrams and the application at `now` [ps].
     pub wake: unsafe extern "C" fn(end: *mut c_void, now: u64, outbox: *const Outbox, problem: *mut c_char) -> u32,
     /// Takes a datagram at `now` [ps]: payload, its length, and the two ECN bits.
     pub receive: unsafe extern "C" fn(
@@ -136,10 +137,10 @@ pub struct Table {
     ) -> u32,
     /// Writes the state of the sender.
     pub state: unsafe extern "C" fn(end: *mut c_void, state: *mut State),
-    /// Writes the counters, and tells further values.
+    /// Writes the counters, and reports additional values through `tell`.
     pub report: unsafe extern "C" fn(end: *mut c_void, report: *mut Report, tell: Tell, host: *mut c_void),
 }
 
-// SAFETY: a table is constant; its pointers lead to functions and to a constant text.
+// SAFETY: a table is constant; its pointers point to functions and to a constant text.
 #[allow(unsafe_code)]
 unsafe impl Sync for Table {}

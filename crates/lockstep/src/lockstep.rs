@@ -61,7 +61,7 @@ struct Side {
     most_bytes: u32,
     /// Whether a packet arrived at this instant.
     has_mail: bool,
-    /// Length of the UDP payload that has arrived [byte].
+    /// UDP payload received so far [byte].
     received_bytes: u64,
 }
 
@@ -72,7 +72,7 @@ impl Side {
     }
 }
 
-/// A run some of whose flows have real stacks at their ends.
+/// A run in which real protocol stacks are the end points of some flows.
 pub struct Lockstep<P: Probe = ()> {
     path: Path<P>,
     /// Sender and receiver of each flow with a stack, in order.
@@ -89,7 +89,7 @@ pub struct Lockstep<P: Probe = ()> {
     outcomes: Vec<Outcome>,
     /// Whether states of senders are reported to the probe.
     watched: bool,
-    /// Present time, and number of steps of ends at that time.
+    /// Current time, and number of steps that ends have taken at it.
     at: Time,
     acts: u32,
     over: bool,
@@ -99,7 +99,7 @@ pub struct Lockstep<P: Probe = ()> {
 #[derive(Default)]
 struct Sent {
     bytes: Vec<u8>,
-    /// End of each datagram in `bytes`, and its ECN bits.
+    /// End offset of each datagram in `bytes`, and its ECN bits.
     ends: Vec<(usize, Ecn)>,
 }
 
@@ -111,7 +111,7 @@ impl Outbox for Sent {
 }
 
 impl<P: Probe> Lockstep<P> {
-    /// Returns the run at time zero. `create` makes the ends, two for each flow with the traffic of a stack.
+    /// Returns the run at time zero. `create` creates both ends of each flow whose traffic is that of a stack.
     ///
     /// # Errors
     /// The first problem of the scenario, or of a setting of a stack.
@@ -141,7 +141,7 @@ impl<P: Probe> Lockstep<P> {
                     has_mail: false,
                     received_bytes: 0,
                 });
-                // A digest is shortened.
+                // The version may be a digest, of which 12 digits suffice.
                 let version: String = config.version.chars().take(12).collect();
                 names.push(format!("{}: {} {version}", flow.name, config.stack));
             }

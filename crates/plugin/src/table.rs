@@ -59,11 +59,11 @@ pub struct Flight {
     pub rwnd: u64,
     /// Payload of a full segment [byte].
     pub mss: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
-/// The answer of a controller, filled in with the present values.
+/// Output of an operation, which initially contains the current values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub struct Grant {
@@ -73,9 +73,9 @@ pub struct Grant {
     pub ssthresh: f64,
     /// Pacing rate [bit/s], or [`SAME_RATE`].
     pub pacing_bps: f64,
-    /// Minimum number of segments that leave at one instant when paced; 0: two.
+    /// Minimum number of segments that leave at one instant when paced; 0 means two.
     pub burst_segments: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -87,7 +87,7 @@ pub struct Sample {
     pub acked: u64,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Bytes among them that were ECN-marked.
+    /// Bytes of `delivered` that were ECN-marked.
     pub marked: u64,
     /// RTT of the latest segment acknowledged [ps], or [`NO_TIME`].
     pub rtt_ps: i64,
@@ -97,7 +97,7 @@ pub struct Sample {
     pub delivered_since_sent: u64,
     /// 1 if the ACK carries SACK blocks.
     pub has_sack_blocks: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -109,7 +109,7 @@ pub struct Ack {
     pub acked: u64,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Bytes among them that were ECN-marked.
+    /// Bytes of `delivered` that were ECN-marked.
     pub marked: u64,
     /// Bytes newly declared lost.
     pub lost: u64,
@@ -117,7 +117,7 @@ pub struct Ack {
     pub in_flight_before: u64,
     /// Bytes in flight after the ACK.
     pub in_flight: u64,
-    /// Maximum bytes in flight during the latest window.
+    /// Maximum bytes in flight during the latest window of data.
     pub most_in_flight: u64,
     /// Congestion window when the ACK arrived, before loss recovery moved it [byte].
     pub cwnd: f64,
@@ -135,9 +135,9 @@ pub struct Ack {
     pub rate_interval_ps: i64,
     /// Bytes delivered before the sampled segment left.
     pub rate_prior_delivered: u64,
-    /// Bytes in flight when it left.
+    /// Bytes in flight when the sampled segment left.
     pub rate_in_flight: u64,
-    /// Bytes declared lost since.
+    /// Bytes declared lost since the sampled segment left.
     pub rate_lost: u64,
     /// 1 if the application limited the sample.
     pub rate_app_limited: u32,
@@ -147,13 +147,13 @@ pub struct Ack {
     pub open: u32,
     /// State of loss recovery: 0 open, 1 fast recovery, 2 after a timeout.
     pub phase: u32,
-    /// 1 if the window was used up when the ACK arrived.
+    /// 1 if the congestion window was fully used when the ACK arrived.
     pub window_limited: u32,
-    /// 1 if it was used up at any time during the latest window.
+    /// 1 if the congestion window was fully used at any time during the latest window of data.
     pub window_was_full: u32,
-    /// 1 if segments leave at a rate.
+    /// 1 if the sender is paced.
     pub paced: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -181,17 +181,17 @@ pub struct Lost {
     pub sequence: u64,
     /// First byte after the segment.
     pub end: u64,
-    /// Bytes in flight when it left, including it.
+    /// Bytes in flight when the segment left, including the segment.
     pub in_flight: u64,
-    /// Bytes declared lost since it left, including it.
+    /// Bytes declared lost since the segment left, including the segment.
     pub lost: u64,
-    /// Bytes delivered before it left.
+    /// Bytes delivered before the segment left.
     pub prior_delivered: u64,
-    /// Bytes delivered by now.
+    /// Bytes delivered so far.
     pub delivered: u64,
-    /// 1 if the application limited the sender when it left.
+    /// 1 if the application limited the sender when the segment left.
     pub app_limited: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
 }
 
@@ -199,7 +199,7 @@ pub struct Lost {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Connection {
-    /// Returns a random number below its second argument, or of 32 bits if that is 0; the first one is `source`.
+    /// Returns a random number below the second argument, or any 32-bit number if that is 0. The first argument is `source`.
     pub draw: extern "C" fn(*mut c_void, u32) -> u32,
     /// First argument of `draw`.
     pub source: *mut c_void,
@@ -217,11 +217,11 @@ pub struct Parameter {
     pub name: *const c_char,
     /// One of [`types`].
     pub kind: u32,
-    /// 0.
+    /// Reserved; 0.
     pub reserved: u32,
     /// Returns 0, or -1 if the value is not accepted.
     pub set: Option<unsafe extern "C" fn(*const Parameter, *const c_void) -> c_int>,
-    /// Free for the controller.
+    /// Available to the controller.
     pub at: *mut c_void,
 }
 
@@ -253,7 +253,7 @@ pub struct Control {
     pub size: u32,
     /// Name of the controller, or null.
     pub name: *const c_char,
-    /// Optional. Returns null, or in one line why the controller cannot run.
+    /// Optional. Returns null, or one line with the reason why the controller cannot run.
     pub open: Option<unsafe extern "C" fn(u32) -> *const c_char>,
     /// Optional. Returns the parameters that can be set, or null.
     pub parameters: Option<unsafe extern "C" fn() -> *const Parameter>,

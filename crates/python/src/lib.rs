@@ -1,4 +1,4 @@
-//! Interface to Python: takes a resolved scenario, returns columns. It contains no model.
+//! Python bindings of the core: they take a resolved scenario, return columns, and contain no simulation logic.
 
 mod capture;
 mod compiled;
@@ -251,13 +251,13 @@ pub(crate) fn port_name(scenario: &Scenario, link: usize) -> String {
     format!("{}->{}", scenario.nodes[from].name, scenario.nodes[to].name)
 }
 
-/// Whether a real stack ends any flow.
+/// Returns whether any flow has real protocol stacks as its end points.
 fn has_stacks(scenario: &Scenario) -> bool {
     let mut flows = scenario.flows.iter();
     flows.any(|flow| matches!(flow.traffic, scenario::TrafficConfig::Stack(_)))
 }
 
-/// Whether any link has bit errors; otherwise results contain no column for them.
+/// Returns whether any link has bit errors; if none has, results contain no column for them.
 pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     let mut losses = scenario.links.iter().map(|link| &link.loss);
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))

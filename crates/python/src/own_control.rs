@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A hook of a class.
 #[derive(Clone, Copy, Debug)]
 enum Hook {
-    /// The class leaves it out.
+    /// The class does not define the hook.
     Absent,
     /// A method.
     Method,
@@ -35,7 +35,7 @@ enum Hook {
 /// A class as `longpipe.controls.classes` describes it.
 #[derive(Debug)]
 struct Class {
-    /// Name by which messages call it.
+    /// Name of the class in messages.
     name: String,
     /// Creates the controller of a connection from parameters, seed and whether packets can be marked; returns it with the
     /// address of its state.
@@ -43,11 +43,11 @@ struct Class {
     requirements: Requirements,
     interval: Option<Length>,
     hooks: [Hook; NAMES.len()],
-    /// Controller of longpipe that acts where the hooks return nothing.
+    /// Base congestion control of longpipe, which applies where the hooks return nothing.
     base: Option<CongestionConfig>,
 }
 
-/// Hooks by number, as Python names them.
+/// Python names of the hooks, by number.
 const NAMES: [&str; 10] = [
     "on_start",
     "on_ack",
@@ -80,7 +80,7 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
     NAMES
 }
 
-/// Makes the class of a digest known to this process.
+/// Registers a class under its digest in this process.
 ///
 /// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind (time [s],
 /// round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved TCP of a connection whose
@@ -143,11 +143,11 @@ pub(crate) struct InRun {
     complaints: Complaints,
     failed: AtomicBool,
     failure: Mutex<Option<Failure>>,
-    /// Whether a failure interrupts the process, because nothing looks for it until the end.
+    /// Whether a failure interrupts the process, because the caller checks for failures only at the end of the run.
     interrupts: bool,
 }
 
-/// The first error of a class, and where it came.
+/// The first error of a class, and the hook and time of its occurrence.
 #[derive(Debug)]
 struct Failure {
     error: PyErr,
@@ -173,7 +173,7 @@ impl InRun {
         }
         let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         match &*failure {
-            // Ctrl-C is no error of the class.
+            // Ctrl-C is not an error of the class.
             Some(failure) if !failure.error.is_instance_of::<pyo3::exceptions::PyException>(py) => {
                 Err(failure.error.clone_ref(py))
             }
@@ -193,7 +193,7 @@ impl InRun {
             *failure = Some(Failure { error, hook, at });
             self.failed.store(true, Ordering::Relaxed);
             if self.interrupts {
-                // Fails only without a main thread, which then nothing can stop.
+                // Fails only if there is no main thread to interrupt.
                 let _ = py
                     .import("_thread")
                     .and_then(|thread| thread.call_method0("interrupt_main"));
@@ -326,7 +326,8 @@ impl Connection {
         })
     }
 
-    /// Returns the grant of a hook that may move the window if `moves` says so, or the class owns it.
+    /// Converts the grant of a hook to a window update. The hook may change the window if `moves` is set or the class owns the
+    /// window.
     fn take(&mut self, grant: Option<Grant>, moves: bool, flight: &Flight, now: Time) -> control::CwndUpdate {
         let mut answer = Answer::unchanged(flight);
         if let Some(grant) = grant {
@@ -340,7 +341,8 @@ impl Connection {
         self.answers.take(&answer, flight, now, &self.run.complaints)
     }
 
-    /// Returns the grant of a hook over that of the base, after whose update the hook sees the connection as `flight`.
+    /// Combines the grant of a hook with the update of the base congestion control. `flight` is the state of the connection
+    /// after that update.
     fn over(
         &mut self,
         base: Option<control::CwndUpdate>,
@@ -387,7 +389,7 @@ impl Connection {
     }
 }
 
-/// Returns the state of a connection after an update of its base.
+/// Returns the state of a connection after an update by its base congestion control.
 fn after(base: Option<control::CwndUpdate>, flight: &Flight) -> Cow<'_, Flight> {
     let Some(base) = base else {
         return Cow::Borrowed(flight);
@@ -453,7 +455,7 @@ impl Control for Connection {
 
     /// Also creates the instance: it is the last setting before the connection begins.
     fn draw_from(&mut self, mut draws: Stream) {
-        // The base draws the numbers that it draws as the connection's own controller.
+        // The base congestion control draws the same numbers as it does without a class.
         if let Some(base) = &mut self.base {
             base.draw_from(draws.clone());
         }
@@ -530,7 +532,7 @@ impl Control for Connection {
             Cause::Mark { .. } => LOSS,
         };
         let base = self.base.as_mut().map(|base| base.on_reduction(cause, now, flight));
-        // The hook sees the window before the reduction, also above a base.
+        // The hook sees the window before the reduction, even if there is a base congestion control.
         let mut grant = self.call(hook, EventRecord::new(now, None, flight), flight, now);
         if grant.is_some() || base.is_none() {
             grant = Some(self.reduced(cause, grant, flight));

@@ -483,7 +483,7 @@ where
     let typed = function.and_then(|function| function.typed::<P, R>(memory.0).ok());
     typed
         .map(Some)
-        .ok_or_else(|| format!("its {name} is no function of the interface"))
+        .ok_or_else(|| format!("its {name} is not a function of the interface"))
 }
 
 fn required<P, R>(

@@ -57,7 +57,7 @@ fn set(guest: &mut Guest, shown: &str, wanted: &[(String, String)]) -> Result<()
     Ok(())
 }
 
-/// A module as a scenario holds it.
+/// A module in the form in which a scenario stores it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sandboxed(Arc<Module>);
 
@@ -71,7 +71,7 @@ struct Module {
 #[derive(Debug)]
 struct Running {
     guest: Guest,
-    /// Why the module failed; it is not called again.
+    /// Reason why the module failed, if it did; a failed module is not called again.
     failure: Option<String>,
 }
 
@@ -126,7 +126,7 @@ impl Plugin for Sandboxed {
 #[derive(Debug)]
 struct SandboxedFlow {
     module: Arc<Module>,
-    /// Number of its random stream.
+    /// Index of the connection's random stream.
     source: u32,
     /// Address in the module's memory.
     state: u32,

@@ -15,20 +15,20 @@ static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 pub struct Application {
     role: Role,
     workload: Workload,
-    /// Bytes left to write before the end, by stream.
+    /// Bytes still to be written before a stream is finished, by stream.
     outgoing: BTreeMap<StreamId, u64>,
     /// Streams that may accept data.
     writable: VecDeque<StreamId>,
     /// Streams that may have data.
     readable: VecDeque<StreamId>,
-    /// Streams of the workload `Streams` that have not been opened.
+    /// Number of streams of the workload `Streams` that have not been opened.
     to_open: u64,
     opened: u64,
-    /// Streams that were read to their end.
+    /// Number of streams that were read to their end.
     ended: u64,
-    /// Streams whose data the peer has acknowledged to their end.
+    /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
-    /// Time of the present request, and durations of all responses [ps].
+    /// Time of the current request, and durations of all responses [ps].
     asked_ps: u64,
     responses_ps: Vec<u64>,
     /// Data of the flow that were read [byte], without requests, which go in the opposite direction.
