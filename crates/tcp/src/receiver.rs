@@ -36,7 +36,7 @@ pub struct Receiver {
     pending: bool,
     /// Whether every segment is acknowledged at once, without a timestamp echo.
     at_once: bool,
-    /// As `at_once`, and no data lie beyond a hole.
+    /// Like `at_once`, and in addition no data lie beyond a hole.
     fast_path: bool,
     /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,

@@ -16,7 +16,7 @@ pub struct AimdConfig {
 
 impl Parameters for AimdConfig {}
 
-/// Reduction of cwnd by an ECN mark with ABE [fraction] (RFC 8511 section 3.1).
+/// Fraction by which ABE reduces cwnd after an ECN mark (RFC 8511 section 3.1).
 const MARK_CUT: f64 = 0.2;
 
 /// AIMD; keeps no state besides cwnd and ssthresh.
@@ -66,8 +66,8 @@ impl Aimd {
     }
 }
 
-/// Returns the increased cwnd [byte] after an ACK that counts as `counted` bytes, at most one segment: RFC 5681 equation 2
-/// below ssthresh, equation 3 from it on. Never exceeds the receiver window.
+/// Returns the increased cwnd [byte] after an ACK that counts as `counted` bytes, at most one segment: by RFC 5681 equation 2
+/// below ssthresh, and by equation 3 otherwise. Never exceeds the receiver window.
 #[inline(always)]
 pub fn grown(flight: &Flight, counted: u64) -> f64 {
     let mss = flight.mss();

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HighspeedConfig {
-    /// Use of the table; written only if it is not the default.
+    /// Use of the table of RFC 3649; written only if it is not the default.
     #[serde(default, skip_serializing_if = "is_rfc")]
     pub rules: HighspeedRules,
 }
@@ -23,11 +23,11 @@ pub struct HighspeedConfig {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum HighspeedRules {
-    /// Interpolation between its rows.
+    /// Interpolation between the rows of the table.
     #[default]
     #[serde(rename = "rfc-3649")]
     Rfc3649,
-    /// Whole rows; the current row is updated in congestion avoidance only (tcp_highspeed.c).
+    /// The rows of the table, without interpolation; the current row is updated in congestion avoidance only (tcp_highspeed.c).
     Linux,
 }
 
@@ -43,7 +43,7 @@ impl Rules for HighspeedConfig {
     }
 }
 
-/// HighSpeed TCP by either set of rules.
+/// HighSpeed TCP with either set of rules.
 pub type Highspeed = Ruled<Rfc3649, Linux<LinuxHighspeed>>;
 
 /// The RFC's rules; keeps no state besides the window.
@@ -78,7 +78,8 @@ impl Control for Rfc3649 {
     }
 }
 
-/// Linux's rules: whole rows of the table; the current row is updated in congestion avoidance only (tcp_highspeed.c).
+/// Linux's rules: the rows of the table, without interpolation; the current row is updated in congestion avoidance only
+/// (tcp_highspeed.c).
 #[derive(Clone, Debug)]
 pub struct LinuxHighspeed {
     /// Current row, from 0; row n adds n + 1 segments per RTT.
@@ -127,7 +128,7 @@ impl Module for LinuxHighspeed {
 
 /// Returns a(w) [segment per RTT] and b(w) at a window of `w` segments, interpolated linearly between the rows of the table.
 /// Logarithms are avoided because they differ between machines. Below the first row the values are AIMD's, above the last
-/// row those of the last.
+/// row those of the last row.
 fn response(w: f64) -> (f64, f64) {
     let above = TABLE.partition_point(|&(window, _)| f64::from(window) <= w);
     let row = |number: usize| {

@@ -1,4 +1,5 @@
-//! Hybla: a connection with a long RTT grows as one with an RTT of 25 ms (Caini and Firrincieli 2004; tcp_hybla.c).
+//! Hybla: the window of a connection with a long RTT grows like that of a connection with an RTT of 25 ms (Caini and
+//! Firrincieli 2004; tcp_hybla.c).
 
 use super::linux::{CaState, Linux, Module, Socket};
 use crate::problem::Problem;
@@ -21,7 +22,7 @@ impl Parameters for HyblaConfig {
     }
 }
 
-/// A sender by `tcp_hybla`.
+/// Hybla with the rules of Linux's `tcp_hybla`.
 pub type Hybla = Linux<HyblaModule>;
 
 /// The module's state.

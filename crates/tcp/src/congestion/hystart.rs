@@ -81,8 +81,8 @@ impl Hystart {
         }
     }
 
-    /// Returns whether ACKs count that do not increase the window: SEARCH needs all deliveries, those that duplicates report,
-    /// too.
+    /// Returns whether ACKs that do not increase the window count: SEARCH needs all deliveries, including those that only
+    /// duplicate ACKs report.
     pub fn counts_duplicates(&self) -> bool {
         matches!(self, Hystart::Search(_))
     }
@@ -210,8 +210,11 @@ impl Trains {
     }
 }
 
-/// Returns the maximum length of a train that does not end slow start: the minimum RTT plus the time of a burst at the rate
-/// of slow start, at most 1 ms; half of it without pacing, because pacing alone may spread a window over half an RTT.
+/// Returns the maximum length of an ACK train that does not end slow start.
+///
+/// If the sender is paced, this is the minimum RTT plus the time to send a burst at the rate of slow start, which counts as
+/// at most 1 ms. Otherwise it is half of that sum. The limit is higher for paced senders because pacing alone may spread a
+/// window over half an RTT.
 fn longest_train(base: Span, ack: &Ack, flight: &Flight) -> Span {
     let burst = ack.srtt.map_or(Span(0), |srtt| {
         let rate = 2.0 * flight.cwnd() / srtt.as_seconds();

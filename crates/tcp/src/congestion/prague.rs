@@ -414,7 +414,7 @@ mod tests {
             count
         }
 
-        /// As `round`, for the packets that Prague counts as one round.
+        /// Like `round`, but for the packets that Prague counts as one round.
         fn counted_round(&mut self, marked: u64) -> u64 {
             let end = self.prague.state.round_end;
             let mut count = 0;

@@ -50,7 +50,7 @@ impl Rules for VegasConfig {
     }
 }
 
-/// Vegas by either set of rules.
+/// Vegas with either set of rules.
 pub type Vegas = Ruled<Brakmo, Linux<LinuxVegas>>;
 
 impl Parameters for VegasConfig {
@@ -78,7 +78,7 @@ enum GrowthMode {
     None,
 }
 
-/// State of a sender by the rules of 1995.
+/// State of a sender with the rules of Brakmo and Peterson (1995).
 #[derive(Clone, Debug)]
 pub struct Brakmo {
     config: VegasConfig,
@@ -159,7 +159,7 @@ impl Brakmo {
         turn
     }
 
-    /// Decides about the next RTT of a window that was `cwnd`; `diff` is the data in queues [segment].
+    /// Decides about the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the data in queues [segment].
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = WindowChange::default();
@@ -212,7 +212,7 @@ impl Brakmo {
     }
 }
 
-/// State of a sender by Linux's rules; RTTs are in microseconds.
+/// State of a sender with Linux's rules; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct LinuxVegas {
     config: VegasConfig,

@@ -27,21 +27,23 @@ impl Parameters for VenoConfig {
     }
 }
 
-/// A sender by `tcp_veno`.
+/// Veno with the rules of Linux's `tcp_veno`.
 pub type Veno = Linux<VenoModule>;
 
 /// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct VenoModule {
-    /// β and the latest estimate of the backlog, in half segments.
+    /// Threshold β of the backlog, in half segments.
     beta: u32,
+    /// Latest estimate of the backlog, in half segments.
     backlog: u32,
     /// Whether the estimate is valid: no loss and no reordering (Linux: doing_veno_now).
     enabled: bool,
     /// Number of RTT samples of the connection, modulo 2^16.
     count: u16,
-    /// Minimum RTT sample since cwnd last grew, and of the connection.
+    /// Minimum RTT sample since cwnd last grew.
     min_rtt: u32,
+    /// Minimum RTT sample of the connection.
     base_rtt: u32,
     /// Whether the next RTT of a congested path adds a segment.
     adds: bool,

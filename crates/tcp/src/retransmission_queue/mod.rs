@@ -219,7 +219,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// As `on_sent`, for a segment never sent before that starts at the end of the previous one and ends with byte `max`.
+    /// Like `on_sent`, but for a segment never sent before that starts at the end of the previous one and ends with byte `max`.
     #[inline]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
         self.transmissions += 1;
