@@ -1,4 +1,4 @@
-//! External packets, entered at the times at which end points sent theirs in an ordinary run: they have the same fates.
+//! External packets have the same fates as the packets that end points send at the same times in an ordinary run.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::time_varying::any_time_varying;
@@ -78,7 +78,7 @@ fn external(scenario: &Scenario) -> Scenario {
     external
 }
 
-/// Returns the outcomes of external packets; the outcomes are collected `looks` times between two entries.
+/// Returns the outcomes of external packets, which are collected `looks` times between two consecutive packets.
 fn outcomes(scenario: &Scenario, seed: u64, sent: &[(Time, Name, ExternalPacket)], looks: u64) -> Vec<Outcome> {
     let mut simulation = Simulation::new(scenario, seed, ()).expect("a valid scenario");
     let (mut all, mut now) = (vec![], 0);
@@ -112,7 +112,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
-    // A host's jitter is drawn per run and would change the send times, so that only the end points' own send times are
+    // A host's jitter is drawn per run and would change the send times, so only the end points' own send times are
     // used.
     let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
     simulation.run();

@@ -45,7 +45,7 @@ pub const LAN: u64 = 5_000_000;
 /// One-way delay of a WAN link [ps].
 pub const WAN: u64 = 5_000_000_000;
 
-/// Returns a recovery with the papers' parameters.
+/// Returns a loss-recovery configuration with the papers' parameters.
 pub fn recovery(kind: RecoveryKind) -> RecoveryConfig {
     match kind {
         RecoveryKind::Vanilla => RecoveryConfig::Vanilla(VanillaConfig {}),
@@ -270,7 +270,7 @@ pub fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Whether exactly the transfers whose bytes were all delivered are complete.
+/// Returns whether exactly those transfers are complete of which all bytes were delivered.
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {

@@ -1,4 +1,4 @@
-//! IP paths: scenarios of cells converted to IP packets.
+//! Conversion of scenarios over cells to IP packets.
 
 use super::{dumbbell, policy};
 use longpipe_network::scenario::{BufferConfig, BufferUnit, Framing, Scenario};
@@ -13,7 +13,7 @@ pub fn lost(report: &Report) -> u64 {
         .sum()
 }
 
-/// Returns the scenario with IP packets instead of cells.
+/// Returns a scenario with IP packets instead of cells.
 pub fn ip(mut scenario: Scenario, unit: BufferUnit, limit: u64) -> Scenario {
     scenario.framing = Framing::Ip;
     for link in &mut scenario.links {

@@ -8,7 +8,7 @@ use longpipe_network::scenario::{
 };
 use longpipe_tcp::config::{RecoveryKind, TcpConfig};
 
-/// Maximum number of events of a smaller scenario.
+/// Maximum number of events of a reduced scenario.
 pub const FEW_EVENTS: u64 = 400_000;
 
 /// Returns the smallest scenario found for which `fails` holds, after at most `looks` attempts.

@@ -22,7 +22,7 @@ fn events_at_enqueue(arrivals: &[Packet], policy: &mut impl EnqueueDecision) -> 
     events_at_rate(arrivals, policy, |_| RATE)
 }
 
-/// As `events_at_enqueue`, with a rate [bit/s] that depends on the start of each transmission.
+/// Like `events_at_enqueue`, but with a rate [bit/s] that depends on the start of each transmission.
 pub fn events_at_rate(
     arrivals: &[Packet],
     policy: &mut impl EnqueueDecision,

@@ -23,7 +23,7 @@ type HostDraft = (Vec<(usize, LinkDraft)>, Option<u16>);
 pub struct GraphDraft {
     rates: Vec<RateDraft>,
     delays: Vec<DelayDraft>,
-    /// The switches after the first: an earlier switch, and the link to it.
+    /// For each switch after the first: an earlier switch, and the link to it.
     switches: Vec<(usize, LinkDraft)>,
     /// Further links between switches, and whether they are one-way.
     more_links: Vec<(usize, usize, LinkDraft, bool)>,
@@ -42,7 +42,7 @@ pub struct Graph {
     pools: (Vec<u64>, Vec<u64>),
 }
 
-/// Strategy: a link, usually with the rate and delay at index `usual`, so that cells meet simultaneously.
+/// Strategy: a link, usually with the rate and delay at index `usual`, so that cells often arrive simultaneously.
 fn any_link(usual: usize) -> impl Strategy<Value = LinkDraft> {
     let choice = move || prop_oneof![2 => Just(usual), 1 => 0usize..4];
     let back = prop_oneof![9 => Just(None), 1 => (choice(), choice()).prop_map(Some)];
