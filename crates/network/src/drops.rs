@@ -16,7 +16,7 @@ pub enum DropCause {
     Aqm = 2,
     /// The link's loss model lost it.
     InjectedLoss = 3,
-    /// An outage of the link refused it, dropped it from the queue or lost it on the wire.
+    /// It was refused, dropped from the queue or lost on the wire because of an outage of the link.
     Outage = 4,
     /// A bit error corrupted it on the wire.
     BitError = 5,
@@ -24,7 +24,7 @@ pub enum DropCause {
     PartialFrame = 6,
     /// The ACK filter removed it, because a later ACK supersedes it.
     AckFilter = 7,
-    /// Its flow's current route does not lead on from the router that it reached.
+    /// The flow's current route does not continue from the router that the packet reached.
     NoRoute = 8,
     /// A policer dropped it, because it exceeded the rate.
     Policer = 9,
@@ -33,7 +33,7 @@ pub enum DropCause {
 /// A lost packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// Time of the loss. Outages are known in advance, so that it may lie in the future.
+    /// Time of the loss. It may lie in the future, because outages are known in advance.
     pub time: Time,
     /// Link at whose port or on whose wire it was lost.
     pub link: Link,

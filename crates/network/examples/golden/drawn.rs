@@ -12,12 +12,12 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Accepted number of events of a random scenario in the reference engine.
+/// Range in which the number of events of an accepted random scenario lies, in the reference engine.
 const EVENTS: std::ops::Range<u64> = 300..100_000;
 /// Maximum length of a scenario as JSON [byte].
 const MOST_TEXT: usize = 24_000;
 
-/// Returns the scenario of a number.
+/// Returns the random scenario with this number.
 fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
     let mut bytes = [0; 32];
     for (word, bytes) in bytes.chunks_exact_mut(8).enumerate() {

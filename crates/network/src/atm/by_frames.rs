@@ -18,8 +18,8 @@ use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Time};
 
 impl Atm {
-    /// Passes a packet to its host's interface as a frame. `left_trunk` is the departure time from the trunk of the packet that
-    /// it answers. Returns the packet if it is an ACK whose order is proven and the caller must forward it.
+    /// Passes a packet to its host's interface as a frame. `left_trunk` is the time at which the packet that it
+    /// answers left its trunk. Returns the packet if it is an ACK whose order is proven and the caller must forward it.
     #[inline(always)]
     pub(crate) fn send_frame<P: Probe>(
         &mut self,
@@ -60,7 +60,7 @@ impl Atm {
         None
     }
 
-    /// Queues a frame at its host's interface, or passes it to the ports that sweep.
+    /// Queues a frame at its host's interface, or passes it to the sweep ports.
     #[inline(never)]
     fn wait_at_host<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, frame: ScheduledFrame, options: &Options) {
         let Feed::Nic(nic) = &mut self.links[link.index()].feed else {
@@ -85,7 +85,7 @@ impl Atm {
         }
     }
 
-    /// Announces the cells of a frame that has its slots to its port and to the main loop.
+    /// Announces a frame's cells, whose slots are assigned, to the frame's port and to the main loop.
     #[inline(always)]
     pub(crate) fn announce<P: Probe>(&mut self, hosts: &Hosts<P>, packet: Packet, cells: u16, sent: Accepted) {
         let Step { link, local } = self.topology.steps[packet.step() as usize];
@@ -238,7 +238,8 @@ impl Atm {
         self.leave(hosts, (link, packet), leaving, &Options::NONE);
     }
 
-    /// Records a frame's departure onto a link, at whose end it arrives at `at`. `left_trunk` is its departure from its trunk.
+    /// Records that a frame departs on a link, whose end it reaches at `at`. `left_trunk` is the time at which the frame left its
+    /// trunk.
     #[inline(always)]
     fn leave<P: Probe>(
         &mut self,
@@ -253,7 +254,7 @@ impl Atm {
         }
     }
 
-    /// As `leave`, for a packet with options, which are kept with the frames in transit.
+    /// Like `leave`, but for a packet with options, which are stored with the frames in transit.
     #[inline(never)]
     pub(crate) fn leave_with_options<P: Probe>(
         &mut self,
@@ -265,8 +266,8 @@ impl Atm {
         self.leave(hosts, packet, leaving, &options);
     }
 
-    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is its departure from
-    /// its trunk.
+    /// Advances a whole frame from the end of a link, where it arrives at `at`, to its host. `left_trunk` is the time at
+    /// which the frame left its trunk.
     #[inline(always)]
     pub(crate) fn pass_on<P: Probe>(
         &mut self,
@@ -290,7 +291,7 @@ impl Atm {
         self.await_delivery(hosts, link, at, packet, options, left_trunk)
     }
 
-    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is its departure from its trunk.
+    /// Queues a whole frame that arrives at its host at `at`. `left_trunk` is the time at which the frame left its trunk.
     #[inline(always)]
     pub(super) fn await_delivery<P: Probe>(
         &mut self,
@@ -391,7 +392,7 @@ fn arrival_order(end: &LinkEnd, ties: &TieRule, vc: Circuit, time: Time) -> Orde
     }
 }
 
-/// Returns the port of trains that feeds a link.
+/// Returns the train port that feeds a link.
 #[inline(always)]
 pub(crate) fn train_port(links: &mut [FedWire], link: Link) -> &mut TrainPort {
     let Feed::Trains(port) = &mut links[link.index()].feed else {

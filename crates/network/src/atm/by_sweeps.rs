@@ -1,4 +1,4 @@
-//! Event handling of ports that sweep: accepts frames from hosts, and delivers completed ones.
+//! Event handling of sweep ports: accepts frames from hosts, and delivers completed ones.
 
 use super::aal5::frame_cells;
 use super::interface::ScheduledFrame;

@@ -36,7 +36,7 @@ pub enum Feed {
     TimeVarying(Box<TimeVaryingCellPort>),
     /// A switch port that processes frames as trains of cells.
     Trains(Box<TrainPort>),
-    /// A switch port without a queue, behind a port of trains or another port without a queue.
+    /// A switch port without a queue, downstream of a train port or of another port without a queue.
     Transit(Transit),
     /// A switch port that processes cells in sweeps, with its counters at the end of the run.
     Swept(Box<SweepCounters>),
@@ -48,7 +48,7 @@ pub enum Feed {
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     packets: Ring<OnWire>,
-    /// Options of packets with options, in order of frames.
+    /// Options of the packets that have any, in the order of their frames.
     options: Ring<Options>,
 }
 
@@ -88,7 +88,7 @@ impl Deliveries {
 }
 
 impl FedWire {
-    /// Returns time and VC of the next arrival at the end of the wire.
+    /// Returns the time and VC of the next arrival at the end of the wire.
     #[inline(always)]
     pub fn head(&self) -> Option<(Time, Circuit)> {
         match &self.feed {

@@ -41,7 +41,7 @@ pub struct Plan<'a> {
     first_of_vbr: Vec<usize>,
     /// By link: earliest arrival at its port.
     earliest: Vec<Time>,
-    /// Whether the port of each link cannot queue.
+    /// Whether the port of each link can never queue.
     transit: Vec<bool>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Plan<'a> {
         self.inputs[link].iter().copied().filter(with_packets)
     }
 
-    /// Returns whether a port may use trains: inputs with one slot grid and delay, and no port behind it that can queue.
+    /// Returns whether a port may use trains: inputs with one slot grid and delay, and no downstream port that can queue.
     fn takes_trains(&self, link: usize) -> bool {
         let (links, grids) = (&self.scenario.links, &self.topology.grids);
         let Some(first) = self.packets_from(link).next() else {
@@ -185,12 +185,12 @@ impl<'a> Plan<'a> {
             && self.circuits[link].iter().all(behind)
     }
 
-    /// Whether the port of each link cannot queue.
+    /// Returns, for each link, whether its port can never queue.
     pub fn transit(&self) -> Vec<bool> {
         self.transit.clone()
     }
 
-    /// Builds all links in the idle state, those of VBR sources with interfaces; and the ports that sweep.
+    /// Builds all links and the sweep ports in the idle state. The links of VBR sources have interfaces.
     pub fn links(&self) -> (Vec<FedWire>, Sweeps) {
         let trains: Vec<bool> = (0..self.scenario.links.len())
             .map(|link| self.takes_trains(link))
@@ -248,7 +248,7 @@ impl<'a> Plan<'a> {
         )
     }
 
-    /// Builds an interface or port of a time-varying link; a host's is unlimited and without a policy.
+    /// Builds an interface or port of a time-varying link; a host's interface is unlimited and has no policy.
     fn time_varying(&self, link: usize) -> Option<TimeVaryingCellPort> {
         let config = &self.scenario.links[link];
         let motion = TimeVaryingLink::of_cells(config, self.topology.grids[link].start(0))?;
@@ -263,7 +263,8 @@ impl<'a> Plan<'a> {
         Some(TimeVaryingCellPort::new(!self.is_port(link), motion, admission, end))
     }
 
-    /// Builds a switch port. VBR has its own queue at its first switch; at later ports only VBR is present, without a limit.
+    /// Builds a switch port. The first switch of a VBR source has a separate queue for VBR. Its later ports carry only VBR, and
+    /// their queues are unlimited.
     fn port(&self, index: usize) -> CellPort {
         let link: &LinkConfig = &self.scenario.links[index];
         let [ubr, vbr] = self.topology.vcs_of_link[index].map(|vcs| vcs as usize);
@@ -358,7 +359,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns by VC whether its frames are simulated by edges, because its first port uses trains.
+/// Returns, for each VC, whether its frames are simulated by edges (first and last cells), because its first port uses trains.
 pub fn by_edges(topology: &Topology, links: &[FedWire]) -> Vec<bool> {
     let takes_trains = |(_, first)| {
         let port = topology.route(first).nth(1);

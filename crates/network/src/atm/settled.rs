@@ -46,7 +46,7 @@ pub(super) fn settle(atm: &mut Atm, now: Time) {
     }
 }
 
-/// Completes the counters of all ports that sweep.
+/// Completes the counters of all sweep ports.
 fn settle_sweeps(atm: &mut Atm, now: Time) {
     atm.sweeps.finish(now);
     for (link, cells) in atm.sweeps.unread() {

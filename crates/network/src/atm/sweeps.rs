@@ -1,4 +1,4 @@
-//! All ports of a run that sweep, the cells in transit to them, and the times at which they are processed.
+//! All sweep ports of a run, the cells in transit to them, and the times at which the ports are processed.
 //!
 //! A host's cells are known in advance by the time a cell takes to its first port, and a port's cells even longer. A port
 //! can therefore be advanced to the current time, and slightly beyond, once the ports before it are. It must be processed no
@@ -29,7 +29,7 @@ pub struct Reach {
     pub closure: Vec<Before>,
     /// Minimum time from a host's sending of a cell to the cell's arrival [ps].
     pub outlook: u64,
-    /// Minimum time from a cell's arrival to its arrival at its host, over circuits with no further port that sweeps [ps].
+    /// Minimum time from a cell's arrival to its arrival at its host, over circuits without a further sweep port [ps].
     pub ack_lookahead: u64,
     /// Time before which all arrivals have been processed [ps].
     swept: u64,
@@ -54,7 +54,7 @@ impl Reach {
     }
 }
 
-/// A circuit that passes ports that sweep.
+/// A circuit that passes sweep ports.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Stream of cells in transit to its first port over its host's link.
@@ -105,7 +105,7 @@ impl Route {
     }
 }
 
-/// All ports that sweep.
+/// All sweep ports.
 #[derive(Clone, Debug, Default)]
 pub struct Sweeps {
     ports: Vec<SweepPort>,
@@ -141,7 +141,7 @@ impl Sweeps {
         }
     }
 
-    /// Whether the frames of a VC pass ports that sweep.
+    /// Whether the frames of a VC pass sweep ports.
     #[inline(always)]
     pub fn carry(&self, vc: Circuit) -> bool {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
@@ -297,7 +297,7 @@ impl Sweeps {
         }
     }
 
-    /// Returns by VC its last port that sweeps, and its step there.
+    /// Returns, for each VC, its last sweep port and its step there.
     pub fn last_ports(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.routes.iter().flatten().map(|route| (route.last, route.step - 1))
     }

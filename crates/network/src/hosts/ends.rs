@@ -38,7 +38,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// As `receive`, for any kind of packet.
+    /// Like `receive`, but for any kind of packet.
     #[inline(never)]
     pub fn receive_in_full<M: Medium>(
         &mut self,
@@ -215,7 +215,7 @@ impl<P: Probe> Hosts<P> {
         proven.unwrap_or_default()
     }
 
-    /// As `send_ack`, for an ACK that may carry options.
+    /// Like `send_ack`, but for an ACK that may carry options.
     #[inline(never)]
     fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
         let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {

@@ -1,8 +1,8 @@
 //! Forwarding of packets. A packet has one event at each place where it may meet packets of other wires, unless its order
 //! there is proven, and one at its host.
 //!
-//! Behind the last such place it is advanced through all further ports at once, with its arrival time at each, as cells are.
-//! Its contents travel with it.
+//! Beyond the last such place it is advanced through all further ports at once; its arrival time at each of them is
+//! computed. The packet's contents travel with it.
 
 use super::port::line::End;
 use super::routes::Routes;
@@ -106,7 +106,7 @@ impl Ip {
         }
     }
 
-    /// Forwards a packet that has left its host over its first link.
+    /// Forwards a packet over its first link after it has left its host.
     #[inline(always)]
     pub(crate) fn set_out<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         match self.wires[link.index()].line.end {
@@ -117,8 +117,8 @@ impl Ip {
         }
     }
 
-    /// Whether an ACK of data that left their trunk at `left_trunk` precedes all further arrivals at the shared port at the end
-    /// of its link, which has this `ack_lookahead`.
+    /// Returns whether an ACK of data that left its trunk at `left_trunk` precedes all further arrivals at the shared port at the
+    /// end of its link; `ack_lookahead` is that of the link.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, arrival: Time, left_trunk: Time, end: Time) -> bool {
         let after = arrival.0.wrapping_sub(left_trunk.0);
@@ -254,7 +254,7 @@ impl Ip {
         self.forward_from_trunk(hosts, next, options, delivering_early, UNKNOWN);
     }
 
-    /// As `forward`, for a packet that left the first port of this advance at `left_trunk`; `UNKNOWN` is accepted.
+    /// Like `forward`, but for a packet that left the first port of this advance at `left_trunk`; `UNKNOWN` is accepted.
     #[inline(always)]
     pub(super) fn forward_from_trunk<P: Probe>(
         &mut self,

@@ -44,7 +44,7 @@ impl PacketLanes {
         appended
     }
 
-    /// As `append`, for data without options.
+    /// Like `append`, but for data without options.
     #[inline(always)]
     pub fn append_data_without_options(&mut self, next: OnWire) -> bool {
         self.append_to(0, next)

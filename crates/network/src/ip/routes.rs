@@ -78,13 +78,13 @@ impl Routes {
         self.hops[packet.step() as usize]
     }
 
-    /// Returns the link on whose wire a packet is.
+    /// Returns the link whose wire carries a packet.
     #[inline(always)]
     pub fn link(&self, packet: &Packet) -> Link {
         self.hops[packet.step() as usize - 1]
     }
 
-    /// Returns a packet advanced from the router at which it arrived over `link` at `now`; None if no route leads on from
+    /// Returns a packet advanced from the router at which it arrived over `link` at `now`; None if no route continues from
     /// there.
     pub fn next_hop(&self, topology: &Topology, link: Link, now: Time, packet: Packet) -> Option<Packet> {
         let Some(changing) = self.changing.get(&packet.vc()) else {
@@ -107,7 +107,7 @@ impl Routes {
         (self.hops[step as usize] != HOST).then(|| packet.at_step(step))
     }
 
-    /// Returns the number of a packet's circuit at the port of its next link.
+    /// Returns the index of a packet's circuit at the port of its next link.
     pub fn local(&self, topology: &Topology, packet: Packet) -> u32 {
         let hop = packet.step() - 1 - self.first[packet.vc().index()];
         topology.steps[(topology.first_step(packet.vc()) + hop) as usize].local

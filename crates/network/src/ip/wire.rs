@@ -29,11 +29,11 @@ use longpipe_events::{Rate, Span, Time};
 pub struct Wire {
     /// Transmitter.
     pub line: Line,
-    /// An ACK that arrives earlier than this after its data packet left the trunk precedes the ACKs of later packets.
+    /// An ACK that arrives within this time after its data packet left the trunk precedes the ACKs of later packets.
     pub ack_lookahead: Span,
     /// Queue of the port.
     pub(crate) port: Port,
-    /// Checks packets at the end of the wire; None if it delivers all.
+    /// Check of packets at the end of the wire; None if all are delivered.
     pub(crate) verdict: Option<Box<DeliveryCheck>>,
     /// Packets that wait for their arrival events.
     pub(crate) waiting: Box<PendingArrivals>,
@@ -49,15 +49,15 @@ pub(crate) struct PendingArrivals {
     pub port_event: Option<Time>,
 }
 
-/// Check at the end of a wire of whether a packet is delivered.
+/// Decides, at the end of a wire, whether a packet is delivered.
 #[derive(Clone, Debug)]
 pub(crate) struct DeliveryCheck {
     pub errors: Option<Box<BitErrors>>,
     /// End of the wire.
     end: End,
-    /// Whether packets arrive that use the route valid at their arrival.
+    /// Whether packets continue on the route that is valid at their arrival.
     pub reroutes: bool,
-    /// Packets and bytes for which no route continues.
+    /// Numbers of packets and of bytes lost because no route continues from here.
     pub strays: (u64, u64),
 }
 
@@ -185,11 +185,11 @@ pub(crate) enum Port {
     Interface(Box<Interface>),
     /// Output port of a router at which departure times are known at enqueue.
     Router(Box<Router>),
-    /// Either of them, with a time-varying delay only.
+    /// `Interface` or `Router`, on a link of which only the delay varies over time.
     Delayed(Box<Delayed>),
     /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
     TimeVarying(Box<TimeVaryingPort>),
-    /// Queue discipline that decides at dequeue, with a transmitter of constant rate.
+    /// Queue discipline that decides at dequeue, with a constant-rate transmitter.
     ConstantRate(Box<ConstantRatePort>),
     /// Any queue discipline, with any transmitter.
     VariableRate(Box<VariableRatePort>),
@@ -297,7 +297,8 @@ impl Port {
     }
 }
 
-/// The idle port at the beginning of a link, and when its line may repeat itself. `queueless`: no packet ever waits there.
+/// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the port.
+/// With `queueless` no packet ever waits there.
 fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize, u64)) -> (Port, Repeats) {
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
@@ -350,7 +351,7 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     (port, repeats)
 }
 
-/// The port of a router in which departures are certain at enqueue.
+/// Returns the port of a router at which departure times are known at enqueue.
 fn router(
     link: &LinkConfig,
     policy: &PolicyConfig,
@@ -363,7 +364,7 @@ fn router(
     Port::Router(Box::new(Router::new(rate, link.buffer, (policy, aqm), loss, vcs)))
 }
 
-/// Every wire of a scenario of IP packets, idle.
+/// Returns the idle wires of a scenario with IP packets.
 pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ack_lookaheads: &[Span], seed: u64) -> Vec<Wire> {
     let queueless = queueless(scenario, topology);
     let mut reroutes = vec![false; scenario.links.len()];
@@ -393,7 +394,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ack_lookaheads: &[
         let vcs = topology.vcs_of_link[index][0] as usize;
         let (port, repeats) = port(scenario, index, queueless[index], (vcs, seed));
         let mut line = Line::new(Span(link.guarantees().least_delay), seen, repeats);
-        // A packet that passes a router without meeting others may always go on at once.
+        // A packet that passes a router without meeting others may always be forwarded at once.
         if seen == End::Through {
             line.earliest_event = Time(scenario.duration_ps);
         }

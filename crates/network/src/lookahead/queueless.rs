@@ -1,4 +1,4 @@
-//! Ports at which no packet ever waits, because their line is faster than the only line that feeds them.
+//! Ports at which no packet ever waits, because their link is faster than the only link that feeds them.
 
 use crate::packets::Circuit;
 use crate::scenario::topology::Topology;
@@ -6,12 +6,14 @@ use crate::scenario::{BufferUnit, FlowConfig, LinkConfig, NodeKind, Scenario};
 use longpipe_events::PS_PER_SECOND;
 use longpipe_tcp::segment::header_bytes;
 
-/// Minimum excess of the distance of two arrivals over a transmission time, to allow for rounding on the way [ps].
+/// Margin by which the time between two arrivals has to exceed a transmission time, to allow for rounding [ps].
 const ROUNDED: u128 = 4;
 
-/// Returns by link whether no packet ever waits and the policy ignores packets that find an empty queue. No packet waits if
-/// all packets come over one static line, the shortest takes longer there than the longest takes here, the lengths are
-/// known, each packet fits into the buffer, and no route changes.
+/// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find an empty queue.
+///
+/// No packet waits if (1) all packets arrive over one static link, (2) the transmission of the shortest packet on that link
+/// takes longer than the transmission of the longest packet on this one, (3) the lengths are known, (4) each packet fits into
+/// the buffer, and (5) no route changes.
 pub(crate) fn queueless(scenario: &Scenario, topology: &Topology) -> Vec<bool> {
     let links = &scenario.links;
     if scenario.reroutes() {

@@ -15,7 +15,7 @@ pub struct Packet {
     sequence: u64,
     /// Circuit in the low bits, frame number within the circuit above.
     place: u64,
-    /// Next step of its circuit in the low bits; above, the length with headers [byte] and flags.
+    /// Index of the circuit's next step in the low bits; above, the length with headers [byte] and flags.
     rest: u64,
 }
 
@@ -187,7 +187,7 @@ impl Packet {
         (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns true for an ACK of such data without options and ECN flags.
+    /// Returns true for an ACK of a flow's data without options and ECN flags.
     #[inline(always)]
     pub fn is_ack_without_options(&self) -> bool {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
@@ -217,7 +217,7 @@ impl Packet {
         (self.place >> 32) as u32
     }
 
-    /// Returns the next step of the circuit.
+    /// Returns the index of the circuit's next step: the link that the packet takes next.
     #[inline(always)]
     pub fn step(&self) -> u32 {
         self.rest as u32

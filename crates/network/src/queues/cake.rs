@@ -1,5 +1,5 @@
-//! CAKE: a shaper, DiffServ tins and hosts' and flows' fair queueing with COBALT in one discipline, by the rules of Linux's `sch_cake.c`
-//! (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
+//! CAKE: a shaper, DiffServ tins, and per-host and per-flow fair queueing with COBALT in one discipline. It follows Linux's
+//! `sch_cake.c` (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
 //!
 //! A packet's tin follows from its DSCP, its queue within the tin (`tin.rs`) from a hash of its flow.
 
@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 
 const PS_PER_NS: u64 = 1_000;
 
-/// The shaper. It releases the next packet at the end of the last one at its rate, or at the latest at a failsafe rate that counts packets
-/// half as long again and ignores dropped ones.
+/// Shaper. It releases the next packet when the previous one has been sent at the configured rate. A failsafe time, which adds
+/// 1.5 times the transmission time of each packet and ignores dropped packets, bounds the wait.
 #[derive(Clone, Debug)]
 struct Shaper {
     line: LineTime,
@@ -27,7 +27,7 @@ impl Shaper {
         self.next.min(self.failsafe)
     }
 
-    /// Forgets unused time, when a packet arrives at an empty queue.
+    /// Discards unused transmission time when a packet arrives at an empty queue.
     fn restart(&mut self, now: i64) {
         if self.next < now {
             (self.next, self.failsafe) = (now, now);
@@ -35,7 +35,7 @@ impl Shaper {
     }
 }
 
-/// A circuit: numbers of its sending and receiving host, and its DSCP.
+/// A circuit: indices of its sending and receiving hosts, and its DSCP.
 pub type CakeCircuit = ([usize; 2], u32);
 
 /// The queue discipline.
@@ -115,7 +115,8 @@ impl<T: Queued> Cake<T> {
         self.bytes -= packet.bytes();
     }
 
-    /// Removes the ACK that a new one makes redundant according to the filter. ACKs that Linux would compare by their SACK blocks stay.
+    /// Removes the ACK that a new one makes redundant according to the filter. ACKs that Linux would compare by their SACK
+    /// blocks are kept.
     fn filter(&mut self, tin: usize, queue: usize, packet: &T) -> Option<T> {
         if self.config.ack_filter == CakeAckFilter::Off {
             return None;
@@ -151,7 +152,7 @@ impl<T: Queued> Cake<T> {
         Some(packet)
     }
 
-    /// Returns the tin to serve: the last one within the rate at which it has priority, else the one that will be so first.
+    /// Returns the tin to serve: the last one that is within its priority rate, or else the first one that will be.
     fn next_by_schedule(&self, now: i64) -> Option<usize> {
         let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
         let mut best: Option<(i64, usize)> = None;

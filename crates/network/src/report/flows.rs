@@ -8,15 +8,15 @@ use crate::hosts::datagrams::delays::Delays;
 pub struct DatagramReport {
     /// Flow index.
     pub flow: usize,
-    /// Datagrams that the application sent.
+    /// Number of datagrams that the application sent.
     pub sent: u64,
-    /// Payload of these datagrams [byte].
+    /// Payload of the datagrams sent [byte].
     pub sent_bytes: u64,
-    /// Datagrams that the receiver got.
+    /// Number of datagrams that the receiver got.
     pub received: u64,
-    /// Payload of these datagrams [byte].
+    /// Payload of the datagrams received [byte].
     pub received_bytes: u64,
-    /// Datagrams missing up to the highest sequence number received (RFC 3550 section 6.4.1).
+    /// Number of datagrams missing up to the highest sequence number received (RFC 3550 section 6.4.1).
     pub lost: u64,
     /// One-way delays of received datagrams, from the sending to the receiving application.
     pub delays: Delays,
@@ -35,9 +35,9 @@ impl DatagramReport {
 /// Results of the buffer of a split-TCP proxy, between two connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProxyReport {
-    /// Index of the flow that fills it.
+    /// Index of the flow that fills the buffer.
     pub flow: usize,
-    /// Index of the flow that empties it.
+    /// Index of the flow that empties the buffer.
     pub forwarded_over: usize,
     /// Mean occupancy over time [byte].
     pub mean_bytes: f64,
@@ -45,8 +45,8 @@ pub struct ProxyReport {
     pub peak_bytes: u64,
     /// Occupancy at the end [byte].
     pub held_bytes: u64,
-    /// ACKs that were pure window updates.
+    /// Number of ACKs that were pure window updates.
     pub window_updates: u64,
-    /// Zero-window probes of the sender (RFC 9293 section 3.8.6.1).
+    /// Number of zero-window probes of the sender (RFC 9293 section 3.8.6.1).
     pub window_probes: u64,
 }

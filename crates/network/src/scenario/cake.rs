@@ -4,11 +4,11 @@ use super::refusal::refuse_unless;
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 
-/// Parameters.
+/// Parameters of CAKE.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CakeConfig {
-    /// Rate of the shaper, by the lengths that `framing` gives; None means unlimited.
+    /// Rate of the shaper, for lengths that include `overhead` and `framing` [bit/s]; None means unlimited.
     pub rate_bps: Option<u64>,
     /// Bytes added to each packet.
     pub overhead: i32,
@@ -20,11 +20,11 @@ pub struct CakeConfig {
     pub rtt_ps: u64,
     /// Tins, by DSCP.
     pub tins: CakeTins,
-    /// What shares the rate equally.
+    /// Entities among which the rate is shared equally.
     pub isolation: CakeIsolation,
     /// ACK filter.
     pub ack_filter: CakeAckFilter,
-    /// Whether dropped packets have used the line, which is before this queue.
+    /// Whether dropped packets count as sent, because the bottleneck link precedes this queue (Linux: `ingress`).
     pub ingress: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct CakeConfig {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeFraming {
-    /// None.
+    /// No encapsulation.
     None,
     /// Cells of 53 bytes with 48 of payload.
     Atm,
@@ -56,11 +56,11 @@ pub enum CakeTins {
     Precedence,
 }
 
-/// What shares a tin's rate equally.
+/// Entities among which a tin's rate is shared equally.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeIsolation {
-    /// Nothing: one queue.
+    /// No isolation: one queue.
     Flowblind,
     /// Sending hosts.
     Srchost,
@@ -70,11 +70,11 @@ pub enum CakeIsolation {
     Hosts,
     /// Flows.
     Flows,
-    /// Sending hosts, then their flows.
+    /// Sending hosts, then the flows of each.
     DualSrchost,
-    /// Receiving hosts, then their flows.
+    /// Receiving hosts, then the flows of each.
     DualDsthost,
-    /// Sending and receiving hosts, then their flows.
+    /// Sending and receiving hosts, then the flows of each.
     TripleIsolate,
 }
 
@@ -82,11 +82,11 @@ pub enum CakeIsolation {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(rename_all = "kebab-case")]
 pub enum CakeAckFilter {
-    /// None.
+    /// No filter.
     Off,
     /// Keeps one redundant ACK besides the last one.
     On,
-    /// Keeps none directly before the last one.
+    /// Keeps no redundant ACK directly before the last one.
     Aggressive,
 }
 
@@ -110,7 +110,7 @@ impl CakeConfig {
         })
     }
 
-    /// Returns the bytes that a packet takes of the line.
+    /// Returns the length of a packet on the line, with overhead and framing [byte].
     pub fn line_bytes(&self, bytes: u64) -> u64 {
         let length = (bytes as i64 + i64::from(self.overhead)).max(i64::from(self.mpu)) as u64;
         match self.framing {
@@ -122,7 +122,7 @@ impl CakeConfig {
 }
 
 impl CakeTins {
-    /// Returns the number of the tin of a DSCP. Unknown codepoints are best effort.
+    /// Returns the index of the tin of a DSCP. Unknown codepoints are best effort.
     pub(crate) fn of(self, dscp: u32) -> usize {
         match (self, dscp) {
             (CakeTins::Besteffort, _) => 0,
@@ -143,7 +143,7 @@ impl CakeTins {
         }
     }
 
-    /// Returns the rate up to which each tin has priority, of a rate, and its quantum without a shaper.
+    /// Returns, for each tin, the part of the shaper's `rate` up to which it has priority, and its quantum if there is no shaper.
     pub(crate) fn shares(self, rate: u64) -> Vec<(u64, i64)> {
         let shifted = |shifts: &[u32]| shifts.iter().map(|shift| (rate >> shift, 1024 >> shift)).collect();
         match self {
@@ -159,7 +159,7 @@ impl CakeTins {
 }
 
 impl CakeIsolation {
-    /// Whether queues are chosen by flow, by sending and by receiving host.
+    /// Returns whether the queue of a packet depends on its flow, and whether it depends on its sending and receiving host.
     pub(crate) fn hashes(self) -> (bool, [bool; 2]) {
         match self {
             CakeIsolation::Flowblind => (false, [false, false]),
@@ -173,7 +173,7 @@ impl CakeIsolation {
         }
     }
 
-    /// Whether a queue's quantum is divided by the number of bulk flows of its sending and of its receiving host.
+    /// Returns whether a queue's quantum is divided by the number of bulk flows of its sending host, and of its receiving host.
     pub(crate) fn isolates(self) -> [bool; 2] {
         match self {
             CakeIsolation::DualSrchost => [true, false],

@@ -166,7 +166,7 @@ impl ArrivalsConfig {
             .last()
             .filter(|last| last.0 > 100 * 86_400 * longpipe_events::PS_PER_SECOND);
         before
-            .map(|at| Problem::new("sent", self.sent_ps[at + 1].0, "needs times that never go back, in ps"))
+            .map(|at| Problem::new("sent", self.sent_ps[at + 1].0, "needs nondecreasing times, in ps"))
             .or_else(|| odd.map(|&(_, bytes)| Problem::new("sent", bytes, "needs a payload of 1 to 65 000 bytes")))
             .or_else(|| late.map(|&(at, _)| Problem::new("sent", at, "needs at most 100 days, in ps")))
     }

@@ -1,6 +1,6 @@
 //! The resolved scenario: every field present, every quantity an integer in the unit its name ends with.
 //!
-//! Defaults live in the Python front alone; here a missing or unknown field is an error.
+//! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
 pub mod bounds;
 pub mod cake;
@@ -71,7 +71,7 @@ pub struct Scenario {
     pub traces: TraceConfig,
 }
 
-/// Engines, with identical results.
+/// Simulation engines. They give identical results.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -229,7 +229,7 @@ pub enum LossConfig {
         /// Probability of a loss in the bad state.
         loss_in_bad: f64,
     },
-    /// Frames and packets with a wrong bit, each bit independently.
+    /// Frames and packets with a bit error; each bit is wrong independently.
     BitErrors {
         /// Probability that a bit is wrong.
         rate: f64,
@@ -307,7 +307,7 @@ fn is_zero(class: &u32) -> bool {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffConfig {
-    /// Name in reports, unique among these.
+    /// Name in reports, unique among VBR sources.
     pub name: String,
     /// Links from the source to its sink, in order; the first carries nothing else.
     pub route: Vec<usize>,
@@ -317,7 +317,7 @@ pub struct OnOffConfig {
     pub on_ps: u64,
     /// Time off [ps].
     pub off_ps: u64,
-    /// When it is on for the first time [ps].
+    /// Start of the first on period [ps].
     pub start_ps: u64,
 }
 

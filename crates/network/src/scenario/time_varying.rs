@@ -16,7 +16,7 @@ pub struct TimeVaryingConfig {
     /// Delay over time, instead of the link's delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<DelayConfig>,
-    /// Times without transmission.
+    /// Outages: times without transmission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutagesConfig>,
     /// Order of arrivals.
@@ -38,7 +38,7 @@ pub enum ServiceConfig {
     },
     /// Transmission opportunities of a fixed number of bytes, repeated; unused bytes are lost (mahimahi).
     Opportunities {
-        /// Times [ps], nondecreasing, the last one above 0, after which they repeat.
+        /// Times [ps], nondecreasing; they repeat after the last one, which is above 0.
         instants_ps: Vec<u64>,
         /// Bytes per opportunity.
         bytes: u64,
@@ -109,7 +109,7 @@ pub struct OutagesConfig {
     pub in_flight: InFlight,
 }
 
-/// Treatment of packets at a port.
+/// Treatment of packets at a port during an outage.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -120,12 +120,12 @@ pub enum HoldOrDrop {
     Drop,
 }
 
-/// Treatment of a packet in transmission.
+/// Treatment of the packet in transmission when an outage begins.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InService {
-    /// The sent bits stay sent; the others follow after the outage.
+    /// The bits already sent count; the rest of the packet is sent after the outage.
     Hold,
     /// The packet is lost.
     Drop,
@@ -133,12 +133,12 @@ pub enum InService {
     Deliver,
 }
 
-/// Treatment of packets on the wire.
+/// Treatment of packets on the wire when an outage begins.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum InFlight {
-    /// They arrive.
+    /// They are delivered.
     Deliver,
     /// They are lost.
     Drop,

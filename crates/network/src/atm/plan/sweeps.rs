@@ -1,4 +1,4 @@
-//! Selects the ports that sweep, and connects them.
+//! Selects the sweep ports, and connects them.
 //!
 //! A port sweeps if all its circuits lead from a host's interface over such ports only to one behind which no port can queue,
 //! and the ports form no cycle. The run must be untraced, because cells are processed after their arrival.
@@ -35,7 +35,7 @@ impl AllSums {
 }
 
 impl Plan<'_> {
-    /// Returns the ports that sweep, given the ports of trains.
+    /// Returns the sweep ports, given the train ports.
     pub(super) fn swept(&self, trains: &[bool]) -> Swept {
         let links = || 0..self.scenario.links.len();
         let passes = |link: usize| {
@@ -97,7 +97,7 @@ impl Plan<'_> {
         }
     }
 
-    /// Builds all ports that sweep, in the idle state.
+    /// Builds all sweep ports in the idle state.
     pub fn sweeps(&self, swept: &[bool]) -> Sweeps {
         let links: Vec<usize> = (0..swept.len()).filter(|&link| swept[link]).collect();
         let number = |link: usize| links.binary_search(&link).ok();

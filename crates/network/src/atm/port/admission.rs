@@ -23,15 +23,15 @@ pub struct QueueCounters {
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
-    /// Cells of frames that the policy refused whole.
+    /// Cells of frames that the policy refused entirely.
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
-    /// Cells of frames lost by injected losses.
+    /// Cells of frames that the link's loss model dropped.
     pub lost_forced: u64,
-    /// Cells that an outage of the link refused or dropped.
+    /// Cells refused or dropped at the port because of an outage of the link.
     pub lost_outage: u64,
-    /// Cells that an outage lost on the wire.
+    /// Cells lost on the wire because of an outage of the link.
     pub lost_on_wire: u64,
     /// Frames whose first cell arrived.
     pub frames_in: u64,
@@ -51,7 +51,7 @@ impl QueueCounters {
     }
 }
 
-/// Decides on every cell that arrives at one queue, and counts.
+/// Decides about each cell that arrives at a queue, and counts the outcomes.
 #[derive(Clone, Debug)]
 pub struct Admission {
     /// Buffer size K [cell].
@@ -94,7 +94,7 @@ impl Admission {
         Admission { red, ..self }
     }
 
-    /// Whether a cell of the queue's VC `local` enters. `last` marks the frame's last cell, and `held` is the occupancy X
+    /// Returns whether a cell of VC `local` enters the queue. `last` marks the frame's last cell, and `held` is the occupancy X
     /// before it. `on_frame` is invoked with X at the first cell of each frame.
     #[inline(always)]
     pub fn admits(&mut self, now: Time, last: bool, local: u32, held: u64, on_frame: impl FnOnce(u64)) -> bool {
@@ -140,7 +140,7 @@ impl Admission {
         (!dropped).then_some(frame)
     }
 
-    /// Whether there is room for a cell that the policy has judged.
+    /// Returns whether there is room for a cell about which the policy has decided.
     #[inline(always)]
     pub(super) fn enters(&mut self, frame: FrameState, last: bool, local: u32, held: u64) -> bool {
         if held >= self.capacity {
@@ -156,7 +156,7 @@ impl Admission {
         true
     }
 
-    /// Whether a cell of a damaged frame is discarded.
+    /// Returns whether a cell of a damaged frame is discarded.
     fn drops_rest(&mut self, frame: FrameState, last: bool) -> bool {
         let (lost, cause) = match frame {
             FrameState::Refused => (&mut self.counters.lost_refused, DropCause::Aqm),
@@ -171,7 +171,7 @@ impl Admission {
         true
     }
 
-    /// Records the loss of a judged cell.
+    /// Records the loss of a cell about which the policy has decided.
     pub(super) fn damage(&mut self, frame: FrameState, last: bool, local: u32) {
         self.counters.frames_damaged += u64::from(frame == FrameState::Admitted);
         if !last {

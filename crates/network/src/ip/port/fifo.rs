@@ -230,7 +230,7 @@ impl Router {
         self.settle_now(line, now);
     }
 
-    /// As `settle`, for use with each packet. Returns the bytes admitted up to and including the packet in transmission.
+    /// Like `settle`, but for use with each packet. Returns the bytes admitted up to and including the packet in transmission.
     #[inline(always)]
     fn settle_now(&mut self, line: &mut Line, now: Time) -> u64 {
         if line.has_repeated() {

@@ -8,7 +8,7 @@ use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
 pub enum End {
     /// The packet may meet packets of other wires, at a port of a router.
     Shared,
-    /// As `Shared`, and packets of its own wire may overtake it.
+    /// Like `Shared`, but packets of the same wire may also overtake it.
     Unordered,
     /// The packet passes a router without meeting packets of other wires.
     Through,

@@ -1,4 +1,4 @@
-//! Closed forms, and rules of sch_cake.c.
+//! Tests of CAKE against closed forms and the rules of sch_cake.c.
 
 use super::*;
 use crate::scenario::cake::{CakeFraming, CakeIsolation, CakeTins};
@@ -64,7 +64,7 @@ fn cake(config: &CakeConfig, circuits: &[CakeCircuit]) -> Cake<Packet> {
     Cake::new(config, circuits.iter().copied(), 7, Stream::new(1, "test", 0))
 }
 
-/// A port with room for some packets.
+/// Returns a port with room for some packets.
 fn port(now: Time, room_packets: u64) -> PortState {
     PortState {
         now,
@@ -102,8 +102,8 @@ fn packets(circuit: u32, count: u64, bytes: u64) -> impl Iterator<Item = Packet>
     })
 }
 
-/// A packet of L bytes takes ceil((L + overhead) / 48) cells of 53 bytes under `atm`: for each length, the next packet follows after exactly
-/// their time at 8 Mbit/s, a byte per microsecond.
+/// With ATM framing a packet of L bytes occupies ceil((L + overhead) / 48) cells of 53 bytes. For each length, the next packet
+/// is released exactly after the transmission time of these cells at 8 Mbit/s, a byte per microsecond.
 #[test]
 fn atm_framing_is_exact_to_the_cell() {
     let of = |framing, overhead, mpu| CakeConfig {
@@ -132,13 +132,13 @@ fn atm_framing_is_exact_to_the_cell() {
     // Over PPPoE with LLC/SNAP an ACK of 40 bytes takes two cells, a packet of 1492 bytes 32.
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(40), 106);
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(1492), 32 * 53);
-    // 64b/65b: a byte for each 64 or part of it. A minimum length comes before framing.
+    // 64b/65b adds a byte for every 64 bytes or part of them. The minimum length is applied before framing.
     assert_eq!(of(CakeFraming::Ptm, 30, 0).line_bytes(1482), 1512 + 24);
     assert_eq!(of(CakeFraming::None, 38, 84).line_bytes(40), 84);
     assert_eq!(of(CakeFraming::Atm, 0, 97).line_bytes(40), 159);
 }
 
-/// Time not used by an empty queue is lost; while packets wait, none is, even if the transmitter asks late.
+/// Transmission time is lost while the queue is empty, but not while packets wait, even if the transmitter dequeues late.
 #[test]
 fn the_shaper_keeps_its_rate_over_late_transmissions() {
     let mut cake = cake(&config(), &[([0, 1], 0)]);
@@ -149,7 +149,7 @@ fn the_shaper_keeps_its_rate_over_late_transmissions() {
             cake.release(Time(at * MS)).0 / MS,
         )
     };
-    // Each packet takes 1 ms; the second leaves .5 ms late or more, the third and fourth in time.
+    // Each packet takes 1 ms; the second leaves at least .5 ms late, the third and fourth on time.
     assert_eq!(ask(0), (true, 1));
     assert_eq!(ask(2), (true, 2));
     assert_eq!(ask(2), (true, 3));
@@ -165,7 +165,7 @@ fn the_shaper_keeps_its_rate_over_late_transmissions() {
     assert_eq!(cake.release(Time(9 * MS)), Time(10 * MS));
 }
 
-/// Bytes sent by each circuit of backlogged ones in a second.
+/// Returns the bytes that each of some backlogged circuits sends in a second.
 fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     let mut cake = cake(config, circuits);
     for circuit in 0..circuits.len() as u32 {
@@ -182,8 +182,8 @@ fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     sent
 }
 
-/// Host 0 has one flow and host 1 three, all to host 9: by sending host 1 : 1/3 each, by receiving host and by flow equal shares. Long round
-/// trips keep COBALT from acting.
+/// Host 0 has one flow and host 1 has three, all to host 9. With isolation by sending host the first flow has half of the rate;
+/// with isolation by receiving host or by flow all have equal shares. Long round trips keep COBALT from dropping packets.
 #[test]
 fn hosts_share_before_their_flows() {
     let circuits = [([0, 9], 0), ([1, 9], 0), ([1, 9], 0), ([1, 9], 0)];
@@ -218,8 +218,8 @@ fn hosts_share_before_their_flows() {
     assert!(shares(&config, &apart)[0].abs_diff(500_000) < 20_000);
 }
 
-/// Voice (46) has a quarter of the rate before best effort, which has it before bulk (1) but for a sixteenth; a tin that alone is active has
-/// everything.
+/// Voice (46) has priority over best effort up to a quarter of the rate, and best effort has priority over bulk (1) except for
+/// a sixteenth of the rate. A tin that is the only active one has the whole rate.
 #[test]
 fn tins_have_priority_up_to_their_shares() {
     let config = CakeConfig {
@@ -248,7 +248,7 @@ fn codepoints_choose_tins() {
     assert_eq!(of(CakeTins::Precedence), [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 0]);
 }
 
-/// A full buffer drops the oldest packet of the queue with most bytes.
+/// A full buffer drops the oldest packet of the queue with the most bytes.
 #[test]
 fn the_longest_queue_loses_its_first_packet() {
     let mut cake = cake(&config(), &[([0, 2], 0), ([1, 2], 0)]);
@@ -263,7 +263,8 @@ fn the_longest_queue_loses_its_first_packet() {
     assert_eq!(cake.backlog(), (4, 3200));
 }
 
-/// The filter keeps one redundant ACK, or if aggressive none directly before the new one; data and ACKs of others stay.
+/// The ACK filter keeps one redundant ACK, and the aggressive filter keeps none directly before the new one. Data and the ACKs
+/// of other flows stay.
 #[test]
 fn acks_replace_redundant_ones() {
     for (ack_filter, kept) in [
@@ -296,7 +297,7 @@ fn acks_replace_redundant_ones() {
     }
 }
 
-/// In `ingress` mode a dropped packet has used the shaper's time.
+/// In `ingress` mode a dropped packet uses time of the shaper.
 #[test]
 fn dropped_packets_use_the_rate_at_ingress() {
     let of = |ingress| {
@@ -315,6 +316,6 @@ fn dropped_packets_use_the_rate_at_ingress() {
     assert_eq!(last, sent - 1);
     let (sent, last) = of(true);
     assert!(sent < 380);
-    // The failsafe rate is two thirds of the rate: so much is used at least.
+    // The failsafe rate, two thirds of the configured rate, is the minimum that is used.
     assert!(last > sent && last <= 399, "{sent} {last}");
 }

@@ -1,4 +1,4 @@
-//! Counters of a port that sweeps, at the end of the run.
+//! Counters of a sweep port at the end of the run.
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::sweep::{Stream, SweepPort};

@@ -1,4 +1,4 @@
-//! Admission of cells at a port that sweeps, and assignment of their slots.
+//! Admission of cells at a sweep port, and assignment of their slots.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::sweep::{CellRun, Done, LostCell, NextHop, Sink, SweepPort};
@@ -107,7 +107,7 @@ impl SweepPort {
         self.most_held() + cells <= self.counters.peak_queue || self.enters_above(input, run, cells)
     }
 
-    /// As `enters`, with exact slots where bounds do not suffice.
+    /// Like `enters`, but with exact slots where bounds do not suffice.
     #[inline(never)]
     fn enters_above(&mut self, input: usize, run: &CellRun, cells: u64) -> bool {
         self.advance(run.time);

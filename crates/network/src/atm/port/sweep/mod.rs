@@ -1,5 +1,5 @@
-//! A switch's output port that sweeps: it processes all arrivals up to a time before which they are known, in one pass over
-//! many cells, without an event per cell.
+//! Sweep port: a switch's output port that processes all arrivals up to a time before which they are known in one pass
+//! (sweep) over many cells, without an event per cell.
 //!
 //! Consecutive cells of one frame, with no cell of another input between them, enter in one step if (1) none can find the
 //! buffer full, (2) no slot remains unused and (3) X stays below its peak. Otherwise they enter one by one, as in
@@ -26,7 +26,7 @@ pub use run::{CellRun, Input, Stream};
 use std::sync::Arc;
 pub use vc::{NextHop, SweepVc};
 
-/// A frame whose last cell has its slot at its last port that sweeps, and which is complete as far as its cells show.
+/// A frame whose last cell has its slot at its last sweep port, and of which no cell is known to be lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
     /// Link of the port.
@@ -110,7 +110,7 @@ struct Head {
     input: u32,
 }
 
-/// The output port of a switch that sweeps, and the wire behind it.
+/// A sweep port, and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct SweepPort {
     link: Link,

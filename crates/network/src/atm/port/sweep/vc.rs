@@ -1,4 +1,4 @@
-//! State of a virtual circuit at a port that sweeps.
+//! State of a virtual circuit at a sweep port.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::sweep::run::CellRun;
@@ -7,7 +7,7 @@ use crate::packets::Circuit;
 /// Next destination of a circuit after a port.
 #[derive(Clone, Copy, Debug)]
 pub enum NextHop {
-    /// Another port that sweeps: the stream to it, and the VC's number at that port.
+    /// Another sweep port: the stream to it, and the VC's index at that port.
     Port(u32, u32),
     /// The host, reached over ports that cannot queue.
     Host,

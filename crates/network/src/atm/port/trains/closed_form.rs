@@ -28,7 +28,7 @@ impl TrainPort {
         if self.batch.cells.is_some() | self.broken | ((trains < most) & (between > 0)) | (most > MOST) {
             return false;
         }
-        // The known batch may be a later one, of a frame that was then overtaken; it counts as far, too.
+        // If its frame was overtaken, the known batch may be later than `number`; the wrapped difference then exceeds FAR, too.
         if number.wrapping_sub(self.known.batch) > FAR {
             let slots = self.clock.slots(number, time);
             self.known = Known { batch: number, slots };
@@ -100,7 +100,8 @@ impl TrainPort {
         self.admitted += cells + between;
     }
 
-    /// Discards departed cells, so that a port that rarely needs occupancies does not keep the history of the whole run.
+    /// Discards the history of departed cells, so that a port that rarely needs occupancies does not store that of the whole
+    /// run.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
         if let Some(history) = &mut self.history {

@@ -36,12 +36,12 @@ use running::{Batch, Running};
 use std::cmp::Ordering;
 use vc::{Rank, TrainVc, NONE};
 
-/// The output port of a switch, simulated by frames, and the wire behind it.
+/// The output port of a switch, simulated by frames, and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct TrainPort {
     /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation delay behind the port.
+    /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
     /// Lane in which the edges of its frames are queued.
     pub lane: usize,
@@ -52,9 +52,9 @@ pub struct TrainPort {
     /// Buffer size K [cell].
     capacity: u64,
     policy: Policy,
-    /// Largest X up to which the policy refuses no frame.
+    /// Occupancy X up to which the policy refuses no frame [cell].
     no_refusal_up_to: u64,
-    /// Whether X cannot fall while cells arrive, and there are no injected losses.
+    /// Whether there are no injected losses and the occupancy X cannot fall while cells arrive.
     plain: bool,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,
@@ -226,7 +226,7 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// As `on_last_alone`, for a frame that was not announced, while no other frame is announced.
+    /// Like `on_last_alone`, but for a frame that was not announced, while no other frame is announced.
     #[inline(always)]
     pub fn on_lone(&mut self, first: First, last: Last) -> Option<u64> {
         if !self.firsts.is_empty() {

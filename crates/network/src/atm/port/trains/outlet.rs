@@ -1,4 +1,4 @@
-//! Slots of a port of trains: all of them, or those that VBR leaves.
+//! Slots of a train port: all of them, or those that VBR leaves.
 
 use crate::atm::port::classes::VbrQueue;
 use crate::atm::port::trains::clock::BatchSlots;

@@ -1,4 +1,4 @@
-//! Construction of a port of trains.
+//! Construction of a train port.
 
 use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::classes::VbrQueue;

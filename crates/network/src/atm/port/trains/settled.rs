@@ -1,4 +1,4 @@
-//! Counters of a port of trains at the end of the run.
+//! Counters of a train port at the end of the run.
 
 use crate::atm::aal5::Cell;
 use crate::atm::port::classes::VbrQueue;

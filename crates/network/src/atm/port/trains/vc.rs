@@ -1,4 +1,4 @@
-//! State of a virtual circuit at a port of trains.
+//! State of a virtual circuit at a train port.
 
 use crate::atm::port::frame::FrameState;
 use crate::packets::{Circuit, Link};
