@@ -287,7 +287,7 @@ def test_measures_may_be_expressions() -> None:
 REFUSED = [
     (["--maximise", "efficiency"], "--choose: absent; needs FIELD=LEVEL,LEVEL"),
     (["--choose", "switch.policy=pie,codel"], "--maximise: absent; needs --maximise MEASURE"),
-    (["--choose", "switch.policy=pie,codel", "--maximise", "speed"], "--maximise: 'speed' is no measure; "),
+    (["--choose", "switch.policy=pie,codel", "--maximise", "speed"], "--maximise: 'speed' is not a measure; "),
     (
         ["--choose", "switch.buffer=4..1 BDP", "--maximise", "efficiency"],
         "--choose: '4..1 BDP'; needs a smaller number",

@@ -146,13 +146,13 @@ def message(build: Callable[[], object]) -> str:
 @pytest.mark.parametrize(
     ("frame", "response", "factors", "options", "expected"),
     [
-        (BATTERY, "z", ["material"], {}, "response: 'z' is no column; accepts material, temperature, y"),
+        (BATTERY, "z", ["material"], {}, "response: 'z' is not a column; accepts material, temperature, y"),
         (
             BATTERY,
             "y",
             ["materiel"],
             {},
-            "factors: 'materiel' is no column; did you mean 'material'? accepts material, temperature, y",
+            "factors: 'materiel' is not a column; did you mean 'material'? accepts material, temperature, y",
         ),
         (BATTERY, "y", ["y"], {}, "factors: 'y' is named under response already; needs another column"),
         (BATTERY, "y", [], {}, "factors: none; accepts material, temperature, y"),

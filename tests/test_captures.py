@@ -314,17 +314,21 @@ def test_a_full_disk_keeps_the_results(tmp_path: Path) -> None:
         (
             "host:source9",
             "a",
-            "capture: 'source9' is no host; did you mean 'source3'? accepts source1, source2, source3",
+            "capture: 'source9' is not a host; did you mean 'source3'? accepts source1, source2, source3",
         ),
-        ("host:switch1", "a", "capture: 'switch1' is no host; accepts source1"),
-        ("link:switch1-switch2", "a", "capture: 'switch1-switch2' is no link; did you mean 'switch1->switch2'?"),
+        ("host:switch1", "a", "capture: 'switch1' is not a host; accepts source1"),
+        ("link:switch1-switch2", "a", "capture: 'switch1-switch2' is not a link; did you mean 'switch1->switch2'?"),
         ("source1", "a", "capture: 'source1'; needs host:NAME or link:NAME->NAME"),
         (
             "host:flow2",
             "a",
-            "capture: 'flow2' is no host; the flow flow2 goes from source2 to sink2, needs host:source2",
+            "capture: 'flow2' is not a host; the flow flow2 goes from source2 to sink2, needs host:source2",
         ),
-        ("host:flow", "a", "capture: 'flow' is no host; the flow flow1 goes from source1 to sink1, needs host:source1"),
+        (
+            "host:flow",
+            "a",
+            "capture: 'flow' is not a host; the flow flow1 goes from source1 to sink1, needs host:source1",
+        ),
         (
             "host:source1",
             "/dev/null/a.pcapng",

@@ -28,10 +28,10 @@ def buffers(scenario: Scenario, replications: int = 3) -> Design:
 
 def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None:
     (line,) = buffers(silent()).warnings
-    assert line.startswith("seed: it draws the order of packets at one instant and no more")
+    assert line.startswith("seed: it determines only the order of simultaneous packets")
     assert line in repr(buffers(silent()))
     (line,) = buffers(silent(**{"network.sources": 1})).warnings
-    assert line.startswith("seed: nothing here is drawn by it, replications are copies")
+    assert line.startswith("seed: nothing in the scenario depends on it, so replications are identical")
     assert buffers(silent(), replications=1).warnings == ()
 
 

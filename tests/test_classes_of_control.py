@@ -437,7 +437,7 @@ def test_what_is_no_controller_is_refused_in_one_line(tmp_path: Path) -> None:
     bad.write_text("import math\n\nmath.nothing\n")
     assert refusal(f"{bad}:Mine").startswith(f"{field}{bad}:Mine; {bad}:3: AttributeError")
     assert refusal(Nothing).endswith("Nothing; has no on_ack; needs one, interval and on_interval, or a base")
-    assert "has on_los, which is no hook; did you mean 'on_lost'?" in refusal(Misspelled)
+    assert "has on_los, which is not a hook; did you mean 'on_lost'?" in refusal(Misspelled)
     for interval, told in (("1 week", "interval '1 week'; needs a time"), ("0 RTT", "interval '0 RTT'"), ("-1 ms", "")):
         late = type("Late", (Defaults,), {"interval": interval, "on_interval": lambda self, interval: None})
         assert told in refusal(late)

@@ -27,7 +27,9 @@ def refusal(*arguments: str | Path) -> str:
 def test_bad_input_is_one_line_on_stderr_and_status_2() -> None:
     refused = run("analyse", WWW_98, "--response", "efficiency", "--factors", "tpc")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith("error: factors: 'tpc' is no column; did you mean 'tcp'? accepts table, network")
+    assert refused.stderr.startswith(
+        "error: factors: 'tpc' is not a column; did you mean 'tcp'? accepts table, network"
+    )
     assert refused.stderr.count("\n") == 1
 
 
@@ -72,7 +74,7 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
     [
         (
             ["--response", "eficiency", "--factors", "tcp"],
-            "response: 'eficiency' is no column; did you mean 'efficiency'? "
+            "response: 'eficiency' is not a column; did you mean 'efficiency'? "
             "accepts table, network, policy, tcp, buffer_bdp, buffer_cells, efficiency, fairness",
         ),
         (

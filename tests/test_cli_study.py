@@ -164,7 +164,7 @@ def test_a_study_is_run_on_with_more_replications(tmp_path: Path) -> None:
         (["run", "lan", "--executor", "slurm"], "executor: 'slurm'; accepts "),
         (
             ["show", "lan", "--where", "tpc=reno"],
-            "--where: 'tpc' is no column; did you mean 'tcp'? accepts point, tcp, ",
+            "--where: 'tpc' is not a column; did you mean 'tcp'? accepts point, tcp, ",
         ),
         (["show", "lan", "--where", "reno"], "--where: 'reno'; accepts COLUMN=VALUE, also with !=, <, <=, > and >=, "),
         (["show", "lan", "--where", "tcp>reno"], "--where: 'tcp>reno' compares text by size; accepts tcp= and tcp!="),

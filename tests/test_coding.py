@@ -156,7 +156,7 @@ def test_series_and_tables_are_read_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fade", "table", "said"),
     [
-        ("time,esn0\n0,9\n0,8\n", None, "fade.csv:3: time 0 ps after 0 ps; needs times that go on"),
+        ("time,esn0\n0,9\n0,8\n", None, "fade.csv:3: time 0 ps after 0 ps; needs increasing times"),
         ("time,esn0\n0,x\n", None, "fade.csv:2: esn0 'x'; needs a number"),
         ("time,esn0\n0,1e3\n", None, "fade.csv:2: esn0 1e3; needs -100 to 100 dB"),
         ("time,snr\n0,9\n", None, "fade.csv:1: column 'snr'; accepts time, esn0"),
@@ -170,12 +170,12 @@ def test_series_and_tables_are_read_from_files(tmp_path: Path) -> None:
         ("time,esn0\n,\n ,\n;,", None, "fade.csv:4: time ';'; needs a number of seconds"),
         ("time,esn0\n,\n ,\nx", None, "fade.csv:4: 1 cells; needs 2: time, esn0"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n,,\n,1,\n", "mine.csv:3: efficiency ; needs up to 20 bits"),
-        (" , \n,,\n", None, "fade.csv: no heads of columns; needs a CSV file with time and esn0"),
+        (" , \n,,\n", None, "fade.csv: no column headers; needs a CSV file with time and esn0"),
         ("time,esn0\n0,9\n", "modcod,esn0,efficiency\n" + "a,1,1\n" * 1001, "mine.csv: 1001 rows; needs 1 to 1000"),
         (
             "time,esn0\n0,9\n",
             "modcod,esn0\na,1\n",
-            "mine.csv:1: modcod, esn0; needs a head with modcod and esn0 and efficiency",
+            "mine.csv:1: modcod, esn0; needs a header with modcod and esn0 and efficiency",
         ),
     ],
 )

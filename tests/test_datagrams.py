@@ -106,7 +106,7 @@ def test_arrivals_are_those_of_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("time,bytes\n1,100\n0.5,100\n", ":3: time 500 ms after 1 s; needs times that never go back"),
+        ("time,bytes\n1,100\n0.5,100\n", ":3: time 500 ms after 1 s; needs nondecreasing times"),
         ("time,bytes\nsoon,100\n", ":2: time 'soon'; needs a number of seconds, or one with a unit, as in '5 ms'"),
         ("time,bytes\n1,0\n", ":2: bytes 0; needs a payload of 1 to 65000"),
         ("time,bytes\n1\n", ":2: 1 cells; needs 2: time, bytes"),

@@ -100,7 +100,7 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
     frame = found.frame()
     assert frame["share"].tolist() == (frame["a"] / (frame["a"] + frame["b"])).tolist()
     assert from_json(to_json(found.design)).measures == found.design.measures == asked
-    with pytest.raises(ScenarioError, match="'c' is no measure; accepts a, b,"):
+    with pytest.raises(ScenarioError, match="'c' is not a measure; accepts a, b,"):
         parse_all([*asked, "c/a"])
     # Requested measures, expressions and functions of a study that did not ask for them.
     by_text = sweep_means(found, "tcp", "1 - share")
@@ -236,7 +236,7 @@ def test_a_response_may_be_an_expression_of_columns(tmp_path: Path) -> None:
     by_hand = frame.assign(y=[1.0 / 1e6, 2 / 2e6, 3 / 4e6, 5 / 1e6])
     found, wanted = (anova(table, y, ["tcp"]).variation for table, y in ((frame, "x / rate"), (by_hand, "y")))
     pd.testing.assert_frame_equal(found, wanted)
-    with pytest.raises(ScenarioError, match=r"^response: 'z' is no column; accepts tcp, x \[ms\], rate$"):
+    with pytest.raises(ScenarioError, match=r"^response: 'z' is not a column; accepts tcp, x \[ms\], rate$"):
         anova(frame, "z / x", ["tcp"])
     with pytest.raises(ScenarioError, match=r"^response: 'tcp' holds"):
         anova(frame, "x * tcp", ["tcp"])

@@ -78,7 +78,7 @@ def test_what_was_lost_says_nothing_new(tmp_path: Path) -> None:
         (None, "no list round_trips; needs what `irtt client -o` writes"),
         ([], "0 round trips; needs 1 to "),
         ([request(0, 5, None)], "all 1 round trips were lost; needs one that was not"),
-        ([request(0, 5, 10), request(1, 5, 10)], "round_trips[1]: sent at 5 ns after 5 ns; needs times that go on"),
+        ([request(0, 5, 10), request(1, 5, 10)], "round_trips[1]: sent at 5 ns after 5 ns; needs increasing times"),
         (
             [request(0, 5, 10), request(1, 10**16, 10)],
             "round_trips[1]: sent 9999999999999995 ns after the first; needs at",

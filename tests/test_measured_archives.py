@@ -253,5 +253,5 @@ def test_pensieves_traces_are_in_mbit_s(tmp_path: Path) -> None:
     (path,) = opened(tmp_path, "0.5\t1.25\n1.5\t3\n2.5 0\n").subjects
     assert of(path, "rate").time_s.tolist() == [0, 1, 2]
     assert of(path, "rate").numbers.tolist() == [1.25e6, 3e6, 0]
-    with pytest.raises(ScenarioError, match=r"file:3: 1 s after 2 s; needs times that go on"):
+    with pytest.raises(ScenarioError, match=r"file:3: 1 s after 2 s; needs increasing times"):
         opened(tmp_path, "1 1\n2 1\n1 1\n")

@@ -184,5 +184,5 @@ def test_counters_of_disciplines_and_sizes_with_prefixes_are_read(tmp_path: Path
 
 def test_times_that_go_back_are_refused(tmp_path: Path) -> None:
     text = (DATA / "tc.txt").read_text().replace("1795676407.056058311", "1795676400.056058311")
-    with pytest.raises(ScenarioError, match=r"tc\.txt:9: 6\.55 s before the previous time; needs times that go on"):
+    with pytest.raises(ScenarioError, match=r"tc\.txt:9: 6\.55 s before the previous time; needs increasing times"):
         read(written(tmp_path / "tc.txt", text))

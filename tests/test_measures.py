@@ -122,7 +122,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
             "did you mean 'flow'? accepts flow, port, web, datagrams, as in flow:web*.throughput",
         ),
         ("flow.throughput", "accepts flow, port, web, datagrams, as in flow:web*.throughput"),
-        ("bulk", "'bulk' is no measure; accepts efficiency, fairness, throughput_bps"),
+        ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
         ("share=bulk/(bulk+web)", "or one of a flow as bulk.throughput; see docs/analysis.md"),
         ("flow:bulk.throughput + web.p95", "combines bit/s and s; needs terms of one unit"),
         ("web.p95 + 1", "a number needs a unit, as in 60 ms"),

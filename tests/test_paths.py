@@ -177,11 +177,11 @@ def test_a_series_is_read_from_csv(tmp_path: Path) -> None:
     ("name", "text", "said"),
     [
         ("a.down", "1\n\n2\n", "a.down:2: ''; needs a whole number of milliseconds"),
-        ("a.down", "3\n2\n", "a.down:2: 2 ms after 3 ms; needs times that never go back"),
+        ("a.down", "3\n2\n", "a.down:2: 2 ms after 3 ms; needs nondecreasing times"),
         ("a.down", "0\n0\n", "a.down:2: 0 ms; needs a last line above 0"),
         ("a.down", "-1\n", "a.down:1: '-1'; needs a whole number of milliseconds"),
         ("a.down", "", "a.down: 0 lines; needs 1 to 10000000, each with a millisecond"),
-        ("a.csv", "time,rate\n0,1e6\n0,2e6\n", "a.csv:3: time 0 ps after 0 ps; needs times that go on"),
+        ("a.csv", "time,rate\n0,1e6\n0,2e6\n", "a.csv:3: time 0 ps after 0 ps; needs increasing times"),
         ("a.csv", "time,delay\n0,-1 ms\n", "a.csv:2: delay -1 ms; needs 0 to 1000 s"),
         ("a.csv", "time,delay\n0,inf\n", "a.csv:2: delay 'inf'; needs a number, or one with a unit, as in '5 ms'"),
         (
@@ -209,7 +209,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ({"delay": [["1 s", "1 ms"], ["0 s", "1 ms"]]}, "network.path.delay: 1 s and then 0 s; needs times that go on"),
+        ({"delay": [["1 s", "1 ms"], ["0 s", "1 ms"]]}, "network.path.delay: 1 s and then 0 s; needs increasing times"),
         ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: 0 bit/s all the time; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations that see satellites which links connect"),

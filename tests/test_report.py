@@ -392,7 +392,7 @@ def test_a_study_that_can_t_be_analysed_says_why(tmp_path: Path) -> None:
     text = study_page.page(study, ["efficiency"])
     html5lib.HTMLParser(strict=True).parse(text)
     assert "No analysis of variation: order: 1 leaves no degrees of freedom" in text
-    with pytest.raises(ScenarioError, match=r"^--response: 'effciency' is no measure; did you mean 'efficiency'\?"):
+    with pytest.raises(ScenarioError, match=r"^--response: 'effciency' is not a measure; did you mean 'efficiency'\?"):
         study_page.page(study, ["effciency"])
 
 

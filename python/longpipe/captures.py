@@ -1,4 +1,4 @@
-"""Packet captures of a run: places, files and results."""
+"""Packet captures of a run: capture points, files and results."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from longpipe.files import check_file
 if TYPE_CHECKING:
     from longpipe.result import Result
 
-# Kind, index of the node or link, and path, for the core.
+# A capture for the core: kind of the capture point, index of its node or link, and path of the file.
 CorePlace = tuple[str, int, str]
-# Maximum number of places in an error.
+# Maximum number of capture points in an error message.
 MOST_NAMED: Final = 12
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A pcapng file: place of the capture ("host:source1", "link:a->b"), and number of packets."""
+    """A pcapng file: its capture point ("host:source1", "link:a->b") and number of packets."""
 
     place: str
     path: Path
@@ -42,7 +42,7 @@ class CaptureError(RuntimeError):
 
 
 def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
-    """Returns the captures for the core. Raises ScenarioError for an unknown place and for a path used twice."""
+    """Returns the captures for the core. Raises ScenarioError for an unknown capture point or a path used twice."""
     names = [node["name"] for node in resolved["nodes"]]
     hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
     links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}
@@ -54,7 +54,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
         if known is None or not name:
             raise ScenarioError(f"capture: {place!r}; needs host:NAME or link:NAME->NAME")
         if name not in known:
-            raise ScenarioError(f"capture: {name!r} is no {kind}; {_instead(resolved, kind, name, known)}")
+            raise ScenarioError(f"capture: {name!r} is not a {kind}; {_instead(resolved, kind, name, known)}")
         if (other := seen.setdefault(Path(path).absolute(), place)) != place:
             raise ScenarioError(f"capture {place}: {path} is the file of {other}; needs a file of its own")
         check_file(f"capture {place}", Path(path))
@@ -63,7 +63,7 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
 
 
 def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[str, int]) -> str:
-    """Returns what to use instead of an unknown place: the two hosts of a flow or a group of flows."""
+    """Returns what to use instead of an unknown capture point: for a flow or a group of flows, its two hosts."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     for flow in resolved["flows"] if kind == "host" else ():
         # Flows of a group have its name and a number: web1, web2.
@@ -81,7 +81,7 @@ def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioEr
 
 
 def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]) -> tuple[Capture, ...]:
-    """Returns the results of the captures from the core's columns."""
+    """Returns the results of the captures, given the core's columns."""
     rows = zip(captures.items(), columns["packets"], columns["errno"], strict=True)
     return tuple(
         Capture(place, Path(path), packets, os.strerror(errno).lower() if errno else None)

@@ -36,9 +36,9 @@ def shown(measure: Measure, value: float) -> str:
 
 
 def quantity(measure: Measure, text: str, option: str) -> tuple[float, bool]:
-    """Parses a positive number in the unit of a measure's values, and whether it is a part: "2 %" of another value.
+    """Parses a positive number. Returns it in the unit of a measure's values, and whether it is relative.
 
-    Percentages of a share are values. Raises ScenarioError, which names the option.
+    "2 %" is relative to another value, unless the measure itself is a share. Raises ScenarioError that names `option`.
     """
     side = expressions.parse(text, option)
     is_part = text.rstrip().endswith("%") and not is_share(measure)

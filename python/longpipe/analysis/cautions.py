@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
     from longpipe.scenario.network import Dumbbell, Link
 
-# Kinds of parts with random numbers.
+# Kinds of scenario parts that draw random numbers.
 DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
-# Recoveries whose receivers send SACK blocks.
+# Loss recoveries that use SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # Minimum number of changes; a path with fewer is meant to stay constant afterwards.
 FEWEST_STEPS: Final = 4
@@ -88,8 +88,8 @@ def seedless(scenario: Scenario) -> str:
     if any(_drawn(resolved)):
         return ""
     if len(resolved["flows"]) == 1 or resolved["ties"] != "random":
-        return f"seed: nothing here is drawn by it, replications are copies; {_REMEDY}"
-    return f"seed: it draws the order of packets at one instant and no more, replications may be copies; {_REMEDY}"
+        return f"seed: nothing in the scenario depends on it, so replications are identical; {_REMEDY}"
+    return f"seed: it determines only the order of simultaneous packets, so replications may be identical; {_REMEDY}"
 
 
 def _drawn(resolved: Resolved) -> Iterator[bool]:
@@ -128,7 +128,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
     for where, way in ways:
         there, back = way.path, way.return_path
         if there and there.kind == "satellites" and back and back.kind != "satellites":
-            yield f"{where}.return_path: {back.kind}; without it, over the satellites of {where}.path too"
+            yield f"{where}.return_path: {back.kind}; without it, the return path uses the satellites of {where}.path"
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _unsplit(scenario: Scenario) -> Iterator[str]:
 
 
 def _never_wait(resolved: Resolved) -> Iterator[str]:
-    """Yields a line if `ack.sack_delay`, unless that of `linux-6`, has no effect without SACK and timestamps."""
+    """Yields a line if `ack.sack_delay`, other than that of `linux-6`, has no effect without SACK and timestamps."""
     delays = [(flow["tcp"]["ack"].get("sack_delay_ps", 0), flow["tcp"]) for flow in resolved["flows"]]
     asked = [tcp for delay, tcp in delays if delay not in (0, SACK_DELAY_PS)]
     if any(_kind(tcp["recovery"]) not in SELECTIVE for tcp in asked):
@@ -151,7 +151,7 @@ def _never_wait(resolved: Resolved) -> Iterator[str]:
 
 
 def _never_grows(resolved: Resolved) -> Iterator[str]:
-    """Yields a line if `ack.growing_window` keeps the window at its first size without timestamps."""
+    """Yields a line if `ack.growing_window` keeps the window at its initial size, because timestamps are off."""
     growing = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("growing_window")]
     if not all(tcp["timer"].get("timestamps") for tcp in growing):
         yield "tcp.ack.growing_window: the window stays at 64 KiB; needs tcp.timer.timestamps = true to grow"

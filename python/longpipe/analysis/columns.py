@@ -34,7 +34,7 @@ def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> 
         column = column_named(frame, "throughput_bps" if name == "throughput" and name not in frame.columns else name)
         if column not in frame.columns:
             raise ScenarioError(
-                f"{field}: {name!r} is no column; {nearest(name, map(str, frame.columns), _MOST_NAMED)}"
+                f"{field}: {name!r} is not a column; {nearest(name, map(str, frame.columns), _MOST_NAMED)}"
             )
         converted, _ = in_base_units(frame, column)
         if not is_numeric_dtype(converted[column]):

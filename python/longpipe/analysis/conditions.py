@@ -36,7 +36,7 @@ def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
                 f"--where: {condition!r}; accepts COLUMN=VALUE, also with !=, <, <=, > and >=, as in network=wan"
             )
         if name not in frame:
-            raise ScenarioError(f"--where: {name!r} is no column; {nearest(name, map(str, frame.columns))}")
+            raise ScenarioError(f"--where: {name!r} is not a column; {nearest(name, map(str, frame.columns))}")
         column = frame[name]
         number = pd.to_numeric(value, errors="coerce")
         if pd.api.types.is_numeric_dtype(column) and not pd.isna(number):

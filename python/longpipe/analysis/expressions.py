@@ -22,7 +22,7 @@ from longpipe.errors import ScenarioError, nearest, shortened
 # A number, or an array with one number per run.
 Numbers = float | npt.NDArray[np.float64]
 
-# Characters that make a text an expression, if it is no column's name.
+# Characters that make a text an expression, if it is not the name of a column.
 OPERATORS: Final = frozenset("+-*/(")
 
 MOST_CHARACTERS: Final = 1000
@@ -36,7 +36,7 @@ SYNTAX: Final = (
 _NAME: Final = r"[A-Za-z_]\w*(?:[.-]\w+)*?"
 _PATTERN: Final = r"[\w.*?!\[\]>-]"
 _KNOWN: Final = rf"\.(?:{'|'.join(QUANTITIES)})(?![\w.])"
-# Any other word where a quantity belongs, for the message.
+# Any other word in the place of a quantity, for the error message.
 _UNKNOWN: Final = r"\.[a-z]\w*(?![\w.])"
 _TOKENS: Final = re.compile(
     rf"""\s*(?:
@@ -50,7 +50,7 @@ _TOKENS: Final = re.compile(
     re.VERBOSE,
 )
 _SIGNS: Final = {"\N{LESS-THAN OR EQUAL TO}": "<=", "\N{GREATER-THAN OR EQUAL TO}": ">="}
-# Signs between the sides of a comparison.
+# Operators of a comparison.
 COMPARISONS: Final = ("<", "<=", ">", ">=")
 
 _ADDITIVE: Final[Mapping[type[ast.operator], Callable[..., Any]]] = {ast.Add: np.add, ast.Sub: np.subtract}
@@ -90,17 +90,17 @@ class Expression:
     _leaves: Mapping[str, str | _Given]
 
     def value(self, of: Mapping[str, Numbers]) -> Any:  # noqa: ANN401 - a number or an array, as in `of`
-        """Returns the value for values of the names in base units; division by zero gives inf or nan."""
+        """Returns the value, given the values of the names in base units; division by zero gives inf or nan."""
         with np.errstate(all="ignore"):
             return _value(self._tree, self._leaves, of)
 
     def dimension(self, of: Mapping[str, Dimension], field: str = "measure") -> Dimension:
-        """Returns the dimension for those of the names. Raises ScenarioError for a sum of different dimensions."""
+        """Returns the dimension, given those of the names. Raises ScenarioError for a sum of different dimensions."""
         return _Dimensions(self.text, field, self._leaves, of).of(self._tree)
 
     @property
     def constant(self) -> bool:
-        """Whether the expression uses no name."""
+        """Whether the expression uses no names."""
         return not self.names
 
 
@@ -110,7 +110,7 @@ def parse(text: str, field: str = "measure") -> Expression:
     try:
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ScenarioError(f"{field}: {_cited(text)} is no expression; {SYNTAX}") from None
+        raise ScenarioError(f"{field}: {_cited(text)} is not an expression; {SYNTAX}") from None
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.expr)]
     if len(nodes) > MOST_OPERATIONS:
         raise ScenarioError(f"{field}: {_cited(text)} has {len(nodes)} operations; needs at most {MOST_OPERATIONS}")
@@ -121,7 +121,7 @@ def parse(text: str, field: str = "measure") -> Expression:
 
 
 def split_comparison(text: str, field: str) -> tuple[str, str, str]:
-    """Splits a comparison such as "call.p95 < 60 ms" into its sides and its sign; raises ScenarioError otherwise."""
+    """Splits a comparison such as "call.p95 < 60 ms" into sides and operator; raises ScenarioError for other text."""
     signs = [match for match in _tokens(text, field) if _sign(match) in ("<", "<=", ">", ">=", "==", "!=")]
     if len(signs) != 1 or (sign := _sign(signs[0])) not in COMPARISONS:
         raise ScenarioError(
@@ -186,7 +186,7 @@ def _check(node: ast.expr, text: str, field: str, leaves: Mapping[str, str | _Gi
                 needs = "one argument" if name in _FUNCTIONS else "at least one argument"
                 raise ScenarioError(f"{field}: {_cited(text)}: {name} has {len(args)} arguments; needs {needs}")
             return
-    raise ScenarioError(f"{field}: {_cited(text)} is no expression; {SYNTAX}")
+    raise ScenarioError(f"{field}: {_cited(text)} is not an expression; {SYNTAX}")
 
 
 def _value(node: ast.expr, leaves: Mapping[str, str | _Given], of: Mapping[str, Numbers]) -> Any:  # noqa: ANN401

@@ -103,7 +103,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
         if name is None:
             continue
         if name not in columns:
-            raise ScenarioError(f"{field}: {name!r} is no column; {nearest(name, columns, MOST_NAMED)}")
+            raise ScenarioError(f"{field}: {name!r} is not a column; {nearest(name, columns, MOST_NAMED)}")
         if name in used:
             raise ScenarioError(f"{field}: {name!r} is named under {used[name]} already; needs another column")
         used[name] = field

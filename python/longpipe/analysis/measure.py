@@ -40,7 +40,7 @@ _STANDARD: Final[Mapping[str, Dimension]] = {
 
 
 class Measure(Protocol):
-    """A number of each run.
+    """A quantity that is computed for each run.
 
     `str` gives a text that `parse` reads. Values times `factor` are in bits and seconds, of the given dimension, and
     values divided by `scale` are in `unit`.
@@ -48,7 +48,7 @@ class Measure(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of its column."""
+        """Name of the measure's column."""
 
     @property
     def unit(self) -> str:
@@ -56,7 +56,7 @@ class Measure(Protocol):
 
     @property
     def scale(self) -> float:
-        """Divisor that converts a value to this unit."""
+        """Divisor that converts a value to `unit`."""
 
     @property
     def dimension(self) -> Dimension:
@@ -67,7 +67,7 @@ class Measure(Protocol):
         """Factor of a value to bits and seconds."""
 
     def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError if the scenario's runs do not have it."""
+        """Raises ScenarioError if the scenario's runs do not have the measure."""
 
     def __call__(self, result: Result) -> float:
         """Returns the value of a run; nan if it has none."""
@@ -96,7 +96,7 @@ class StandardMeasure:
 
     @property
     def scale(self) -> float:
-        """Divisor that converts a value to this unit."""
+        """Divisor that converts a value to `unit`."""
         return shown_in(self.dimension)[1] / self.factor
 
     def __str__(self) -> str:
@@ -142,7 +142,7 @@ class ExpressionMeasure:
 
     @property
     def scale(self) -> float:
-        """Divisor that converts a value to this unit."""
+        """Divisor that converts a value to `unit`."""
         return self._shown[1]
 
     @property
@@ -157,7 +157,7 @@ class ExpressionMeasure:
         return self.name if self.name == self.expression.text else f"{self.name}={self.expression.text}"
 
     def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError if the scenario's runs do not have one of the terms."""
+        """Raises ScenarioError if the scenario's runs lack any of the terms."""
         for term in self.terms.values():
             term.check(scenario)
 
@@ -169,7 +169,7 @@ class ExpressionMeasure:
 def parse(what: Specification, known: Iterable[Measure] = (), field: str = "measure") -> Measure:
     """Returns the measure of a text or function; expressions may use `known` measures by name.
 
-    Raises ScenarioError, which names `field`, for text that cannot be read and for names that are no measures.
+    Raises ScenarioError, which names `field`, for text that cannot be read and for names that are not measures.
     """
     if not isinstance(what, str):
         return FunctionMeasure.of(what)
@@ -218,7 +218,7 @@ def parse_all(texts: Iterable[Specification]) -> tuple[Measure, ...]:
 
 
 def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
-    """Returns the measure of a name in an expression."""
+    """Returns the measure that a name in an expression refers to."""
     if text in known:
         return known[text]
     if "." in text or ":" in text:
@@ -228,5 +228,5 @@ def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
         return StandardMeasure(name)
     accepted = nearest(text, [*known, *_STANDARD])
     raise ScenarioError(
-        f"{field}: {text!r} is no measure; {accepted}, or one of a flow as {text}.throughput; see docs/analysis.md"
+        f"{field}: {text!r} is not a measure; {accepted}, or one of a flow as {text}.throughput; see docs/analysis.md"
     )

@@ -246,7 +246,7 @@ def _check(cls: type[Control], name: str) -> None:
     for attribute in dir(cls):
         if attribute.startswith("on_") and attribute not in _core.control_hooks():
             accepts = nearest(attribute, _core.control_hooks())
-            raise ScenarioError(f"{FIELD}: {name}; has {attribute}, which is no hook; {accepts}")
+            raise ScenarioError(f"{FIELD}: {name}; has {attribute}, which is not a hook; {accepts}")
 
 
 def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 # Number of pieces of a flow for the bootstrap of the rate, and its resamples.
 _BLOCKS: Final = 40
 _RESAMPLES: Final = 400
-# Quantile of the queue's lengths that counts as its longest, and the shortest queue that can overflow [packets].
+# Quantile of the queue lengths that is used as the maximum, and minimum of that for a queue to overflow [packets].
 _HIGHEST: Final = 0.9995
 _LEAST_QUEUE: Final = 2.0
-# A loss may be one at a full queue from this share of the longest queue on. Queues at overflow differ by this many
-# packets and this share, because they are read from the packets sent beside the lost ones.
+# A loss may be due to a full queue if the queue has at least the share _FULL of its maximum length. Queue lengths at
+# overflow differ by _SLACK packets and the share _SPREAD, because they are those of packets sent near the lost ones.
 _FULL: Final = 0.85
 _SLACK: Final = 1.25
 _SPREAD: Final = 0.01
-# Probability of as many losses by chance below which a queue did overflow.
+# A queue overflowed if the probability of as many losses by chance is below this.
 _CHANCE: Final = 1e-3
-# Packets of a run that counts for the rate, and of all runs together.
+# Minimum number of packets of a run that is used for the rate, and of all runs together.
 _SHORTEST_RUN: Final = 8
 _FEWEST_PACKETS: Final = 64
 _CONFIDENCE: Final = (0.025, 0.975)
@@ -52,15 +52,15 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class PathFeatures:
-    """What a capture says about its path without any simulation. Rates count IP packets [bit/s], queues packets."""
+    """Features of a path that follow from a capture without simulation. Rates are of IP packets, queues in packets."""
 
     base_rtt_s: Estimate
     # None if the bottleneck was never busy for long enough; `fastest_bps` is then a lower bound.
     rate_bps: Estimate | None
     fastest_bps: float
-    # Waiting time that each transmission found, by those beside it [s]; NaN where unknown.
+    # Waiting time of each transmission, estimated from neighbouring ones [s]; NaN where unknown.
     wait_s: Numbers
-    # Of the lost transmissions: at a full queue, and elsewhere.
+    # Transmissions lost at a full queue, and those lost elsewhere.
     overflow: Flags
     elsewhere: Flags
     # Longest queue [packets], without the packet in transmission.
@@ -100,16 +100,16 @@ def features(seen: ObservedFlow) -> PathFeatures:
 
 
 def _overflow(queue: Numbers, lost: Flags) -> tuple[float, Flags]:
-    """Returns the longest queue that was seen [packets], and the losses at a full queue.
+    """Returns the longest queue that was observed [packets], and the losses at a full queue.
 
-    A queue that drops from a limit on has losses within a packet or two of its longest length, many more than random
-    losses would place there.
+    A queue with a limit drops packets when its length is within a packet or two of its maximum. Random losses would
+    rarely fall there.
     """
     full = np.zeros(len(lost), bool)
     known = ~np.isnan(queue)
     if not known.any():
         return 0.0, full
-    # Receivers that wait for another packet add to a few samples.
+    # Delayed ACKs increase a few samples.
     longest = float(np.quantile(queue[known], _HIGHEST))
     candidates = queue[lost & known]
     candidates = candidates[candidates >= _FULL * longest - 1]
@@ -150,7 +150,7 @@ def _rate(seen: ObservedFlow, base: float, fastest: float) -> Estimate | None:
 
     The packets of an ACK left one right after the other, and right after the last packet of the ACK before, if each of
     them arrived before its predecessor had left. Only the last packet of an ACK has an RTT without the delay of the
-    receiver, who may wait for more packets, so that departures within an ACK are reckoned back from it.
+    receiver, who may wait for more packets, so departures within an ACK are computed back from it.
     """
     arrived = np.flatnonzero(~np.isnan(seen.sent_acked_s))
     sent, acked = seen.sent_s[arrived], seen.sent_acked_s[arrived]
@@ -160,7 +160,7 @@ def _rate(seen: ObservedFlow, base: float, fastest: float) -> Estimate | None:
     left = acked[lasts][group] - (bits[lasts][group] - bits) / fastest
     left[lasts] = acked[lasts]
     follows = np.append(False, sent[1:] + base < left[:-1])
-    # Lasts i and i + 1 belong to one run if all packets of i + 1 follow their predecessors.
+    # The last packets i and i + 1 belong to one run if all packets of ACK i + 1 follow their predecessors.
     idle = np.add.reduceat(~follows, np.append(0, lasts[:-1] + 1))
     runs = np.concatenate(([False], (idle[1:] == 0) & (np.diff(acked[lasts]) > 0), [False]))
     edges = np.flatnonzero(np.diff(runs.astype(np.int8)))

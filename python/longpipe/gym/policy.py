@@ -24,11 +24,11 @@ def control(
     base: str = "cubic",
     version: str | None = None,
 ) -> type[Control]:
-    """Returns a class for `tcp.congestion` that acts by a policy: a function from an observation to an action.
+    """Returns a class for `tcp.congestion` that applies a policy: a function from an observation to an action.
 
     Observation, action and step must be those of the training. A step ends with the first ACK at or after its end,
-    because a sender has no other events. `base` is the congestion control between the actions of "orca". `version` is
-    the identity of the policy in the store; needed if the policy has no digest, as those of PyTorch.
+    because a sender has no other events. `base` is the congestion control between the actions of "orca". `version`
+    identifies the policy in the store; it is required if the policy has no digest, as with PyTorch.
     """
     acts = _controller(observation, action)[1]
     step_length(step)
@@ -37,7 +37,7 @@ def control(
         "interval": step, "paces": acts.by_rate, "owns_window": not acts.on_base,
         "base": base if acts.on_base else None, "version": version, "chosen": chosen,
     }  # fmt: skip
-    # The identity of a class consists of its attributes only if it is the user's own.
+    # A class is identified by its attributes only if it is the user's own.
     module = getattr(policy, "__module__", None)
     place = module if is_of_user(module) else "__main__"
     return type("PolicyControl", (_Steered,), {"__module__": place, **fields})
@@ -50,7 +50,7 @@ def _controller(
 
 
 class _Steered(Control):
-    """Acts by a policy, once in a monitor interval."""
+    """Applies a policy once per monitor interval."""
 
     chosen: dict[str, Any]
 

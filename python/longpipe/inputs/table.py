@@ -26,7 +26,7 @@ def head_parts(head: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Table:
-    """The heads and rows of a table; rows are parsed on demand."""
+    """The column headers and rows of a table; rows are parsed on demand."""
 
     file: str
     heads: tuple[str, ...]
@@ -62,7 +62,7 @@ def table_of(file: str, lines: Sequence[str], needs: str) -> Table:
     delimiter = next((one for one in ",\t;" if one in first), ",")
     _, heads = next(_parsed(file, lines, delimiter, needs), (0, []))
     if not heads:
-        raise ScenarioError(f"{file}: no heads of columns; needs {needs}")
+        raise ScenarioError(f"{file}: no column headers; needs {needs}")
     if len(heads) > MOST_COLUMNS:
         raise ScenarioError(f"{file}:1: {len(heads)} columns; needs {needs} of at most {MOST_COLUMNS}")
     for head, count in Counter(heads).items():

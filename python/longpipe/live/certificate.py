@@ -38,14 +38,14 @@ class Certificate:
     longest_pause_s: float
     # Hash of all decisions, equal for a replay of the record.
     decisions: str
-    # "SCHED_FIFO", or the reason why not.
+    # "SCHED_FIFO", or the reason why the thread has another priority.
     priority: str
     # Whether idle processors halt, with the reason.
     halting: str
     # CPU time that the host of a virtual machine took; None if it is not counted.
     stolen_s: float | None
     devices: tuple[str, ...]
-    # TCP connections of real programs, with the limit of each.
+    # TCP connections of real programs, with what limited each.
     flows: tuple[RealFlow, ...]
     ports: dict[str, Any]
 
@@ -80,7 +80,7 @@ class Certificate:
         if self.overrun or self.refused:
             yield f"the machine dropped {self.overrun} packets before they entered and {self.refused} that were due"
         if self.unfit:
-            yield f"{self.unfit} packets were longer than the path carries, or no IP"
+            yield f"{self.unfit} packets were longer than the path carries, or not IP"
         yield f"decisions {self.decisions}"
 
 

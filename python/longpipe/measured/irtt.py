@@ -71,7 +71,7 @@ def _probes(where: str, trips: list[Any]) -> Iterator[tuple[float, str | None, d
         sent = number(place, one, "timestamps", "client", "send", "monotonic")
         if latest is not None and sent < latest:
             raise ScenarioError(
-                f"{place}.timestamps.client.send.monotonic: before the previous probe; needs times that go on"
+                f"{place}.timestamps.client.send.monotonic: before the previous probe; needs increasing times"
             )
         latest = sent
         found = get(one, "lost")

@@ -32,7 +32,7 @@ def read(content: Content) -> Recording:
         if at is None or rate is None:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a time in s and a rate in Mbit/s")
         if points and at < points[-1][0]:
-            raise ScenarioError(f"{content.file}:{line}: {at:g} s after {points[-1][0]:g} s; needs times that go on")
+            raise ScenarioError(f"{content.file}:{line}: {at:g} s after {points[-1][0]:g} s; needs increasing times")
         points.append((at, rate * 1e6))
     first = points[0][0]
     rate_series = series("rate", ((at - first, rate) for at, rate in points), "throughput, held until the next time")

@@ -38,7 +38,7 @@ def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[f
             if latest is not None and stamp < latest:
                 behind = (latest - stamp) / 1e9
                 raise ScenarioError(
-                    f"{content.file}:{number}: {behind:.3g} s before the previous time; needs times that go on"
+                    f"{content.file}:{number}: {behind:.3g} s before the previous time; needs increasing times"
                 )
             latest = stamp
             snapshots.append(((stamp - first) / 1e9, []))

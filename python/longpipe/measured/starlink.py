@@ -20,7 +20,7 @@ def _heads(content: Content) -> tuple[str, ...]:
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the first line has the heads."""
+    """Returns whether the first line contains the column headers."""
     return _heads(content) in _HEADS
 
 
@@ -38,7 +38,7 @@ def read(content: Content) -> Recording:
                 f"{content.file}:{line}: timestamp {shown(row['timestamp'])}; needs Unix time in s or ns"
             )
         if latest is not None and at < latest:
-            raise ScenarioError(f"{content.file}:{line}: timestamp before the previous one; needs times that go on")
+            raise ScenarioError(f"{content.file}:{line}: timestamp before the previous one; needs increasing times")
         latest, begin = at, at if begin is None else begin
         values = {name: decimal(cell) for name, cell in row.items() if name != "timestamp"}
         for name, value in values.items():

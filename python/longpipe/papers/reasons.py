@@ -1,4 +1,4 @@
-"""Reasons for deviations of cells of a reproduced table from the printed ones."""
+"""Reasons why values in a reproduced table deviate from the published ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reason:
     metric: str = ""
 
     def applies(self, record: Record) -> bool:
-        """Returns whether it applies to a row of a results table, which has the factors and the `metric`."""
+        """Returns whether the explanation applies to a row of a results table, with the factors and the `metric`."""
         if self.metric and record["metric"] != self.metric:
             return False
         return all(record[name] in levels for name, levels in self.where.items())

@@ -26,11 +26,11 @@ class Events(NamedTuple):
     sacked: pd.DataFrame
     """Blocks of received SACK options: time_s, begin_bytes, end_bytes."""
     acknowledged: pd.DataFrame
-    """ACKs received: time_s, ack_bytes and window_bytes, the edge of the receiver's window; both never go back."""
+    """ACKs received: time_s, ack_bytes and window_bytes, the edge of the receiver's window; both are nondecreasing."""
 
 
 def sequence_events(run: Run, flow: str, span_s: tuple[float, float] | None = None) -> Events:
-    """A flow's segments, SACK blocks and ACKs, from `traces.sequence`."""
+    """Returns a flow's segments, SACK blocks and ACKs, from `traces.sequence`."""
     rows = of_flow(trace(run, "sequence"), flow, span_s)
     spans = pd.DataFrame(
         {

@@ -40,7 +40,7 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
 
     By default those that its design asks for, else efficiency and fairness.
 
-    ScenarioError for a response that is no measure of its runs.
+    ScenarioError for a response that is not a measure of its runs.
     """
     for i, response in enumerate(responses := list(responses)):
         study, responses[i] = study.resolve(response)
@@ -49,7 +49,7 @@ def page(study: Study, responses: Sequence[str] = ()) -> str:
     measures = _measures(study, finished)
     for response in responses:
         if response not in measures:
-            raise ScenarioError(f"--response: {response!r} is no measure; {nearest(response, measures)}")
+            raise ScenarioError(f"--response: {response!r} is not a measure; {nearest(response, measures)}")
     asked = [measure.name for measure in study.design.asked if measure.name in measures]
     chosen = tuple(dict.fromkeys(responses)) or tuple(asked) or tuple(name for name in RESPONSES if name in measures)
     analyses = [_analysis(study, finished, response, palette) for response in chosen]

@@ -26,7 +26,7 @@ _ERRORS: Final = {
     3: "an eccentricity that is not within 0 to 1",
     4: "a negative semilatus rectum",
     6: "an orbit that has decayed",
-    7: "a position that is no number",
+    7: "a position that is not a number",
 }
 
 

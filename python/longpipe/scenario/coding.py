@@ -74,7 +74,7 @@ def es_n0(where: str, path: Coded) -> list[tuple[int, int]]:
     knots = [(TIME.parse(time), _parts(level)) for time, level in path.esn0]
     for (before, _), (after, _), (time, _) in zip(knots, knots[1:], path.esn0[1:], strict=False):
         if after < before:
-            raise ScenarioError(f"{where}.esn0: {time} after {TIME.format(before)}; needs times that go on")
+            raise ScenarioError(f"{where}.esn0: {time} after {TIME.format(before)}; needs increasing times")
     return knots
 
 
@@ -103,7 +103,7 @@ def _table(table: Table) -> Iterator[Modcod]:
         if name not in COLUMNS:
             raise ScenarioError(f"{file}:1: column {shown(name)}; {nearest(name[:40], COLUMNS)}")
     if len(table.heads) < len(COLUMNS):
-        raise ScenarioError(f"{file}:1: {', '.join(table.heads)}; needs a head with {' and '.join(COLUMNS)}")
+        raise ScenarioError(f"{file}:1: {', '.join(table.heads)}; needs a header with {' and '.join(COLUMNS)}")
     if len(table.lines) > MOST_MODCODS + 1:
         raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_MODCODS}")
     for line, row in table:

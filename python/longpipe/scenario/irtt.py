@@ -35,7 +35,7 @@ def knots(file: str, longest_ps: int) -> Points:
         sent = _whole(f"{where}.timestamps.client.send.monotonic", request, "timestamps", "client", "send", "monotonic")
         first = sent if number == 0 else first
         if sent <= last:
-            raise ScenarioError(f"{where}: sent at {sent} ns after {last} ns; needs times that go on")
+            raise ScenarioError(f"{where}: sent at {sent} ns after {last} ns; needs increasing times")
         if sent - first > _LATEST_NS:
             raise ScenarioError(f"{where}: sent {shown(sent - first)} ns after the first; needs at most 100 days")
         last = sent

@@ -101,7 +101,7 @@ class OwnStack(Model):
         if self.file is not None:
             return Path(self.file).stem
         words = self.command or ("",)
-        # `python mine.py` is known by its script.
+        # `python mine.py` is named after its script.
         scripts = [word for word in words[1:2] if Path(word).suffix]
         return Path(scripts[0] if scripts else words[0]).stem
 
@@ -136,5 +136,5 @@ def _text(value: object) -> str:
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:
-    """Returns TCP fields of a flow with a stack. They only tell the length of its packets."""
+    """Returns TCP fields of a flow with a stack. They only determine the length of its packets."""
     return stack_tcp_of(SIZE.parse(stack.longest_packet), None)

@@ -1,4 +1,4 @@
-"""Columns of series files: quantities with units in the head, in the cell or by default, and times."""
+"""Columns of series files: times, and quantities whose units are in the header, in the cell or the default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PS: Final = 10**12
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
-# Head of the column of times.
+# Headers of the time column.
 _TIMES: Final = ("time", "timestamp")
 _SHOWN: Final = 40
 
@@ -27,7 +27,7 @@ _SHOWN: Final = 40
 class Column:
     """A column of quantities, with the range read so far.
 
-    A bare number has the head's unit, or `bare` by default.
+    A bare number has the unit in the header, or `bare` by default.
     """
 
     file: str
@@ -130,7 +130,7 @@ class Times:
             self.begin = value if self.from_first or value > self.latest else 0
         value -= self.begin
         if value < self.last or (self.strictly and value == self.last):
-            needs = "times that go on" if self.strictly else "times that never go back"
+            needs = "increasing times" if self.strictly else "nondecreasing times"
             before = TIME.format(self.last + self.begin)
             raise ScenarioError(
                 f"{self.file}:{line}: {self.head} {TIME.format(value + self.begin)} after {before}; needs {needs}"
@@ -194,7 +194,7 @@ class SeriesTable:
     def keep_notes(self, doubts: Sequence[str] = (), others: Sequence[str] = ()) -> None:
         """Records notes and warnings about the file, after all rows have been read.
 
-        `others` are ranges of columns that are no quantities.
+        `others` are ranges of columns that are not quantities.
         """
         spans = [one.span() for one in self.columns.values() if isinstance(one, Column)]
         read = "; ".join([f"{self.table.file}: {self.times.note()}", *spans, *others])
@@ -211,9 +211,9 @@ def series_table(
     least_others: int = 1,
     most_rows: int,
 ) -> tuple[SeriesTable, dict[str, str]]:
-    """Returns a table with its times, and the units of the other columns from their heads.
+    """Returns a table with its times, and the units of the other columns according to their headers.
 
-    Heads are one of `names`, with a unit in brackets or after an underscore. Raises ScenarioError for other heads.
+    A header is one of `names`, with a unit in brackets or after an underscore. Raises ScenarioError for other headers.
     """
     file = table.file
     at: dict[str, int] = {}
@@ -228,7 +228,7 @@ def series_table(
         at[name], units[name], heads[name] = place, unit, head
     if "time" not in at or len(at) <= least_others:
         needed = [name for name in names if name != "time"]
-        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a head with time and {', '.join(needed)}")
+        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a header with time and {', '.join(needed)}")
     if not 1 < len(table.lines) <= most_rows + 1:
         raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {most_rows}")
     unit = units.pop("time")
@@ -242,7 +242,7 @@ def series_table(
 
 
 def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
-    """Returns name and unit of a head: "rate [Mbit/s]", "Rate (Mbit/s)", "delay_ms" or "rate_Mbps"."""
+    """Returns the name and unit in a header: "rate [Mbit/s]", "Rate (Mbit/s)", "delay_ms" or "rate_Mbps"."""
     name, unit = head_parts(head)
     begin, underscore, end = name.rpartition("_")
     begin, name = begin.casefold(), name.casefold()

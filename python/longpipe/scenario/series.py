@@ -67,7 +67,7 @@ class _Parts:
     service: dict[str, Any] | None = None
     knots_ps: Points = field(default_factory=Points)
     loss: dict[str, Any] | None = None
-    # In order of their begins.
+    # Outages, in the order of their starts.
     outages_ps: Points = field(default_factory=Points)
 
 
@@ -126,7 +126,7 @@ def _check_order(where: str, times: Sequence[str], *, strictly: bool) -> None:
     for before, after in pairwise(times):
         gap = TIME.parse(after) - TIME.parse(before)
         if gap < 0 or (strictly and gap == 0):
-            raise ScenarioError(f"{where}: {before} and then {after}; needs times that go on")
+            raise ScenarioError(f"{where}: {before} and then {after}; needs increasing times")
 
 
 def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> Points:
@@ -137,7 +137,7 @@ def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> P
     listed = sorted([TIME.parse(since), TIME.parse(until)] for since, until in outages.intervals)
     found = Points()
     latest: list[int] | None = None
-    # Merged one by one, because a million intervals are much memory as lists.
+    # Merged one by one, because lists of a million intervals take much memory.
     for begin, end in heapq.merge(own, listed, _repeated(where, outages, duration_ps)):
         if latest is not None and begin <= latest[1]:
             latest[1] = max(end, latest[1])
@@ -174,7 +174,7 @@ def _of_file(path: File) -> _Parts:
 
 
 def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
-    """Parses a schedule: a nondecreasing millisecond per line, of which the last is the period."""
+    """Parses a schedule: one time [ms] per line, nondecreasing; the last one is the period."""
     if not text or len(text) > MOST_LINES:
         raise ScenarioError(f"{path.file}: {len(text)} lines; needs 1 to {MOST_LINES}, each with a millisecond")
     instants = array("Q")
@@ -185,14 +185,14 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
         now = int(line)
         if now < last:
-            raise ScenarioError(f"{path.file}:{number}: {now} ms after {last} ms; needs times that never go back")
+            raise ScenarioError(f"{path.file}:{number}: {now} ms after {last} ms; needs nondecreasing times")
         if now > LATEST_MS:
             raise ScenarioError(f"{path.file}:{number}: {now} ms; needs at most {LATEST_MS} ms, 100 days")
         instants.append(now * PS_PER_MS)
         last = now
     if last == 0:
         raise ScenarioError(f"{path.file}:{len(text)}: 0 ms; needs a last line above 0")
-    keep(path.file, Notes(f"{path.file}: {len(text)} opportunities of {path.bytes} bytes, repeated each {last} ms"))
+    keep(path.file, Notes(f"{path.file}: {len(text)} opportunities of {path.bytes} bytes, repeated every {last} ms"))
     kind = {"kind": "opportunities", "instants_ps": instants}
     return _Parts({**kind, "bytes": path.bytes, "header_bytes": path.header})
 

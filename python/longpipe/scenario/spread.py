@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Resolved = dict[str, Any]
 Gaps = list[list[int]]
-# Link after a transmitter, which has already serialized the packet.
+# Rate of the link after a transmitter: the transmitter has already serialized the packet.
 _AT_ONCE_BPS: Final = RATE.parse("10 Tbit/s")
 # Fields that links of one constellation share.
 _SHARED: Final = ("rate_bps", "buffer", "policy")
@@ -64,7 +64,7 @@ class _Build:
             for name in _SHARED:
                 if links[k][name] != like[name]:
                     field = f"{self.over.where[k // 2].removesuffix('.path')}.{name.removesuffix('_bps')}"
-                    raise ScenarioError(f"{field}: is another for another link; over one constellation needs one")
+                    raise ScenarioError(f"{field}: differs between links; needs one value per constellation")
         sky_links = _SkyLinks(self, like, number, sky, ways)
         for i, own in zip(sky.pairs, ways.changes, strict=True):
             pair = sky.pairs[i]

@@ -69,7 +69,7 @@ def as_graph(network: Dumbbell | Graph) -> Graph:
 
 
 def _host_links(network: Dumbbell) -> Iterator[tuple[Link, Link]]:
-    """Yields the links of each flow's source and sink, by which groups may differ in delay."""
+    """Yields the links of each flow's source and sink. Their delays may differ between groups."""
     at_hosts = {
         "rate": network.access_rate, "host_policy": network.host_policy, "host_buffer": network.host_buffer,
     }  # fmt: skip
@@ -247,7 +247,7 @@ class Topology:
 
 
 def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
-    """Yields a problem for each name that an earlier one of a list equals."""
+    """Yields a problem for each name that occurs earlier in its list."""
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if first.setdefault(name, i) != i:

@@ -12,14 +12,14 @@ from longpipe.validate.ns2_drops import Comparison, DropCase
 DUPLICATES: Final = 3
 # Minimum ssthresh [segments].
 SMALLEST_WINDOW: Final = 2
-# ns-2 clears srtt when the backoff exceeds 8, as 4.4BSD, but backs off beyond 4.4BSD's limit of 64.
+# ns-2 clears srtt when the backoff exceeds 8, like 4.4BSD, but backs off beyond 4.4BSD's limit of 64.
 FORGETFUL_BACKOFF, LARGEST_BACKOFF = 8, 64
-# Resolution of its trace: a microsecond.
+# Tolerance for times in ns-2's trace, whose resolution is a microsecond.
 INSTANT_S: Final = 2e-6
 
 
 class Rule(Enum):
-    """A rule of ns-2 only; `remedy` has options with which both agree."""
+    """A rule that only ns-2 follows; `remedy` has options with which both programs agree."""
 
     SMALL_WINDOW = "a fast retransmit leaves half the window, even of less than two segments", "--guard"
     BEYOND_WINDOW = "the flywheel sends beyond the receiver's window", "--no-hoe, or a larger --window"
@@ -71,11 +71,11 @@ class _Sender:
     since_timeout: int | None = None
     """Duplicates since a timeout, until the next new ACK."""
     recover: int | None = None
-    """End of what was sent before a fast retransmit, until it is acknowledged or a timeout comes."""
+    """End of the data sent before a fast retransmit, until they are acknowledged or a timeout occurs."""
     latest: tuple[float, int] = (-1.0, -1)
-    """When and what was sent last."""
+    """Time and number of the latest segment sent."""
     fast: bool = False
-    """Whether a third duplicate is being dealt with."""
+    """Whether a third duplicate is being processed."""
     expired: bool = False
     expired_s: float = -1.0
     expired_sent: int = 0

@@ -30,7 +30,7 @@ def kernel(
 ) -> None:
     """Send with the TCP of this machine's kernel over a live path, and simulate the same transfer in virtual time.
 
-    The exit status is 1 if goodput or mean queue of a control differ by more than the given tolerances. Linux only.
+    The exit status is 1 if the goodput or the mean queue of a control differs by more than its tolerance. Linux only.
     """
     # Import only here, because pandas and the engine take a second to load.
     from longpipe.cli.live.path import check_machine

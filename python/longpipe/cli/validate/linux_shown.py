@@ -16,7 +16,10 @@ LABELS = {
 
 
 def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) -> None:
-    """Prints a row for each flow and simulator, the losses and the verdict; `asked`: longpipe was to run, too."""
+    """Prints a row for each flow and simulator, the losses and the verdict.
+
+    `asked` is whether a comparison with longpipe was requested.
+    """
     console = terminal()
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     table.add_column("flow")
@@ -49,7 +52,7 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
 
 
 def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
-    """Returns lines with each judged quantity, those that differ, and all that were not judged."""
+    """Returns lines that list the quantities judged, those that differ, and those not judged."""
     lines = []
     if judged:
         by_tolerance: dict[str, list[str]] = {}

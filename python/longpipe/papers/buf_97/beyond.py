@@ -14,7 +14,7 @@ from longpipe.scenario import Scenario
 
 FLAVORS: Final = ("vanilla", "tahoe", "reno", "newreno", "sack")
 SOURCES: Final = (5, 15, 50, 150, 500, 1000)
-# In bandwidth-delay products; buffers of 1 / sqrt(N) are added.
+# Buffers in bandwidth-delay products; those of 1 / sqrt(N) are added.
 BUFFERS_BDP: Final = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)
 CURVE: Final = ["network", "tcp", "sources"]
 
@@ -67,9 +67,9 @@ def _scenario(factors: Factors) -> Scenario:
 def needed(runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the buffer needed and the results with BDP / sqrt(N), per link, flavor and number of sources.
 
-    `needed_bdp` is the smallest buffer [BDP] with 95 % of `best_efficiency`, the largest that the
-    flavor reaches with any buffer; `lowest_bdp` and `highest_bdp` are its smallest and largest over single seeds.
-    `small_bdp` is 1 / sqrt(N), `small_efficiency` and `small_fairness` are what it gives.
+    `best_efficiency` is the highest efficiency of the flavor with any buffer, and `needed_bdp` the smallest buffer
+    [BDP] that gives 95 % of it. `lowest_bdp` and `highest_bdp` are the minimum and maximum of `needed_bdp` over the
+    seeds. `small_bdp` is 1 / sqrt(N), with which efficiency and fairness are `small_efficiency` and `small_fairness`.
     """
     found = []
     for levels, curve in runs.groupby(CURVE, sort=False):

@@ -12,7 +12,7 @@ from longpipe.result import Result
 from longpipe.scenario import Scenario
 
 ID: Final = "hypatia-20"
-# Index of the path's link behind the source's station.
+# Index of the path's link that leaves the source's ground station.
 _TRUNK: Final = 2
 _STATIONS: Final = {
     "rio-petersburg": ("Rio de Janeiro", "Saint Petersburg"),

@@ -35,7 +35,7 @@ class LongTransfer:
 
     @property
     def w_star_packets(self) -> int:
-        """Returns the packets of a bandwidth-delay product."""
+        """Returns the bandwidth-delay product in packets."""
         return self.rate_mbps * 1000 * ROUND_TRIP_MS // (8 * PACKET_BYTES)
 
     def scenario(self) -> Scenario:
@@ -61,7 +61,7 @@ def transfers() -> list[LongTransfer]:
 
 
 def reproduce_beyond(runner: Runner) -> pd.DataFrame:
-    """Runs missing transfers. Returns a row each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, the measures."""
+    """Runs missing transfers. Returns a row for each: `rate_mbps`, `w_star_packets`, `buffer_bdp`, `tcp`, measures."""
     planned = transfers()
     jobs = [(transfer.scenario(), SEED) for transfer in planned]
     runner.complete(jobs)

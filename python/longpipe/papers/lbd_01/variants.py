@@ -76,7 +76,7 @@ TRANSFERS: Final = (
 
 
 def sensitivity(runner: Runner) -> pd.DataFrame:
-    """Returns a row for the published values and one per variant: `variant`, the QUANTITIES."""
+    """Returns a row of published values and one per variant, with the columns `variant` and QUANTITIES."""
     jobs = {
         (variant.name, transfer): (transfer.scenario(**variant.changes(transfer)), SEED)
         for variant in VARIANTS

@@ -1,4 +1,4 @@
-"""Tests the TCP sender by scripts of packetdrill (Cardwell et al., USENIX ATC 2013)."""
+"""Tests the TCP sender with packetdrill scripts (Cardwell et al., USENIX ATC 2013)."""
 
 from longpipe.validate.packetdrill.outcome import Outcome, Verdict
 from longpipe.validate.packetdrill.run import run_script
