@@ -44,7 +44,7 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/** Packets that can fill the trunk, of the flows that cross it; of all flows, if none crosses it. */
+/** Packets of the flows that cross the trunk, with which it can be filled; of all flows, if none crosses it. */
 function offersOf(core: JsonTable, run: Run): Offer[] {
     const [trunk, routes] = [trunkOf(core), routesOf(core)];
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
@@ -72,13 +72,13 @@ function longest(traffic: JsonTable): number {
     return (traffic["sent_ps"] as Json[][]).reduce((most, row) => Math.max(most, Number(row[1])), 0);
 }
 
-/** Payload of a packet over its length on the wire. */
+/** Share of payload in the length of a packet on the wire. */
 function shareOf(core: JsonTable, payload: number, headers: number): number {
     if (core["framing"] === "ip") return payload / (payload + headers);
     return payload / (NUMBERS.cell_bytes * Math.ceil((payload + headers + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes));
 }
 
-/** Maximum share of any packet with at most this payload: for cells, of one that fills its last cell. */
+/** Maximum share of payload among packets with at most this payload; with cells, that of a packet that fills its last cell. */
 function bestShare(core: JsonTable, payload: number, headers: number): number {
     const others = headers + NUMBERS.overhead_bytes;
     const filling = Math.floor((payload + others) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - others;

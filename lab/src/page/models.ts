@@ -1,4 +1,4 @@
-/** What the pictures show: lines and marks of each, from the data of a run. */
+/** Contents of the charts: lines and marks of each, from the data of a run. */
 import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
 import { byteUnit, growing, line, peak, queueLine, rates } from "./series";
 
@@ -19,7 +19,7 @@ export interface Drawn {
     falls: Fall[];
 }
 
-/** A line of a picture. */
+/** A line of a chart. */
 export interface Line {
     label: string;
     colour: string;
@@ -28,7 +28,7 @@ export interface Line {
     width?: number;
 }
 
-/** A picture: its lines over time, and points. */
+/** A chart: its lines over time, and points. */
 export interface Chart {
     title: string;
     unit: string;
@@ -49,12 +49,12 @@ export type ChartName = (typeof CHARTS)[number];
 /** Okabe and Ito's palette, as in longpipe.pictures: distinguishable with colour vision deficiencies. */
 export const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b37700", "#2d8fc4", "#b0548a", "#857a00", "#5a4fa2"];
 export const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e09abf", "#e0d145", "#a79df0"];
-/** Colours of files, which have white paper. */
+/** Colours of saved files, whose background is white. */
 export const PRINTED: Palette = { lines: LIGHT, pinned: "#9aa1ad", ink: "#1d2430" };
 const MOST_FLOWS = 8;
 const MOST_PORTS = 3;
 
-/** Returns all pictures of a run, with another one behind it for comparison. */
+/** Returns all charts of a run, with another run in the background for comparison. */
 export function chartsOf(now: Drawn, pinned: Drawn | null, sequence: number, palette: Palette): Record<ChartName, Chart> {
     const flows = shownFlows(now, sequence, palette.lines);
     return {

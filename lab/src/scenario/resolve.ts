@@ -11,7 +11,7 @@ import { Rational } from "./rational";
 import { Topology, between } from "./topology";
 import { RATE, SIZE, TIME } from "./units";
 
-/** A scenario that can be run: its parts as checked, and what the core gets. */
+/** A scenario that can be run: its checked parts, and the resolved scenario for the core. */
 export interface Resolved {
     scenario: Part;
     topology: Topology;
@@ -20,7 +20,7 @@ export interface Resolved {
     fixed?: true;
 }
 
-/** A scenario from its fields, as a file has them. Throws ScenarioError with all that is wrong. */
+/** Creates a scenario from its fields as written in a file. Throws ScenarioError with all problems. */
 export function resolve(fields: Record<string, unknown>): Resolved {
     checkStands(fields["network"]);
     const problems: string[] = [];
@@ -33,7 +33,7 @@ export function resolve(fields: Record<string, unknown>): Resolved {
     return { scenario, topology, core: coreOf(scenario, topology) };
 }
 
-/** The scenario with the default buffer of IP routers if it gives none. */
+/** Returns the scenario with the default buffer of IP routers if it sets none. */
 function withBuffer(scenario: Part): Part {
     const switches = valueOf(scenario, "switch") as Part;
     if (valueOf(scenario, "framing") !== "ip" || switches.written.has("buffer")) return scenario;
@@ -82,12 +82,12 @@ function merged(tcp: Part, all: Part[]): Part[] {
     });
 }
 
-/** A flow's own congestion controller has the options of the profile, the flow's or the scenario's, that it does not set. */
+/** Gives a flow's own congestion controller the options that it does not set: those of the flow's or the scenario's profile. */
 function ruleCongestion(own: Part, values: Part["values"]): void {
     if (!own.written.has("congestion")) return;
     const chosen = values["congestion"] as Part;
     const vegas = values["vegas"] as Part;
-    // What the flow says in `vegas` is said of its controller, too.
+    // Options that the flow sets in `vegas` also apply to its controller.
     const inTable = kindOf(chosen) === "vegas" ? saidOf(valueOf(own, "vegas") as Part) : {};
     const said = { ...inTable, ...saidOf(chosen) };
     const ruled = byRules(String(values["profile"]), kindOf(chosen), said, saidOf(vegas));
@@ -98,12 +98,12 @@ function ruleCongestion(own: Part, values: Part["values"]): void {
     values["vegas"] = { ...vegas, values: options };
 }
 
-/** Options that were written. */
+/** Options that the scenario sets explicitly. */
 function saidOf(part: Part): Part["values"] {
     return Object.fromEntries([...part.written].filter((name) => name !== "kind").map((name) => [name, valueOf(part, name)]));
 }
 
-/** Either a handshake or a known round trip: the flow's own replaces the scenario's. */
+/** A handshake and a known round trip exclude each other: the one that the flow sets replaces that of the scenario. */
 function firstRoundTrip(own: Part, values: Part["values"]): void {
     if (!own.written.has("handshake") && own.written.has("initial_rtt")) {
         if (TIME.parse(String(values["initial_rtt"])) > 0n) values["handshake"] = false;
@@ -161,12 +161,12 @@ function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] 
     });
 }
 
-/** Those of a link's ports, of its first node and of its second. */
+/** Returns the buffers of a link's two ports: of its first node and of its second node. */
 function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number): (JsonTable | null)[] {
     const network = valueOf(scenario, "network") as Part;
     const link = topology.graph.links[i] as Part;
     const dumbbell = kindOf(network) === "dumbbell";
-    // A BDP of a dumbbell is the trunk's at all of its ports.
+    // At all ports of a dumbbell a BDP is that of the trunk.
     const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
     const of = (field: string, text: string, at: string): JsonTable | null => {
         const pipe = { rateBps: RATE.parse(at), roundTripPs: topology.longestRoundTripPs };
@@ -204,7 +204,7 @@ function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
     });
 }
 
-/** The least shift with which the receiver's window fits its field of 16 bits. */
+/** Returns the smallest window scale with which the receiver's window fits its 16-bit field. */
 export function leastWindowScale(tcp: Part): number {
     const bits = SIZE.parse(String(valueOf(tcp, "receiver_window"))).toString(2).length;
     return Math.min(Math.max(0, bits - 16), NUMBERS.most_window_scale);
@@ -218,7 +218,7 @@ function saysEct1(tcp: Part): boolean {
 function coreTcp(tcp: Part): JsonTable {
     const scale = valueOf(tcp, "window_scale");
     const fields = coreFields(tcp, ["profile"]);
-    // What says ECT(1) is a flow of the network, not a rule of TCP.
+    // ECT(1) is a property of the flow in the network, not of TCP.
     const ecn = valueOf(tcp, "ecn") as Part;
     if (kindOf(ecn) === "accurate") {
         fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
