@@ -26,7 +26,7 @@ pub enum Steering {
 /// State of one agent, shared by its sender and the environment.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// Sums of the present step.
+    /// Sums of the current step.
     pub monitor: Monitor,
     /// Pacing rate [bit/s]; NaN before the first RTT sample.
     pub rate: f64,
@@ -45,7 +45,7 @@ pub struct State {
 }
 
 impl State {
-    /// Whether the agent can act: there is an RTT sample.
+    /// Returns whether the agent can act, which requires an RTT sample.
     pub fn is_ready(&self) -> bool {
         !self.window.is_nan() && self.mss > 0.0
     }

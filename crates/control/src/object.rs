@@ -284,7 +284,7 @@ fn set(control: &Control, wanted: &[(String, String)]) -> Result<Vec<Value>, Loa
 }
 
 fn text(at: *const c_char) -> String {
-    // SAFETY: the interface requires every text to end with a zero byte and to stay valid while the object is loaded.
+    // SAFETY: the interface requires every text to be NUL-terminated and to stay valid while the object is loaded.
     unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
 }
 

@@ -42,7 +42,7 @@ impl About {
     }
 }
 
-/// Operations on one connection. `grant` comes filled in with the present values.
+/// Operations on one connection. `grant` initially contains the current values.
 pub(crate) trait Operations: Debug + Send {
     /// Returns the facts that do not change during a run.
     fn about(&self) -> &About;

@@ -88,7 +88,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "no message".to_owned())
 }
 
-/// Writes a line of at most `LINE` bytes with its zero byte.
+/// Writes a line of at most `LINE` bytes, including the terminating NUL.
 fn write_line(line: &str, to: *mut c_char) {
     let mut end = line.len().min(LINE - 1);
     while !line.is_char_boundary(end) {
@@ -122,7 +122,7 @@ unsafe extern "C" fn create<S: Stacks>(
     end: *mut *mut c_void,
     problem: *mut c_char,
 ) -> u32 {
-    // SAFETY: the interface requires pointers that are valid during the call, and texts that end with a zero byte.
+    // SAFETY: the interface requires pointers that are valid during the call, and NUL-terminated texts.
     let text = |at: *const c_char| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned();
     // SAFETY: the interface requires a pointer that is valid during the call.
     let of = unsafe { &*setup };

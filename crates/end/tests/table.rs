@@ -83,7 +83,7 @@ fn create(stack: &str, panics: &str) -> Result<*mut c_void, String> {
 }
 
 fn line(text: &[c_char; LINE]) -> String {
-    // SAFETY: the interface has a zero byte within the line.
+    // SAFETY: the interface guarantees a terminating NUL within the line.
     unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
 }
 

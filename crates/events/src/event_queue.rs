@@ -185,7 +185,7 @@ impl EventQueue {
         Time(self.lower_bound)
     }
 
-    /// Whether an event would precede all pending ones, so that the caller can handle it without scheduling it.
+    /// Returns whether an event would precede all pending ones, so that the caller can handle it without scheduling it.
     #[inline]
     pub fn would_be_first(&mut self, entity: Entity, time: Time, order: Order) -> bool {
         Key::new(time, order, entity) < self.first()

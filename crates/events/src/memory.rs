@@ -140,7 +140,7 @@ impl<T: Ord> Growing<T> for BinaryHeap<T> {
     }
 }
 
-/// Counts a doubled capacity in addition to the present one, which is released after the copy. Returns the additional items.
+/// Counts a doubled capacity in addition to the current one, which is released after the copy. Returns the additional items.
 #[cold]
 fn doubled<T>(room: usize) -> usize {
     let more = room.max(4);

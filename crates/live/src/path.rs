@@ -48,7 +48,7 @@ impl Counts {
     }
 }
 
-/// A run of a scenario with external flows, at its present time. `P` observes the run.
+/// A run of a scenario with external flows, at its current time. `P` observes the run.
 #[derive(Clone, Debug)]
 pub struct Path<P: Probe = ()> {
     simulation: Simulation<P>,
@@ -85,7 +85,7 @@ impl<P: Probe> Path<P> {
         })
     }
 
-    /// Lets a packet enter, at `arrival.at` or the present time of the path, whichever is later. Returns its number, counted from 0.
+    /// Lets a packet enter, at `arrival.at` or the current time of the path, whichever is later. Returns its number, counted from 0.
     pub fn enter(&mut self, arrival: Arrival) -> u64 {
         let id = self.counts.entered;
         self.counts.entered += 1;
@@ -134,7 +134,7 @@ impl<P: Probe> Path<P> {
         self.simulation.horizon()
     }
 
-    /// Returns the present time of the path.
+    /// Returns the current time of the path.
     pub fn now(&self) -> Time {
         self.now
     }

@@ -43,7 +43,7 @@ impl Object {
 
     /// Returns the object's stacks, as in "quinn 0.11.19, noq 1.4.0".
     pub fn stacks(&self) -> String {
-        // SAFETY: the interface requires a text that ends with a zero byte here.
+        // SAFETY: the interface requires a NUL-terminated text here.
         unsafe { CStr::from_ptr(self.table.stacks) }
             .to_string_lossy()
             .into_owned()
@@ -96,7 +96,7 @@ fn told(failed: u32, problem: &[c_char; LINE]) -> Result<(), String> {
     Err(line(problem))
 }
 
-/// Returns a text up to its zero byte, or all of it without one.
+/// Returns a text up to its terminating NUL, or all of it if there is none.
 fn line(text: &[c_char; LINE]) -> String {
     let bytes: Vec<u8> = text.iter().map(|&c| c as u8).take_while(|&byte| byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -132,7 +132,7 @@ unsafe extern "C" fn send(host: *mut c_void, payload: *const u8, bytes: u32, ecn
 
 /// Takes a value of a report; `host` is a list.
 unsafe extern "C" fn tell(host: *mut c_void, name: *const c_char, value: f64) {
-    // SAFETY: `report` passes its list, and the object a name that ends with a zero byte.
+    // SAFETY: `report` passes its list, and the object a NUL-terminated name.
     let (values, name) = unsafe { (&mut *host.cast::<Vec<(String, f64)>>(), CStr::from_ptr(name)) };
     values.push((name.to_string_lossy().into_owned(), value));
 }

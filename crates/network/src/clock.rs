@@ -1,4 +1,4 @@
-//! The clock of a run: the present time, the end of the run, and the event queue.
+//! The clock of a run: the current time, the end of the run, and the event queue.
 //!
 //! Simultaneous events have this order: departures; cells or packets that reach a switch or router, in the order of the
 //! tie rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources. Equal events

@@ -73,7 +73,7 @@ impl Drops {
         std::mem::take(&mut self.0)
     }
 
-    /// Whether no packet has been noted.
+    /// Returns whether no packet has been noted.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

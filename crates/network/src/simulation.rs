@@ -109,7 +109,7 @@ impl<P: Probe> Simulation<P> {
         while self.advance(u64::MAX) {}
     }
 
-    /// Processes all events up to `time` and sets the clock to it. `time` must not lie before the present time or after
+    /// Processes all events up to `time` and sets the clock to it. `time` must not lie before the current time or after
     /// the end.
     pub fn advance_to(&mut self, time: Time) {
         of!(&mut self.0, run => run.advance_to(time));
@@ -145,7 +145,7 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => &mut run.hosts.outcomes)
     }
 
-    /// Ends the run at the present time instead of the end of the scenario.
+    /// Ends the run at the current time instead of the end of the scenario.
     pub fn stop(&mut self) {
         of!(&mut self.0, run => run.hosts.clock.end = run.hosts.clock.now);
     }

@@ -55,7 +55,7 @@ pub struct Setup {
 
 /// A congestion controller of one connection.
 ///
-/// A hook changes the fields of `grant` that should change; they come filled in with the present values. Sizes are bytes,
+/// A hook changes the fields of `grant` that should change; they initially contain the current values. Sizes are bytes,
 /// times picoseconds since the start of the run, rates bits of payload per second.
 pub trait Control: Sized {
     /// Optional inputs, bits of [`wants`](crate::table::wants). Each costs time per packet.

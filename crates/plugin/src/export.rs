@@ -53,7 +53,7 @@ pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
-/// Returns the table of a controller; `name` ends with a zero byte.
+/// Returns the table of a controller; `name` is NUL-terminated.
 #[doc(hidden)]
 pub const fn table<C: Control>(name: &'static str, parameters: extern "C" fn() -> *const Parameter) -> table::Control {
     table::Control {

@@ -35,7 +35,7 @@ pub mod types {
     pub const INTEGER: u32 = 0;
     /// double.
     pub const REAL: u32 = 1;
-    /// Text that ends with a zero byte.
+    /// NUL-terminated text.
     pub const TEXT: u32 = 2;
 }
 

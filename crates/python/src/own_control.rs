@@ -299,7 +299,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the class has a hook.
+    /// Returns whether the class has a hook.
     fn has(&self, hook: usize) -> bool {
         !matches!(self.run.class.hooks[hook], Hook::Absent)
     }

@@ -53,7 +53,7 @@ impl Handshake {
         }
     }
 
-    /// Whether the handshake continues.
+    /// Returns whether the handshake continues.
     pub fn is_going_on(&self) -> bool {
         !matches!(self.stage, Stage::SendFinished | Stage::Over)
     }

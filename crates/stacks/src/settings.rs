@@ -76,7 +76,7 @@ impl<'a> Settings<'a> {
         })
     }
 
-    /// Whether an end of this role opens the connection.
+    /// Returns whether an end of this role opens the connection.
     pub fn connects(&self, role: Role) -> bool {
         match self.workload {
             Workload::Streams { .. } => role == Role::Sender,

@@ -132,7 +132,7 @@ impl Journal {
         self.pages().events.get_or_insert_with(Vec::new);
     }
 
-    /// Whether events are recorded.
+    /// Returns whether events are recorded.
     #[inline]
     pub fn records_events(&self) -> bool {
         self.0.as_ref().is_some_and(|pages| pages.events.is_some())

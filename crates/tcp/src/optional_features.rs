@@ -7,7 +7,7 @@ use crate::hoe::HoeEstimator;
 use crate::marks::Marks;
 use longpipe_events::Time;
 
-/// The state of these features; none for each that is off.
+/// State of the optional features; None for each feature that is off.
 #[derive(Clone, Debug)]
 pub struct OptionalFeatures {
     hoe: Option<HoeEstimator>,
@@ -21,7 +21,7 @@ pub struct OptionalFeatures {
 }
 
 impl OptionalFeatures {
-    /// Returns none if the configuration uses none of these features.
+    /// Returns None if the configuration uses none of the optional features.
     pub fn new(config: &TcpConfig, initial_window: f64) -> Option<Box<OptionalFeatures>> {
         (config.estimate_ssthresh || config.idle_restart || config.handshake || !config.ecn.is_off()).then(|| {
             Box::new(OptionalFeatures {

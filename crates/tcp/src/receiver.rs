@@ -344,8 +344,8 @@ impl Receiver {
         }
     }
 
-    /// Whether a segment is acknowledged at once: as one of the first, because the window grew, because it ends a write, or
-    /// because of a mark.
+    /// Returns whether a segment is acknowledged at once: as one of the first, because the window grew, because it ends a
+    /// write, or because of a mark.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let beyond = self.waiting;
         let grew = if in_order {
@@ -386,8 +386,8 @@ impl Receiver {
         }
     }
 
-    /// Whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond` bytes lie beyond a
-    /// hole. Data behind a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
+    /// Returns whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond` bytes lie
+    /// beyond a hole. Data behind a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
     #[inline]
     fn window_grows(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {
@@ -434,13 +434,13 @@ impl Receiver {
         self.deadline
     }
 
-    /// Whether there is an ACK to send now.
+    /// Returns whether there is an ACK to send now.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         self.pending
     }
 
-    /// Whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
+    /// Returns whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
     #[inline(always)]
     pub fn acks_carry_more(&self) -> bool {
         self.acks_carry_more

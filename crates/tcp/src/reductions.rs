@@ -27,7 +27,7 @@ pub const CAUSES: usize = 11;
 pub struct Total {
     /// Number of window reductions.
     pub count: u64,
-    /// Sum of the times from each of them to the next reduction by any cause, to its undo, or to the end.
+    /// Sum of the times from each reduction to the next reduction by any cause, to its undo, or to the end.
     pub lasted: Span,
     /// Total bytes by which the window was reduced.
     pub bytes: f64,

@@ -20,7 +20,7 @@ pub trait Variant {
     fn new(config: &Self::Config) -> Self;
 }
 
-/// A boxed kind: large state that few senders need does not enlarge the others.
+/// A boxed variant: its large state, which few senders need, does not enlarge the state of other senders.
 impl<V: Variant> Variant for Box<V> {
     type Config = V::Config;
 

@@ -423,7 +423,7 @@ impl Guest {
         word((&self.store, self.memory), at)
     }
 
-    /// Reads a text that ends with a zero byte.
+    /// Reads a NUL-terminated text.
     fn text(&self, at: u32) -> Result<String, String> {
         let from = self.memory.data(&self.store).get(at as usize..).unwrap_or_default();
         let most = &from[..from.len().min(MOST_TEXT as usize)];

@@ -14,7 +14,7 @@ use longpipe_events::Time;
 /// A port upstream of another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Before {
-    /// Number of the port; a port is also upstream of itself.
+    /// Index of the port; a port is also upstream of itself.
     pub port: u32,
     /// Minimum time between a cell's arrival at this port and its arrival at the other one [ps].
     pub latency: u64,
@@ -59,7 +59,7 @@ impl Reach {
 pub struct Route {
     /// Stream of cells in transit to its first port over its host's link.
     pub stream: u32,
-    /// Number of the VC at its first port.
+    /// Index of the VC at its first port.
     pub local: u32,
     /// Number of its last port.
     pub last: u32,
@@ -141,7 +141,7 @@ impl Sweeps {
         }
     }
 
-    /// Whether the frames of a VC pass sweep ports.
+    /// Returns whether the frames of a VC pass sweep ports.
     #[inline(always)]
     pub fn carry(&self, vc: Circuit) -> bool {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
@@ -202,7 +202,7 @@ impl Sweeps {
         lost.into_iter().filter_map(packet).collect()
     }
 
-    /// Whether any cell was lost since the last call of `take_lost`.
+    /// Returns whether any cell was lost since the last call of `take_lost`.
     pub fn have_lost(&self) -> bool {
         !self.lost.is_empty()
     }

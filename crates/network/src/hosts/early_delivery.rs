@@ -130,7 +130,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Sets the clock to a future time for early processing at a host. Returns the present time.
+    /// Sets the clock to a future time for early processing at a host. Returns the current time.
     #[inline(always)]
     pub(crate) fn begin_early(&mut self, time: Time) -> Time {
         self.early_delivery.delivering_early = true;

@@ -91,7 +91,7 @@ impl FrameErrors {
         }
     }
 
-    /// Whether any link has bit errors.
+    /// Returns whether any link has bit errors.
     #[inline(always)]
     pub fn any(&self) -> bool {
         !self.by_vc.is_empty()

@@ -86,7 +86,7 @@ impl PacketLanes {
         self.packets.first()
     }
 
-    /// Whether no ACK is in transit, in the lanes or elsewhere.
+    /// Returns whether no ACK is in transit, in the lanes or elsewhere.
     #[inline(always)]
     pub fn have_no_ack(&self) -> bool {
         self.packets.is_empty(1) & (self.acks_elsewhere == 0)

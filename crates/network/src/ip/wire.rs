@@ -77,7 +77,7 @@ impl Wire {
     }
 
     /// Sends a packet that is ready, or arrives at the port. Returns its arrival time downstream, or None if it is lost,
-    /// held or marked. `asked` returns the number of its circuit at the port, if needed, and whether it can be marked.
+    /// held or marked. `asked` returns the index of its circuit at the port, if needed, and whether it can be marked.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {

@@ -24,8 +24,8 @@ enum PortArrivals {
     Others,
 }
 
-/// Returns by link the lookahead of ACKs: an ACK that arrives at the link's end within this time after its data packet left the trunk
-/// precedes the ACKs of all later data; 0 without guarantee. For cells this assumes that the last cell of the next packet
+/// Returns the lookahead of ACKs for each link: an ACK that arrives at the link's end within this time after its data packet left
+/// the trunk precedes the ACKs of all later data; 0 without guarantee. For cells this assumes that the last cell of the next packet
 /// leaves the trunk one frame time later.
 pub(crate) fn ack_lookaheads(
     scenario: &Scenario,

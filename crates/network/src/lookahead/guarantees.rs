@@ -9,11 +9,12 @@ use crate::scenario::{LinkConfig, Scenario};
 /// Guarantees about a circuit's packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CircuitGuarantees {
-    /// Guarantees of the end point that sends them.
+    /// Guarantees of the end point that sends the circuit's packets.
     pub end: EndGuarantees,
-    /// Circuit to whose packets these are responses, each sent when a packet reaches its host; None if there are others.
+    /// Circuit to whose packets all packets of this one are responses, each sent when a packet reaches its host; None if there are
+    /// other packets.
     pub answers: Option<Circuit>,
-    /// Whether an ACK may be among them.
+    /// Whether an ACK may be among the packets.
     pub has_acks: bool,
 }
 
@@ -60,7 +61,7 @@ impl Guarantees {
         }
     }
 
-    /// Whether time and order of arrivals over a link are certain once transmission from its port starts.
+    /// Returns whether time and order of arrivals over a link are certain once transmission from its port starts.
     pub(super) fn arrivals_are_known(&self, link: usize) -> bool {
         let LinkGuarantees {
             departs_as_begun,
@@ -71,7 +72,7 @@ impl Guarantees {
         departs_as_begun && keeps_order && loses_none_on_wire
     }
 
-    /// Whether no packet at a link's port has an unknown departure time.
+    /// Returns whether no packet at a link's port has an unknown departure time.
     pub(super) fn departures_are_known(&self, link: usize) -> bool {
         self.links[link].departs_as_admitted
     }

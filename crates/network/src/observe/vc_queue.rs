@@ -27,7 +27,7 @@ pub struct VcQueues {
     pub time: Vec<u64>,
     /// Link index.
     pub port: Vec<u32>,
-    /// Number of the VC.
+    /// Index of the VC.
     pub vc: Vec<u32>,
     /// Cells of the VC in the queue.
     pub held: Vec<u32>,

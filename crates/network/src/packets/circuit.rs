@@ -2,7 +2,7 @@
 
 use super::Flow;
 
-/// Number of a circuit: first those of data and ACKs, flow by flow, then those of VBR sources.
+/// Index of a circuit. The circuits of data and ACKs come first, flow by flow, then those of VBR sources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Circuit(pub u32);

@@ -1,6 +1,6 @@
 //! Flows, by number.
 
-/// Number of a flow in the scenario.
+/// Index of a flow in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Flow(pub u32);

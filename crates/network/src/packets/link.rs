@@ -1,6 +1,6 @@
 //! Links, by number.
 
-/// Number of a link in the scenario.
+/// Index of a link in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Link(pub u32);

@@ -58,8 +58,8 @@ impl Aqm {
         }
     }
 
-    /// Whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged, provided
-    /// that the packet before them was transmitted at once.
+    /// Returns whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged,
+    /// provided that the packet before them was transmitted at once.
     pub fn ignores_idle_arrivals(&self) -> bool {
         match &self.kind {
             Algorithm::Red(red) => red.ignores_idle_arrivals(),

@@ -170,7 +170,7 @@ impl Pie {
         }
     }
 
-    /// Whether packets that find the line idle leave the state unchanged, provided that the packet before them was
+    /// Returns whether packets that find the line idle leave the state unchanged, provided that the packet before them was
     /// transmitted at once. No packet waits then, so that each one only confirms a delay of zero, as RFC 8033 counts.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;

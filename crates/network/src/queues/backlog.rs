@@ -12,11 +12,11 @@ pub trait Queued {
     fn arrival(&self) -> Time;
     /// Returns the length, headers included [byte].
     fn bytes(&self) -> u64;
-    /// Returns the number of the packet's flow and direction, by which fair queueing separates packets.
+    /// Returns a number for the packet's flow and direction, by which fair queueing separates packets.
     fn flow(&self) -> u32 {
         0
     }
-    /// Returns the number of the link within the route, which tells several passes of a port apart.
+    /// Returns the index of the link within the route, which distinguishes several passes of one port.
     fn hop(&self) -> u32 {
         0
     }
@@ -24,15 +24,15 @@ pub trait Queued {
     fn class(&self) -> u32 {
         0
     }
-    /// Whether the packet belongs to the low-latency queue, because it carries ECT(1) or CE (RFC 9331 section 5.1).
+    /// Returns whether the packet belongs to the low-latency queue, because it carries ECT(1) or CE (RFC 9331 section 5.1).
     fn is_low_latency(&self) -> bool {
         false
     }
-    /// Whether the packet carries an ECN-capable codepoint.
+    /// Returns whether the packet carries an ECN-capable codepoint.
     fn is_capable(&self) -> bool;
     /// Sets CE if the packet is ECN-capable (RFC 3168 section 5), and returns whether it is.
     fn mark(&mut self) -> bool;
-    /// Whether this is an ACK after which the ACK `earlier` says nothing new (RFC 3449 section 5.2.1).
+    /// Returns whether this is an ACK that makes the ACK `earlier` redundant (RFC 3449 section 5.2.1).
     fn supersedes(&self, _earlier: &Self) -> bool {
         false
     }
@@ -60,7 +60,7 @@ impl<T: Queued> Backlog<T> {
         self.packets.len() as u64
     }
 
-    /// Whether there is no packet.
+    /// Returns whether there is no packet.
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }

@@ -41,7 +41,7 @@ impl Law {
         }
     }
 
-    /// Whether the sojourn time has been above the target for a full interval.
+    /// Returns whether the sojourn time has been above the target for a full interval.
     fn is_past(&self, now: u64, first_above: u64) -> bool {
         match self.arithmetic {
             CodelArithmetic::Exact => now >= first_above,
@@ -60,9 +60,9 @@ impl Law {
         }
     }
 
-    /// Whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS` have passed since
-    /// the time of the next drop. If that time has not come yet, Linux's signed difference is small, and ns-3's unsigned one
-    /// is large.
+    /// Returns whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS` have
+    /// passed since the time of the next drop. If that time has not come yet, Linux's signed difference is small, and ns-3's
+    /// unsigned one is large.
     fn resumes(&self, now: u64, next: u64) -> bool {
         let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
         match self.arithmetic {

@@ -51,7 +51,7 @@ pub trait QueueDisc<T: Queued> {
     /// Drops all packets that wait at `now`, because an outage begins. Controllers keep their state.
     fn purge(&mut self, now: Time, drop: impl FnMut(T));
 
-    /// Whether marks are made by `enqueue` rather than by `dequeue`.
+    /// Returns whether marks are made by `enqueue` rather than by `dequeue`.
     fn marks_on_arrival(&self) -> bool {
         false
     }
@@ -62,8 +62,8 @@ pub trait QueueDisc<T: Queued> {
         false
     }
 
-    /// Whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate transmitter
-    /// may send packets that find the port empty without asking.
+    /// Returns whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate
+    /// transmitter may send packets that find the port empty without asking.
     fn passes_through_statelessly(&self) -> bool {
         false
     }

@@ -72,7 +72,7 @@ impl<T: Queued> DualPi2<T> {
         )
     }
 
-    /// Whether the low-latency queue sends next if both hold packets.
+    /// Returns whether the low-latency queue sends next if both hold packets.
     fn low_is_first(&self, now: Time) -> bool {
         match self.config.scheduler {
             TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),

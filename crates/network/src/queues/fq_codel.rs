@@ -71,7 +71,7 @@ impl<T: Queued> FqCodel<T> {
         }
     }
 
-    /// Whether no queue has a turn to come.
+    /// Returns whether no queue has a turn to come.
     fn is_idle(&self) -> bool {
         self.new.is_empty() && self.old.is_empty()
     }

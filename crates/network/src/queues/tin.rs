@@ -121,14 +121,14 @@ pub struct Tin<T> {
     pub bulk_flows: u32,
 }
 
-/// What is constant for the packets of a circuit.
+/// Tin and hashes of a circuit, equal for all its packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
-    /// Number of its tin.
+    /// Index of the circuit's tin.
     pub tin: usize,
-    /// Hash of what chooses the queue.
+    /// Hash that selects the queue.
     pub queue: u32,
-    /// Hashes of sending and receiving host.
+    /// Hashes of the sending and the receiving host.
     pub hosts: [u32; 2],
 }
 
@@ -168,7 +168,7 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Whether a queue has packets, or is between two turns.
+    /// Returns whether a queue has packets, or is between two turns.
     pub fn is_active(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }

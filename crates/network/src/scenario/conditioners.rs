@@ -300,18 +300,19 @@ impl LinkConfig {
         self.motion.is_some() || self.jitter().is_some() || self.aggregates()
     }
 
-    /// Whether packets may arrive twice.
+    /// Returns whether packets may arrive twice.
     pub(crate) fn duplicates(&self) -> bool {
         let duplication = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Duplication(_));
         self.conditioners.iter().any(duplication)
     }
 
-    /// Whether the link has conditioners, or its queue discipline shapes: other parts than the transmitter delay packets.
+    /// Returns whether the link has conditioners, or its queue discipline shapes: other parts than the transmitter delay
+    /// packets.
     pub(crate) fn is_conditioned(&self) -> bool {
         !self.conditioners.is_empty() || self.policy.shapes()
     }
 
-    /// Whether a shaper is in front of the transmitter.
+    /// Returns whether a shaper is in front of the transmitter.
     pub(crate) fn has_shaper(&self) -> bool {
         let shaper = |config: &ConditionerConfig| matches!(config, ConditionerConfig::Tbf(_));
         self.conditioners.iter().any(shaper)

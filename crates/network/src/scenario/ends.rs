@@ -13,7 +13,7 @@ pub struct LinkEnd {
     /// Whether packets on this link never again meet packets of another link: the link ends at a host, or at ports without
     /// another input that feed unshared links.
     pub unshared: bool,
-    /// Number of the link among the inputs of `node`.
+    /// Index of the link among the inputs of `node`.
     pub input: u32,
     /// Number of inputs of `node`.
     pub inputs: u32,

@@ -153,8 +153,8 @@ const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {
-    /// Whether a packet's buffer space is freed when its first bit leaves, as in mahimahi, or its batch begins, instead of when
-    /// its last bit leaves.
+    /// Returns whether a packet's buffer space is freed when its first bit leaves, as in mahimahi, or its batch begins, instead
+    /// of when its last bit leaves.
     pub(crate) fn frees_at_begin(&self) -> bool {
         let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
         self.aggregates() || matches!(service, Some(ServiceConfig::Opportunities { .. }))

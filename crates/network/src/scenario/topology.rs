@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub struct Step {
     /// Link of the step, or `HOST`.
     pub link: Link,
-    /// Number of the circuit in its class's queue at the link's port.
+    /// Index of the circuit in its class's queue at the link's port.
     pub local: u32,
 }
 

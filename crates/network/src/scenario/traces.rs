@@ -37,7 +37,7 @@ pub struct TraceConfig {
 }
 
 impl TraceConfig {
-    /// Whether any trace is recorded.
+    /// Returns whether any trace is recorded.
     pub fn any(&self) -> bool {
         self.cwnd
             || self.queue

@@ -125,12 +125,12 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Whether a packet's buffer space is freed at the start of its transmission instead of its end.
+    /// Returns whether a packet's buffer space is freed at the start of its transmission instead of its end.
     pub fn frees_at_begin(&self) -> bool {
         matches!(self.line, Transmitter::Opportunities(_))
     }
 
-    /// Whether an outage refuses a packet that arrives at `came`.
+    /// Returns whether an outage refuses a packet that arrives at `came`.
     pub fn refuses(&mut self, came: Time) -> bool {
         self.outages
             .as_mut()
@@ -313,7 +313,7 @@ impl TimeVaryingLink {
         (self.taken(packets, bytes) as f64 / could as f64).min(1.0)
     }
 
-    /// Whether the transmitter can have sent these packets and bytes by `now`. Departures are rounded to a picosecond.
+    /// Returns whether the transmitter can have sent these packets and bytes by `now`. Departures are rounded to a picosecond.
     pub fn can_have_sent(&self, (packets, bytes): (u64, u64), now: Time) -> bool {
         self.taken(packets, bytes) <= self.capacity(Time(now.0 + 1))
     }

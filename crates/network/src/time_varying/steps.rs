@@ -91,7 +91,7 @@ impl RateSteps {
         work - self.per_cycle * u128::from(times)
     }
 
-    /// Whether more than one cycle lies between two instants.
+    /// Returns whether more than one cycle lies between two instants.
     pub fn is_cycles_away(&self, from: u64, to: u64) -> bool {
         self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
     }

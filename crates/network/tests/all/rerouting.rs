@@ -141,7 +141,7 @@ fn only_the_route_of_the_moment_counts() {
     }
 }
 
-/// From 5 to 20 ms no route leads on from s1, which the packets of 4, 10 and 17 ms reach within that time (6, 12 and 19 ms).
+/// From 5 to 20 ms no route continues from s1, which the packets of 4, 10 and 17 ms reach within that time (6, 12 and 19 ms).
 #[test]
 fn what_comes_where_no_route_leads_on_is_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];

@@ -231,7 +231,7 @@ impl CarefulResume {
         self.observed
     }
 
-    /// Whether loss recovery must not change the window.
+    /// Returns whether loss recovery must not change the window.
     pub fn owns_window(&self) -> bool {
         matches!(self.phase, Phase::SafeRetreat { .. } | Phase::Recovering) || self.inner.owns_window()
     }

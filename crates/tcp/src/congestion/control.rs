@@ -104,7 +104,7 @@ impl Wants {
         }
     }
 
-    /// Whether nothing is requested.
+    /// Returns whether nothing is requested.
     pub fn is_nothing(self) -> bool {
         self == Wants::default()
     }

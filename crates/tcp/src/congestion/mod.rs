@@ -89,7 +89,7 @@ variants! {
 }
 
 impl CongestionConfig {
-    /// Whether the controller uses one-way delays, which need timestamps.
+    /// Returns whether the controller uses one-way delays, which need timestamps.
     pub fn measures_delay(&self) -> bool {
         match self {
             CongestionConfig::Ledbat(_) => true,
@@ -98,8 +98,8 @@ impl CongestionConfig {
         }
     }
 
-    /// Whether the controller sets a pacing rate and controls the window during recovery; this needs a recovery that detects
-    /// each loss.
+    /// Returns whether the controller sets a pacing rate and controls the window during recovery; this needs a recovery that
+    /// detects each loss.
     pub fn is_model(&self) -> bool {
         match self {
             CongestionConfig::Bbr(_)
@@ -184,7 +184,7 @@ impl Congestion {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
-    /// Whether the controller sets the window also during recovery.
+    /// Returns whether the controller sets the window also during recovery.
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
@@ -200,8 +200,8 @@ impl Congestion {
         each!(self, one => one.on_sent(sent, flight))
     }
 
-    /// Whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs use and
-    /// for which the sender has a faster path.
+    /// Returns whether the controller needs only the number of acknowledged bytes of an ACK. True for AIMD, which most runs
+    /// use and for which the sender has a faster path.
     #[inline(always)]
     pub fn needs_acked_bytes_only(&self) -> bool {
         matches!(self, Congestion::Aimd(_))

@@ -23,7 +23,7 @@ pub struct Compression {
     left: u32,
     /// Number of segments whose ACKs wait (`compressed_ack`).
     waiting: u32,
-    /// Number of them that still wait after the next ACK.
+    /// Number of segments whose ACKs still wait after the next ACK.
     remain: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,

@@ -22,7 +22,7 @@ impl Guard {
         self.recover = Some(flight.max);
     }
 
-    /// Whether a fast retransmit is allowed.
+    /// Returns whether a fast retransmit is allowed.
     pub fn allows(&self, flight: &Flight) -> bool {
         !self.on || self.recover.is_none_or(|recover| flight.una > recover)
     }

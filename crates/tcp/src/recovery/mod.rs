@@ -101,13 +101,13 @@ impl RecoveryConfig {
 }
 
 impl RecoveryConfig {
-    /// Whether receivers send D-SACK blocks (RFC 2883).
+    /// Returns whether receivers send D-SACK blocks (RFC 2883).
     pub fn sends_dsack(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(rack) if rack.dsack)
     }
 }
 
-/// Whether an option has the value that it had before it was introduced.
+/// Returns whether an option has the value that it had before it was introduced.
 fn is_off(on: &bool) -> bool {
     !on
 }

@@ -13,17 +13,17 @@ pub trait Recover {
         Wants::default()
     }
 
-    /// Whether `next` may return something other than `Next::Window`.
+    /// Returns whether `next` may return something other than `Next::Window`.
     fn is_on(&self) -> bool {
         false
     }
 
-    /// Whether the sender is in fast recovery.
+    /// Returns whether the sender is in fast recovery.
     fn repairs(&self) -> bool {
         self.is_on()
     }
 
-    /// Whether an ACK of new data without SACK blocks only lets the window grow.
+    /// Returns whether an ACK of new data without SACK blocks only lets the window grow.
     fn is_idle(&self) -> bool {
         !self.is_on()
     }

@@ -47,13 +47,13 @@ pub struct Trigger {
 }
 
 impl Trigger {
-    /// Whether this many duplicate ACKs that report new data, or fewer with other `evidence`, trigger it (RFC 6675 section
-    /// 5).
+    /// Returns whether this many duplicate ACKs that report new data, or fewer with other `evidence`, trigger a fast
+    /// retransmit (RFC 6675 section 5).
     pub fn is_met_by(self, duplicates: u32, evidence: bool) -> bool {
         (duplicates >= self.threshold || evidence) && self.ready
     }
 
-    /// Whether the duplicate ACK that `flight` counted last triggers it.
+    /// Returns whether the duplicate ACK that `flight` counted last triggers a fast retransmit.
     pub fn fires(self, flight: &Flight) -> bool {
         flight.duplicates == self.threshold && self.ready
     }

@@ -5,19 +5,20 @@ use super::{AckSummary, LatestDelivery, RetransmissionQueue};
 use longpipe_events::Time;
 
 impl RetransmissionQueue {
-    /// Whether no segment in flight is lost, reordered or retransmitted.
+    /// Returns whether no segment in flight is lost, reordered or retransmitted.
     #[inline]
     pub fn is_gapless(&self) -> bool {
         self.beyond == 0 && self.lost() == 0 && self.una >= self.retransmitted_until
     }
 
-    /// Whether the retransmission queue is in that state and an ACK of all bytes below `una` acknowledges the first segment.
+    /// Returns whether the retransmission queue is gapless (`is_gapless`) and an ACK of all bytes below `una` acknowledges the
+    /// first segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
         self.is_gapless() && self.segments.front().is_some_and(|first| first.end <= una)
     }
 
-    /// Processes such an ACK; the result equals that of `on_ack`.
+    /// Processes an ACK for which `is_in_order` holds; the result equals that of `on_ack`.
     #[inline]
     pub fn on_ack_in_order(&mut self, now: Time, una: u64) -> AckSummary {
         debug_assert!(self.is_in_order(una));

@@ -301,7 +301,7 @@ impl RetransmissionQueue {
         self.segments.front().map(|segment| segment.sent)
     }
 
-    /// Whether any segment beyond a hole is known to have arrived.
+    /// Returns whether any segment beyond a hole is known to have arrived.
     #[inline]
     pub fn has_holes(&self) -> bool {
         self.beyond > 0

@@ -189,7 +189,7 @@ impl RetransmissionQueue {
         self.app_limited = (self.delivered + self.in_flight(max)).max(1);
     }
 
-    /// Whether the sender is application-limited.
+    /// Returns whether the sender is application-limited.
     #[inline]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited > 0
@@ -363,7 +363,7 @@ impl Arrivals {
 }
 
 impl LatestDelivery {
-    /// Whether this transmission precedes another one.
+    /// Returns whether this transmission precedes another one.
     pub fn is_before(&self, other: &LatestDelivery) -> bool {
         self.number < other.number
     }

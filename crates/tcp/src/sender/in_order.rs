@@ -167,7 +167,7 @@ impl Sender {
         self.timers.set(Timer::Retransmission, rack.next_timeout());
     }
 
-    /// Whether a segment is known to wait for the pacer, and nothing else may be sent before.
+    /// Returns whether a segment is known to wait for the pacer, and nothing else may be sent before.
     #[inline]
     pub(super) fn waits_for_pacer(&self, now: Time) -> bool {
         let waits_for_pacer = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
@@ -178,13 +178,13 @@ impl Sender {
             && !self.may_be_idle()
     }
 
-    /// Whether nothing may be in flight, so that an idle period may reset the window.
+    /// Returns whether nothing may be in flight, so that an idle period may reset the window.
     #[inline]
     fn may_be_idle(&self) -> bool {
         self.optional.is_some() && self.flight.outstanding() == 0
     }
 
-    /// Whether nothing is lost, reordered or probed, and no idle period resets the window.
+    /// Returns whether nothing is lost, reordered or probed, and no idle period resets the window.
     pub(super) fn is_in_order(&self) -> bool {
         let (Recovery::Rack(rack), Some(cc_state)) = (&self.recovery, &self.cc_state) else {
             return false;
@@ -193,7 +193,7 @@ impl Sender {
         in_order && self.may_take_in_order && !self.may_be_idle()
     }
 
-    /// Whether the application has a full segment, and no shorter one may be sent before.
+    /// Returns whether the application has a full segment, and no shorter one may be sent before.
     #[inline]
     pub(super) fn has_full_segment(&self) -> bool {
         self.short_at_end_only && self.written - self.flight.nxt >= u64::from(self.flight.mss)

@@ -398,7 +398,7 @@ impl Sender {
         self.flight.rwnd = u32::try_from(window).unwrap_or(u32::MAX);
     }
 
-    /// Whether all written data have been acknowledged.
+    /// Returns whether all written data have been acknowledged.
     pub fn is_done(&self) -> bool {
         self.flight.una >= self.written
     }

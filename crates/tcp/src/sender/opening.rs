@@ -15,7 +15,7 @@ use longpipe_events::{MaybeTime, Span, Time};
 /// exceed (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
 
-/// Whether the connection is not established yet.
+/// Returns whether the connection is not established yet.
 #[inline(always)]
 pub(super) fn is_on(sender: &Sender) -> bool {
     sender

@@ -238,7 +238,8 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     Some(segment)
 }
 
-/// Whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have some.
+/// Returns whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have
+/// some.
 fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;
@@ -249,7 +250,7 @@ fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     (whole && fits) || !sender.recovery.rack_mut().is_some_and(|rack| rack.give_up_forward(max))
 }
 
-/// Whether a segment must wait for the pacer.
+/// Returns whether a segment must wait for the pacer.
 fn has_to_wait(sender: &mut Sender, now: Time, length: u32) -> bool {
     sender
         .cc_state

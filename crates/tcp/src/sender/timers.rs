@@ -40,7 +40,7 @@ impl<const N: usize> Timers<N> {
         self.0.into_iter().reduce(MaybeTime::min).unwrap_or(MaybeTime::NONE)
     }
 
-    /// Whether a timer expires by `now`.
+    /// Returns whether a timer expires by `now`.
     pub fn is_due(&self, timer: Timer, now: Time) -> bool {
         self.get(timer) <= now.into()
     }

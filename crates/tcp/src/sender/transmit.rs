@@ -12,7 +12,7 @@ use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Whether the recovery uses per-segment records (RACK, `records.rs`).
+    /// Returns whether the recovery uses per-segment records (RACK, `records.rs`).
     #[inline(always)]
     pub(super) fn uses_rack(&self) -> bool {
         matches!(self.recovery, Recovery::Rack(_))
@@ -62,7 +62,8 @@ impl Sender {
         })
     }
 
-    /// Whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by `try_fast_path`.
+    /// Returns whether no shorter segment may follow after `poll_full` has returned None, for an ACK processed by
+    /// `try_fast_path`.
     #[inline(always)]
     pub fn is_spent(&self) -> bool {
         debug_assert!(self.short_at_end_only);

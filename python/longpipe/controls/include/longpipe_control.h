@@ -77,7 +77,7 @@ struct longpipe_flight {
 	uint32_t reserved;
 };
 
-/* An answer of the controller. It comes filled in with the present values; what is left as it is does not change. */
+/* An answer of the controller. It initially contains the current values; a field left unchanged has no effect. */
 struct longpipe_grant {
 	double window, ssthresh;
 	/* LONGPIPE_SAME_RATE leaves the rate as it is; at the start segments leave as ACKs arrive. */

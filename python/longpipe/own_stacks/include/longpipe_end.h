@@ -24,13 +24,13 @@ extern "C" {
 #define LONGPIPE_END_VERSION 1
 /* Value for an unknown number, and for an absent time. */
 #define LONGPIPE_UNKNOWN UINT64_MAX
-/* Size of a buffer for an error line with its zero byte [byte]. */
+/* Size of a buffer for an error line, including the terminating NUL [byte]. */
 #define LONGPIPE_LINE 512
 
 /* The ECN bits of an IP header (RFC 3168 section 5). */
 enum longpipe_ecn { LONGPIPE_NOT_ECT = 0, LONGPIPE_ECT_1 = 1, LONGPIPE_ECT_0 = 2, LONGPIPE_CE = 3 };
 
-/* A name and a value, each ended by a zero byte. */
+/* A name and a value, both NUL-terminated. */
 struct longpipe_setting {
     const char *name;
     const char *value;
@@ -75,7 +75,7 @@ struct longpipe_end_report {
     uint64_t congestion_events; /* reductions of the congestion window */
     uint64_t handshake_ps;      /* when the handshake was complete, or LONGPIPE_UNKNOWN */
     uint64_t closed_ps;         /* when the connection ended before the application was done, or LONGPIPE_UNKNOWN */
-    char closed[LONGPIPE_LINE]; /* why, a line ended by a zero byte */
+    char closed[LONGPIPE_LINE]; /* reason: one NUL-terminated line */
 };
 
 /* Takes a further column of `Result.stacks`: `host`, its name with its unit, and the value. */

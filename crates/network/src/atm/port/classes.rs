@@ -22,7 +22,7 @@ pub struct Feeder {
     pub vc: Circuit,
     /// Step of the circuit after this port.
     pub step: u32,
-    /// Number of the VC in the port's VBR queue.
+    /// Index of the VC in the port's VBR queue.
     pub local: u32,
 }
 

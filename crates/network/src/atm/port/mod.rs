@@ -29,7 +29,7 @@ use longpipe_events::{Span, Time};
 struct QueuedCell {
     /// End of its slot.
     departure: Time,
-    /// Number of its VC at this port.
+    /// Index of the VC at this port.
     local: u32,
 }
 

@@ -12,7 +12,7 @@ use longpipe_events::Time;
 #[derive(Clone, Copy, Debug, Default)]
 struct HeldCell {
     until: Time,
-    /// Number of its VC at this port.
+    /// Index of the VC at this port.
     local: u32,
 }
 

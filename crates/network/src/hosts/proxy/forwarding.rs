@@ -28,7 +28,7 @@ pub(super) struct Forwarding {
     pub windows: Windows,
     /// Whether segments have timestamps.
     pub timestamps: bool,
-    /// Number of zero-window probes, and of those since the last answer.
+    /// Number of zero-window probes, in total and since the last answer.
     pub probes: u64,
     pub unanswered: u32,
     /// Whether a zero-window probe is scheduled.

@@ -12,7 +12,7 @@ struct ChargedPacket {
     /// Departure time of its last bit.
     departure: Time,
     bytes: u32,
-    /// Number of its circuit at this port.
+    /// Index of the circuit at this port.
     local: u32,
 }
 
@@ -67,7 +67,7 @@ impl Rules {
         }
     }
 
-    /// Whether an injected loss removes the packet that arrives at `now`.
+    /// Returns whether an injected loss removes the packet that arrives at `now`.
     #[inline(always)]
     pub fn loses(&mut self, now: Time) -> bool {
         self.loss.as_mut().is_some_and(|loss| loss.loses(now))
@@ -111,8 +111,8 @@ impl Rules {
         self.marked.take()
     }
 
-    /// Whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that the
-    /// packet before them was transmitted at once.
+    /// Returns whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that
+    /// the packet before them was transmitted at once.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let aqm = self.aqm.as_ref().filter(|_| self.loss.is_none());
         aqm.is_some_and(|aqm| aqm.ignores_idle_arrivals())
@@ -141,7 +141,7 @@ impl Rules {
         Some(departure)
     }
 
-    /// Whether X_i of every circuit and N_a match the packets held at `now`.
+    /// Returns whether X_i of every circuit and N_a match the packets held at `now`.
     pub fn agree(&mut self, now: Time, held: u64, bytes_held: u64) -> bool {
         self.by_vc
             .as_mut()

@@ -203,7 +203,7 @@ impl EgressQueue {
         self.report.host
     }
 
-    /// Whether the link has conditioners, or its discipline shapes.
+    /// Returns whether the link has conditioners, or its discipline shapes.
     pub fn is_conditioned(&self) -> bool {
         self.is_conditioned
     }

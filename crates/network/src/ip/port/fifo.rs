@@ -100,13 +100,13 @@ impl Router {
         }
     }
 
-    /// Whether callers must pass circuit numbers.
+    /// Returns whether callers must pass circuit numbers.
     #[inline(always)]
     pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
     }
 
-    /// Whether capacity is the only rule.
+    /// Returns whether capacity is the only rule.
     #[inline(always)]
     pub fn is_only_tail_drop(&self) -> bool {
         self.rules.is_none()
@@ -286,7 +286,7 @@ impl Router {
         before.chain([last]).filter(move |&departure| departure > now)
     }
 
-    /// Whether the packets held at `now` are in order and within all limits, and match X, X_i and N_a.
+    /// Returns whether the packets held at `now` are in order and within all limits, and match X, X_i and N_a.
     pub fn accounts_agree(&mut self, line: &mut Line, now: Time) -> bool {
         self.settle(line, now);
         let (held, bytes_held) = self.held(line, now);

@@ -111,7 +111,7 @@ impl Line {
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Whether `repeat` may transmit a packet: it finds the line idle, and is as long as the last one.
+    /// Returns whether `repeat` may transmit a packet: it finds the line idle, and is as long as the last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
         (self.free < ready.0) & (self.repeatable == bytes)
@@ -135,7 +135,7 @@ impl Line {
         )
     }
 
-    /// Whether there are uncollected packets transmitted by `repeat`.
+    /// Returns whether there are uncollected packets transmitted by `repeat`.
     #[inline(always)]
     pub fn has_repeated(&self) -> bool {
         self.repeated > 0
@@ -199,7 +199,7 @@ pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
     (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
 }
 
-/// Whether a line of this rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
+/// Returns whether a line of this rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
 pub fn can_have_sent(rate: Rate, bytes: u64, now: Time) -> bool {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND) < u128::from(rate.0) * (u128::from(now.0) + 1)
 }

@@ -18,7 +18,7 @@ struct HeldPacket {
     /// End of its transmission, or time of its drop.
     until: Time,
     bytes: u32,
-    /// Number of its circuit at this port.
+    /// Index of the circuit at this port.
     local: u32,
 }
 
@@ -290,7 +290,7 @@ impl TimeVaryingPort {
         report
     }
 
-    /// Whether packets and bytes held, X_i of every circuit and N_a are consistent.
+    /// Returns whether packets and bytes held, X_i of every circuit and N_a are consistent.
     pub fn accounts_agree(&self) -> bool {
         let mut by_vc = vec![0; self.held_by_vc.len()];
         let (mut packets, mut bytes) = (0, 0);

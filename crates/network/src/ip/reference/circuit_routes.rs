@@ -39,7 +39,7 @@ impl CircuitRoutes {
     }
 
     /// Returns the next link, and its step, of a packet that arrived at a router (`node`) over `link` before `step`; None if
-    /// no route leads on.
+    /// no route continues.
     pub fn next_hop(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
         let mut found = None;

@@ -124,7 +124,7 @@ impl ReferencePort {
         }
     }
 
-    /// Whether the port belongs to a host.
+    /// Returns whether the port belongs to a host.
     pub fn is_host(&self) -> bool {
         self.host
     }
@@ -240,7 +240,7 @@ impl ReferencePort {
         corrupted
     }
 
-    /// Counts a packet lost at the end of the wire, because no route of its flow leads on.
+    /// Counts a packet lost at the end of the wire, because no route of its flow continues.
     pub fn lose_stray(&mut self, packet: &Packet) {
         self.strays.0 += 1;
         self.strays.1 += u64::from(packet.bytes());

@@ -213,7 +213,7 @@ impl QueueDraft {
         })
     }
 
-    /// Whether the discipline is RED, which also exists for cells.
+    /// Returns whether the discipline is RED, which also exists for cells.
     pub fn is_red(&self) -> bool {
         self.kind == 5
     }

@@ -200,7 +200,7 @@ impl Rack {
         self.phase.state()
     }
 
-    /// Whether nothing is being repaired, and only the retransmission and probe timers may run.
+    /// Returns whether nothing is being repaired, and only the retransmission and probe timers may run.
     #[inline]
     pub fn is_at_rest(&self) -> bool {
         self.phase == Phase::Open && self.probe.is_none() && !self.probes && self.reorder == MaybeTime::NONE
@@ -218,12 +218,12 @@ impl Rack {
         }
     }
 
-    /// Whether PRR is reducing the window.
+    /// Returns whether PRR is reducing the window.
     fn is_reducing(&self) -> bool {
         matches!(self.phase, Phase::Recovery(_) | Phase::Cwr(_))
     }
 
-    /// Whether a mark reduces the window: unless it is being reduced already.
+    /// Returns whether a mark reduces the window, which it does unless the window is already being reduced.
     pub fn reacts_to_marks(&self) -> bool {
         self.phase == Phase::Open
     }
@@ -417,7 +417,7 @@ impl Rack {
         self.rto_deadline.min(self.reorder).min(self.probe_at)
     }
 
-    /// Whether the reordering timer expires by `now`.
+    /// Returns whether the reordering timer expires by `now`.
     pub fn reorder_is_due(&self, now: Time) -> bool {
         self.reorder <= now.into()
     }

@@ -64,7 +64,7 @@ impl Rack {
         std::mem::take(&mut self.probes)
     }
 
-    /// Whether a probe is to be sent.
+    /// Returns whether a probe is to be sent.
     #[inline]
     pub fn probes(&self) -> bool {
         self.probes
@@ -77,7 +77,7 @@ impl Rack {
         }
     }
 
-    /// Whether the probe timer expires by `now`.
+    /// Returns whether the probe timer expires by `now`.
     pub fn probe_is_due(&self, now: Time) -> bool {
         self.probe_at <= now.into()
     }

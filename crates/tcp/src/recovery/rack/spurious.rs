@@ -21,7 +21,7 @@ impl UndoRetrans {
         self.0 = self.0.map(|count| count.saturating_sub(segments));
     }
 
-    /// Whether all retransmissions were reported as duplicates.
+    /// Returns whether all retransmissions were reported as duplicates.
     fn all_came_twice(self) -> bool {
         self.0 == Some(0)
     }
@@ -139,7 +139,7 @@ impl Rack {
         }
     }
 
-    /// Whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
+    /// Returns whether an ACK that advanced SND.UNA answers a transmission before the first retransmission (Eifel).
     pub(super) fn is_spurious(&self, echo: Option<Time>, una: u64, rtx_queue: &RetransmissionQueue) -> bool {
         let Some(undo) = self.undo.filter(|_| self.config.undo) else {
             return false;
@@ -242,7 +242,7 @@ impl Rack {
         }
     }
 
-    /// Whether new data are sent before lost segments.
+    /// Returns whether new data are sent before lost segments.
     #[inline]
     pub fn sends_new_first(&self) -> bool {
         self.frto_state == FRto::NewFirst

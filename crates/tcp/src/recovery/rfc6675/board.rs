@@ -38,7 +38,7 @@ impl Board {
         reports_new_data
     }
 
-    /// Whether no data beyond SND.UNA are known to have arrived.
+    /// Returns whether no data beyond SND.UNA are known to have arrived.
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }

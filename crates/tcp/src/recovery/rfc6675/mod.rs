@@ -199,7 +199,7 @@ impl Rfc6675 {
         Resend::Nothing
     }
 
-    /// Whether more data have arrived beyond a gap than reordering explains: SND.FACK - SND.UNA > 3 segments.
+    /// Returns whether more data have arrived beyond a gap than reordering explains: SND.FACK - SND.UNA > 3 segments.
     fn is_far_ahead(&self, flight: &Flight, threshold: u32) -> bool {
         self.board.lost_by_fack().below > flight.una + u64::from(threshold) * u64::from(flight.mss)
     }

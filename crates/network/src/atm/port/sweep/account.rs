@@ -38,7 +38,7 @@ impl SweepPort {
         &self.late
     }
 
-    /// Returns by input link the number of cells that were not processed.
+    /// Returns, for each input link, the number of cells that were not processed.
     pub fn unread<'a>(&'a self, streams: &'a [Stream]) -> impl Iterator<Item = (Link, u64)> + 'a {
         self.inputs.iter().map(|input| {
             let runs = streams[input.stream as usize].iter();

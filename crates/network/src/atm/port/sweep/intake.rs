@@ -94,8 +94,8 @@ impl SweepPort {
         self.busy = self.next.index();
     }
 
-    /// Whether all cells of an input's run are certain to enter, in consecutive slots and without a new peak of X other than
-    /// one that is counted.
+    /// Returns whether all cells of an input's run are certain to enter, in consecutive slots and without a new peak of X
+    /// other than one that is counted.
     #[inline(always)]
     fn enters(&mut self, input: usize, run: &CellRun) -> bool {
         self.catch_up(run.time);

@@ -16,7 +16,7 @@ pub struct CellRun {
     pub slot: u64,
     /// Number of the frame in its VC.
     pub frame: u32,
-    /// Number of the VC at the port.
+    /// Index of the VC at the port.
     pub local: u32,
     /// Number of cells.
     pub cells: u16,
@@ -78,7 +78,7 @@ impl Stream {
 pub struct Input {
     /// Cells of the run.
     pub stream: u32,
-    /// Number of the link.
+    /// Index of the link.
     pub link: Link,
     /// End of the link.
     pub end: LinkEnd,
@@ -95,7 +95,7 @@ pub struct Input {
     sums: Arc<GridSums>,
     /// Sum of the start times of admitted cells of long runs.
     starts: StartSum,
-    /// Number of these cells.
+    /// Number of admitted cells of long runs.
     many: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct Input {
 const FEW: u64 = 8;
 
 impl Input {
-    /// Creates an input with the slots of a wire, for a port with those of `output`.
+    /// Creates an input with the slots of a wire, for a port with the slots `output`.
     pub fn new(stream: u32, link: Link, end: LinkEnd, delay: Span, sums: Arc<GridSums>, output: &SlotGrid) -> Input {
         let grid = sums.grid();
         let period = grid.period_floor();

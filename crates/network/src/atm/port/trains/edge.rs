@@ -20,7 +20,7 @@ pub(super) struct FrameEdge {
 pub struct First {
     /// Slot of the interface.
     pub batch: u64,
-    /// Number of the VC at this port.
+    /// Index of the VC at this port.
     pub local: u32,
     /// Number of cells of the frame.
     pub cells: u16,
@@ -33,7 +33,7 @@ pub struct Last {
     pub time: Time,
     /// Slot of the interface.
     pub batch: u64,
-    /// Number of the VC at this port.
+    /// Index of the VC at this port.
     pub local: u32,
     /// Number of cells of the frame.
     pub cells: u16,

@@ -8,7 +8,7 @@ use longpipe_events::{Span, Stream};
 use std::collections::VecDeque;
 
 const MS: u64 = 1_000_000_000;
-/// Of mahimahi's opportunities [byte].
+/// Size of an opportunity of mahimahi [byte].
 const EACH: u64 = 1504;
 
 /// A router's port by a schedule in milliseconds.

@@ -33,7 +33,7 @@ impl Variation {
         }
     }
 
-    /// Whether the first packet no longer occupies the buffer.
+    /// Returns whether the first packet no longer occupies the buffer.
     pub(super) fn has_begun(&self, now: Time) -> bool {
         self.motion.frees_at_begin() && self.service.is_some_and(|service| service.begins <= now)
     }
