@@ -42,7 +42,7 @@ _NEVER: Final = 2**64 - 1
 
 @dataclass(frozen=True)
 class Setup:
-    """What an end is told when it is created."""
+    """Arguments for the creation of an end."""
 
     # Whether this end sends the flow's data; the other end has sends = False.
     sends: bool
@@ -66,7 +66,7 @@ class Datagram:
 
 @dataclass
 class State:
-    """State of the sender for the trace `cwnd`; None for what the stack does not have."""
+    """State of the sender for the trace `cwnd`; None for values that the stack does not have."""
 
     # Congestion window and slow-start threshold [byte].
     cwnd: int | None = None

@@ -12,7 +12,7 @@ from pyarrow import csv, parquet
 
 from longpipe.files import write_bytes
 
-# What spreadsheets take for the begin of a formula: OWASP, CSV injection.
+# Characters that spreadsheets interpret as the start of a formula (OWASP, CSV injection).
 FORMULAS: Final = ("=", "+", "-", "@", "\t", "\r")
 
 

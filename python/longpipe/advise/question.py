@@ -42,10 +42,10 @@ def tolerance(limit: Requirement, text: str | None) -> float:
 
 @dataclass(frozen=True)
 class Question:
-    """What to choose, for what, under which limits and over which uncertain inputs.
+    """A question: factors to choose, objective, limits and uncertain inputs.
 
-    `over` says which value of a replication counts if inputs are uncertain: the worst of all situations, their mean, or
-    the value that a share of the situations reaches ("90 %").
+    `over` selects the value of a replication that counts if inputs are uncertain: the worst of all situations, their
+    mean, or the value that a share of the situations reaches ("90 %").
     """
 
     base: Scenario

@@ -345,7 +345,7 @@ def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
 
 
 def _served(columns: Columns) -> dict[str, float]:
-    """Returns by web flow the share of requested data that the client received."""
+    """Returns, for each web flow, the share of requested data that the client received."""
     web, flows = columns["web"], columns["flows"]
     delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
     asked = zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True)
@@ -353,7 +353,7 @@ def _served(columns: Columns) -> dict[str, float]:
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
-    """Returns by flow of datagrams how many were sent, received, and missing up to the last that arrived."""
+    """Returns, for each datagram flow, how many were sent, received, and missing up to the last that arrived."""
     datagrams = columns.get("datagrams", {})
     rows = zip(*(datagrams.get(name, ()) for name in ("flow", "sent", "received", "lost")), strict=True)
     return {flow: (sent, received, lost) for flow, sent, received, lost in rows}

@@ -18,7 +18,7 @@ class Hypothesis:
 
     rate_bps: float
     base_rtt_s: float
-    # Of the queue, without the packet in transmission.
+    # Limit of the queue, without the packet in transmission.
     buffer_packets: int
     # `switch.policy` of the bottleneck.
     policy: Mapping[str, Any]

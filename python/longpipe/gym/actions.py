@@ -32,7 +32,7 @@ class Action:
 
     @property
     def steers(self) -> str:
-        """What the core changes: "rate", "window" or "base"."""
+        """Value that the core changes: "rate", "window" or "base"."""
         return "rate" if self.by_rate else "base" if self.on_base else "window"
 
     def factors(self, actions: Array) -> Array:

@@ -47,7 +47,7 @@ class LinkEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Begins an episode; `options = {"scenario": scenario}` says of which scenario."""
+        """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         super().reset(seed=seed)
         self._episodes.begin(0, self.np_random, (options or {}).get("scenario"))
         return self._episodes.observations()[0], {}

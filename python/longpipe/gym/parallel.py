@@ -57,7 +57,7 @@ class LinkParallelEnv(ParallelEnv[str, Any, Any]):
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Observed], dict[str, dict[str, Any]]]:
-        """Begins an episode; `options = {"scenario": scenario}` says of which scenario."""
+        """Begins an episode; `options = {"scenario": scenario}` selects the scenario."""
         if seed is not None or self._generator is None:
             self._generator = seeding.np_random(seed)[0]
         self._episodes.begin(0, self._generator, (options or {}).get("scenario"))

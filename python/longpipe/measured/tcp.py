@@ -21,13 +21,13 @@ _HALF, _WHOLE = 1 << 31, 1 << 32
 
 @dataclass
 class Direction:
-    """Data of one end of a connection, and what the ACKs of the other end say about it. Times are in ns."""
+    """Data of one end of a connection, and the ACKs of the other end for it. Times are in ns."""
 
     source: bytes
     target: bytes
     # Interface at which its data was captured first.
     interface: int | None = None
-    # Of this end's SYN. Without it, data before the first captured packet is not missing.
+    # Whether this end's SYN was captured. Otherwise, data before the first captured packet is not missing.
     is_open: bool = False
     mss_option: int | None = None
     scale: int | None = None

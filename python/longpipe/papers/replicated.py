@@ -64,7 +64,7 @@ class ReplicatedPaper(Replication):
         }
 
     def networks(self) -> Mapping[str, Scenario]:
-        """Returns by level of the factor `network` the first experiment with the strictest policy."""
+        """Returns, for each level of the factor `network`, the first experiment with the strictest policy."""
         found: dict[str, Scenario] = {}
         for experiment in self.experiments():
             name = str(experiment.factors.get("network", self.id))

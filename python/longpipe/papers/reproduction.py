@@ -31,11 +31,11 @@ DETERMINISTIC_SEED = 1
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` found.
+    """Results of `reproduce`.
 
-    `runs` has a row per run: `table`, `replicated`, the factors, `seed` and what the paper measures. `rows` has one per
-    table, configuration and metric: `published`, `deterministic` (the single run), `mean` over seeds, `low`..`high`
-    (95 % of single runs), `mean_low`..`mean_high` (95 % interval of the mean) and of how many `seeds` they are.
+    `runs` has a row per run: `table`, `replicated`, the factors, `seed` and the measures of the paper. `rows` has a row
+    per table, configuration and metric: `published`, `deterministic` (the single run), `mean` over seeds, `low`..`high`
+    (95 % of single runs), `mean_low`..`mean_high` (95 % interval of the mean), and the number of `seeds`.
     """
 
     paper: Replication

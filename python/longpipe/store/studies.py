@@ -239,7 +239,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
 
 
 def left_behind(store: Store, record: StudyRecord) -> dict[str, int]:
-    """Returns by engine the number of a study's runs that only other engines finished, and that were not adopted."""
+    """Returns, per engine, the number of a study's runs that only other engines finished and that were not adopted."""
     other = RUNS.alias()
     same_run = sa.and_(other.c.digest == STUDY_POINTS.c.digest, other.c.seed == STUDY_RUNS.c.seed)
     query = (

@@ -55,7 +55,7 @@ _DAMAGES: Final = (
     zipfile.BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error, lzma.LZMAError,
     struct.error,
 )  # fmt: skip
-# The same content gives the same bytes.
+# A fixed date, so that equal content gives equal bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
 A study of longpipe {version} (engine {engine}): {name}, {runs} runs.

@@ -199,7 +199,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
             guests, seed=seed, timeout_s=timeout_s, read=lambda number, folder: _read(cases[number], folder)
         )
     except RunError as error:
-        # Of the tc command only the discipline comes from the user.
+        # The discipline is the only part of the tc command that comes from the user.
         if QUEUE_COMMAND not in str(error):
             raise
         told = str(error).partition("early: ")[2].partition(": subprocess.")[0]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TransferReproduction:
-    """What `reproduce` found.
+    """Results of `reproduce`.
 
     `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and what `measure` gives, the paper's 72
     first. `numbers` has every number that the paper prints: `published`, `simulated`, `error` (relative). `courses`

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableReproduction:
-    """What `reproduce` found.
+    """Results of `reproduce`.
 
     `rows` has a row per number of Tables 1 to 3: `table`, `round_trip_ms`, `loss`, `control`, `published` and
     `simulated` (mean windows [segment]), `error` (relative) and `timeouts`; nan where the loss is too rare to be run.

@@ -1,4 +1,4 @@
-"""What ATM Forum/98-0876 concludes, as conditions on replicated runs."""
+"""Conclusions of ATM Forum/98-0876 as conditions on replicated runs."""
 
 from collections.abc import Iterator
 from itertools import pairwise

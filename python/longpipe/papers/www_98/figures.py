@@ -21,7 +21,7 @@ POLICIES: Final = {"epd": "EPD", "selective-drop": "Selective Drop"}
 
 
 def figures(found: Reproduction) -> dict[str, Figure]:
-    """Returns by file name one figure of all tables, and by link main effects, interactions and explained variation."""
+    """Returns figures by file name: one of all tables; per link main effects, interactions and explained variation."""
     runs = found.runs[found.runs["replicated"]].rename(columns={"tcp": "TCP", "buffer_bdp": "buffer [RTT]"})
     drawn = {metric: by_buffer(found, metric) for metric in LETTERS}
     for network in NETWORKS:
