@@ -1,4 +1,4 @@
-/** What a picture of one flow needs from its traces: RTT samples, and why its window fell. Computed in the worker. */
+/** Data from the traces of a flow for its charts: RTT samples, and why its window fell. Computed in the worker. */
 import type { Columns, Course, Detail, Fall, Recording, View } from "./protocol";
 
 /** Events of the sequence trace (crates/network/src/observe/recorder.rs). */
@@ -82,7 +82,7 @@ function rttOf(rows: Rows, view: View): Course {
     return course;
 }
 
-/** What the sender did at one instant, and whether an ACK made it do so. */
+/** Actions of the sender at one instant, and whether an ACK caused them. */
 interface Instant {
     ack: boolean;
     /** Whether the ACK was a duplicate or had SACK blocks. */

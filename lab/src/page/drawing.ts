@@ -1,4 +1,4 @@
-/** What a finished or unfinished run has for its pictures and for the title of a figure. */
+/** Data of a finished or unfinished run for its charts and for the title of a figure. */
 import { packetOf } from "../scenario/buffers";
 import { type Part, kindOf, valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";

@@ -31,7 +31,7 @@ export interface Exercise {
     measure: Measure;
 }
 
-/** What is measured in a run, and its bound. */
+/** A measure of a run, and its bound. */
 export interface Measure {
     name: string;
     of(resolved: Resolved, run: Counted): number;
@@ -175,7 +175,7 @@ function text(value: unknown): string | undefined {
     return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? Number(one) : one));
 }
 
-/** Runs the scenario with each choice and judges the present one. Throws ScenarioError if it is none of the choices. */
+/** Runs the scenario with each choice and judges the current one. Throws ScenarioError if it is none of the choices. */
 export async function check(exercise: Exercise, fields: Table, seed: string, signal: AbortSignal): Promise<Verdict> {
     const own = chosen(exercise, fields);
     if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs one of the list`]);

@@ -11,7 +11,7 @@ const KEYS = 3;
 /** Pixels of a PNG for each unit of the SVG. */
 const SHARP = 2;
 
-/** What a figure says above its panels. */
+/** Title of a figure, above its panels. */
 export interface Title {
     title: string;
     subtitle: string;

@@ -14,7 +14,7 @@ export interface Place {
     exercise?: number | undefined;
 }
 
-/** What the panel needs from the page. */
+/** Parts of the page that the panel uses. */
 interface Page {
     go(place: Place): void;
     set(fields: Table, what: string): void;

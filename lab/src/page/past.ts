@@ -7,7 +7,7 @@ const ONE_STEP_MS = 800;
 
 /** Creates the entries, and calls `restore` when the reader returns to one. */
 export class Past {
-    /** Number of this page's entries before the present one. */
+    /** Number of this page's entries before the current one. */
     private before = 0;
     private latest = 0;
     private changedMs = Number.NEGATIVE_INFINITY;

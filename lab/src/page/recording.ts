@@ -1,4 +1,4 @@
-/** What is recorded of one flow besides the picture: traces, from which the worker computes RTTs and falls of the window. */
+/** Additional traces of one flow, from which the worker computes RTTs and reductions of the window. */
 import { type JsonTable, toJson } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
 import { costOf } from "./cost";

@@ -15,7 +15,7 @@ const FOUND: Record<string, string> = {
     rack: "RACK declared a segment lost, because one that was sent later had arrived (RFC 8985 section 6.2)",
 };
 const HALF = "half of the data in flight (RFC 5681 section 3.1, equation 4)";
-/** What a controller makes of the window after a loss. */
+/** Window after a loss, by congestion control. */
 const REDUCED: Record<string, string> = {
     aimd: HALF,
     "linux-reno": HALF,
@@ -27,7 +27,7 @@ const REDUCED: Record<string, string> = {
     westwood: "the product of the measured bandwidth and the minimum RTT (Casetti et al. 2002)",
     ledbat: "half of the window (RFC 6817 section 2.4.2)",
 };
-/** What a controller makes of the window after an echoed mark, where it differs from a loss. */
+/** Window after an echoed mark, for controls whose response differs from that to a loss. */
 const MARKED: Record<string, string> = {
     dctcp: "1 − α/2 of the window, α being the share of marked data (RFC 8257 section 3.3)",
     prague: "1 − α/2 of the window, α being the share of marked data (draft-briscoe-iccrg-prague-congestion-control)",

@@ -1,4 +1,4 @@
-/** What the parts of a scenario, each right by itself, can't be together: see scenario/checks.py. */
+/** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
 import { type Part, kindOf, valueOf } from "./check";
 import { violations } from "./constraints";
 import { ScenarioError, repr } from "./errors";
@@ -31,7 +31,7 @@ export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]):
     if (problems.length > 0) throw new ScenarioError([...new Set(problems)]);
 }
 
-/** What links and nodes may have that the page does not, and what it does. */
+/** Fields of links and nodes that the page does not support, each with its effect. */
 export const NOT_HERE = {
     pep: "splits connections",
     path: "moves",
@@ -42,7 +42,7 @@ export const NOT_HERE = {
     return_conditioners: "polices, shapes, delays, repeats or batches",
 };
 
-/** ScenarioError where a link moves, a proxy splits connections or a host queues: asked of what was written, of which the page knows no more. */
+/** Throws ScenarioError for time-varying links, split-TCP proxies, queues at hosts and conditioners. Checks the fields as written, because the page does not resolve them. */
 export function checkStands(network: unknown): void {
     const whole = tableIn(network);
     const parts: [string, Record<string, unknown>][] = [["network", whole]];
@@ -173,7 +173,7 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
 }
 
-/** What is wrong with a policy where links carry cells, or packets, behind the name of its field. */
+/** Returns the problem of a policy that does not fit links with cells, or with packets; the text follows the name of its field. */
 function misplaced(cells: boolean, kind: string, policy: Part): string | null {
     if (kind === "red") {
         const unit = String(valueOf(policy, "unit"));

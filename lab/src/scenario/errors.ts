@@ -1,4 +1,4 @@
-/** What longpipe refuses, in the command line's words. */
+/** Errors of refused scenarios, with the same texts as the command line. */
 import { DESCRIPTION } from "./model";
 
 /** Input that can't be run; a line for each problem. */

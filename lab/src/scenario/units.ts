@@ -65,7 +65,7 @@ export class Dimension {
         return value.top;
     }
 
-    /** The same quantity in the same unit, in canonical form. */
+    /** Returns a quantity in canonical form, in the unit in which it is written. */
     canonical(text: string): string {
         return this.write(...this.split(text));
     }
