@@ -133,7 +133,7 @@ def _intervals(where: str, outages: Outages, own: Points, duration_ps: int) -> P
     """Returns outages of a list, of handovers and of missing routes, ordered and merged."""
     for since, until in outages.intervals:
         if TIME.parse(until) <= TIME.parse(since):
-            raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the begin")
+            raise ScenarioError(f"{where}.intervals: {since} to {until}; needs an end after the start")
     listed = sorted([TIME.parse(since), TIME.parse(until)] for since, until in outages.intervals)
     found = Points()
     latest: list[int] | None = None

@@ -97,7 +97,7 @@ pub enum OrderConfig {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct OutagesConfig {
-    /// Begin and end of each outage [ps]; ordered and disjoint.
+    /// Start and end of each outage [ps]; ordered and disjoint.
     pub intervals_ps: Vec<[u64; 2]>,
     /// Treatment of packets that arrive during an outage.
     pub arriving: HoldOrDrop,
@@ -310,7 +310,7 @@ impl OutagesConfig {
             return Some((
                 "outages",
                 format!("{} to {}", one[0], one[1]),
-                "needs an end after the begin, within 100 days",
+                "needs an end after the start, within 100 days",
             ));
         }
         let pair = self.intervals_ps.windows(2).find(|pair| pair[0][1] >= pair[1][0])?;

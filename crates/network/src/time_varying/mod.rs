@@ -138,7 +138,7 @@ impl TimeVaryingLink {
             .is_some_and(|outages| outages.end(came.0).is_some())
     }
 
-    /// Returns the begin of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
+    /// Returns the start of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
     pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         let waiting = (outages.config.waiting == HoldOrDrop::Drop)
@@ -148,7 +148,7 @@ impl TimeVaryingLink {
         waiting.map(Time).or_else(|| self.interrupted(service))
     }
 
-    /// Returns the begin of the outage that drops the packet in transmission.
+    /// Returns the start of the outage that drops the packet in transmission.
     pub fn interrupted(&mut self, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         (outages.config.in_service == InService::Drop)
@@ -285,7 +285,7 @@ impl TimeVaryingLink {
         (waiting || in_service).then_some((waiting, in_service))
     }
 
-    /// Returns the begin of the next outage that drops packets, after `now`.
+    /// Returns the start of the next outage that drops packets, after `now`.
     pub fn next_drop(&mut self, now: Option<Time>) -> Option<Time> {
         self.drops()?;
         let outages = self.outages.as_mut()?;

@@ -35,7 +35,7 @@ impl Outages {
             .map(|one| one[1])
     }
 
-    /// Returns the begin of the next outage after an instant.
+    /// Returns the start of the next outage after an instant.
     pub fn next_begin(&mut self, instant: u64) -> Option<u64> {
         let first = self.ending_after(instant)?;
         if first[0] > instant {

@@ -67,7 +67,7 @@ impl Parameters for ScalableConfig {
     }
 }
 
-/// Scalable TCP by either set of rules.
+/// Scalable TCP with either set of rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
 
 /// Kelly's rules; keeps no state besides the window.

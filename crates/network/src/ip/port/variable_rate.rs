@@ -7,7 +7,7 @@
 //! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended, or
 //!    the next opportunity has come. At that time it precedes arrivals.
 //! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate rises.
-//! 3. An outage that drops waiting packets purges the queue discipline at its begin. Controllers (CoDel, PIE) keep their
+//! 3. An outage that drops waiting packets purges the queue discipline when it begins. Controllers (CoDel, PIE) keep their
 //!    state.
 //! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
 //! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
@@ -364,7 +364,7 @@ fn sum<'a>(to: (u64, u64), packets: impl IntoIterator<Item = &'a Packet>) -> (u6
     packets.into_iter().fold(to, add)
 }
 
-/// Returns the begin of the next outage after `now` that drops waiting packets.
+/// Returns the start of the next outage after `now` that drops waiting packets.
 fn next_purge(transmitter: &mut TimeVaryingLink, now: Option<Time>) -> Option<Time> {
     let (waiting, _) = transmitter.drops()?;
     transmitter.next_drop(now).filter(|_| waiting)

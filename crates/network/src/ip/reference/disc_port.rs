@@ -123,7 +123,7 @@ impl DiscPort {
         }
     }
 
-    /// Processes the begin of an outage that may drop packets. Returns the time of the transmitter's next event if the outage determines it.
+    /// Processes the start of an outage that may drop packets. Returns the time of the transmitter's next event if the outage determines it.
     pub fn on_outage(&mut self, variation: &mut Variation, now: Time) -> Option<Time> {
         let (waiting, in_service) = variation.motion.drops()?;
         let mut interrupted = false;
@@ -157,7 +157,7 @@ impl DiscPort {
         }
     }
 
-    /// Begins the next packet, or schedules its begin, with a free transmitter; a packet that just arrived did so at `came`.
+    /// Begins the next packet, or schedules its start, with a free transmitter; a packet that just arrived did so at `came`.
     fn prepare(&mut self, mut variation: Option<&mut Variation>, came: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
             // The discipline has to see that the transmitter found no packet.

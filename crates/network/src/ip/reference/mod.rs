@@ -167,14 +167,14 @@ impl Reference {
         Some((packet, options))
     }
 
-    /// Schedules the begin of a link's next outage.
+    /// Schedules the start of a link's next outage.
     fn await_outage(&mut self, link: Link, now: Option<Time>) {
         if let Some(begin) = self.ports[link.index()].next_outage(now) {
             self.set(begin, LinkEvent::Outage, link);
         }
     }
 
-    /// Drops waiting packets and the packet in transmission at the begin of an outage, as configured.
+    /// Drops waiting packets and the packet in transmission at the start of an outage, as configured.
     fn on_outage(&mut self, now: Time, link: Link) {
         let port = &mut self.ports[link.index()];
         match (&mut self.disc_ports[link.index()], &mut port.motion) {

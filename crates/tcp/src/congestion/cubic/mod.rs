@@ -17,7 +17,7 @@ use epoch::Epoch;
 use linux::LinuxCubic;
 use longpipe_events::{Span, Time};
 
-/// CUBIC by either set of rules.
+/// CUBIC with either set of rules.
 pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
 
 /// State of a sender by RFC 9438; windows are in segments.

@@ -91,13 +91,13 @@ impl ReferencePort {
         }
     }
 
-    /// Returns the begin of the next outage after `now` that drops packets here.
+    /// Returns the start of the next outage after `now` that drops packets here.
     pub fn next_outage(&mut self, now: Option<Time>) -> Option<Time> {
         let variation = self.motion.as_mut()?;
         variation.motion.next_drop(now)
     }
 
-    /// Drops the waiting packets and the packet in transmission at the begin of an outage, as configured. Returns whether
+    /// Drops the waiting packets and the packet in transmission at the start of an outage, as configured. Returns whether
     /// another packet is to be transmitted.
     pub fn drop_all(&mut self, now: Time) -> bool {
         self.count_time(now);
