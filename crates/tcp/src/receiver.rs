@@ -387,7 +387,7 @@ impl Receiver {
     }
 
     /// Returns whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond` bytes lie
-    /// beyond a hole. Data behind a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
+    /// beyond a hole. Data beyond a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
     #[inline]
     fn window_grows(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {

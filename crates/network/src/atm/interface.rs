@@ -66,7 +66,7 @@ pub enum Off {
     Frame(ScheduledFrame),
 }
 
-/// Sending interface of a host, with the wire behind it.
+/// Sending interface of a host, with the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct Nic {
     grid: SlotGrid,

@@ -20,7 +20,7 @@ pub(crate) struct Edge {
     pub slot: u64,
     /// Packet of the frame.
     pub packet: Packet,
-    /// Link behind the port.
+    /// Link that the port feeds.
     pub link: Link,
     /// Number of cells of the frame.
     pub cells: u16,

@@ -1,4 +1,4 @@
-//! Completes the counters of ports with trains or sweeps, and of those before and behind them, at the end of the run.
+//! Completes the counters of ports with trains or sweeps, and of the ports upstream and downstream of them, at the end of the run.
 
 use super::link::{FedWire, Feed};
 use super::port::transit::Passed;
@@ -64,7 +64,7 @@ fn settle_sweeps(atm: &mut Atm, now: Time) {
     }
 }
 
-/// Counts the cells of a VC at the ports behind that of `step`.
+/// Counts the cells of a VC at the ports downstream of that of `step`.
 fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u32, now: Time) {
     let Passed {
         grid,

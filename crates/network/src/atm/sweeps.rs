@@ -282,7 +282,7 @@ impl Sweeps {
         ports.flat_map(|port| port.unread(&self.streams))
     }
 
-    /// Returns the cells of a port's VC `local` that entered the ports behind it.
+    /// Returns the cells of a port's VC `local` that entered the ports downstream of it.
     pub fn passed_on(&self, port: u32, local: u32) -> Passed {
         let port = &self.ports[port as usize];
         let (grid, delay) = port.slots();

@@ -1,4 +1,4 @@
-//! Conditioners of a port: policers before its queue discipline, a shaper or aggregation behind it, jitter and reordering on
+//! Conditioners of a port: policers before its queue discipline, a shaper or aggregation after it, jitter and reordering on
 //! its wire.
 
 use super::bounds::LONGEST_WAIT;

@@ -154,7 +154,7 @@ fn a_window_whose_opening_was_lost_is_asked_for() {
     assert_eq!(report.proxies[0].held_bytes, 0);
 }
 
-/// A proxy behind a proxy.
+/// Two proxies in a row.
 #[test]
 fn a_connection_may_be_split_more_than_once() {
     let mut scenario = split(

@@ -30,7 +30,7 @@ thread_local! {
 /// Runs `work` in a thread whose randomness follows from `seed` alone.
 ///
 /// # Panics
-/// Passes on a panic of `work`.
+/// Propagates a panic of `work`.
 pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
     let run = || {
         STATE.set(Some(seed));

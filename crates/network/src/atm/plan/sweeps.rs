@@ -1,7 +1,8 @@
 //! Selects the sweep ports, and connects them.
 //!
-//! A port sweeps if all its circuits lead from a host's interface over such ports only to one behind which no port can queue,
-//! and the ports form no cycle. The run must be untraced, because cells are processed after their arrival.
+//! The circuits of a sweep port lead from a host's interface over sweep ports alone, until they reach ports that cannot queue
+//! and downstream of which no port can queue. Sweep ports form no cycle. The run must be untraced, because cells are processed
+//! after their arrival.
 
 use crate::atm::plan::Plan;
 use crate::atm::port::sweep::{Input, NextHop, Stream, SweepParameters, SweepPort, SweepVc};
@@ -13,7 +14,7 @@ use longpipe_events::Span;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// By link: whether its port sweeps, and whether it is behind such a port and cannot queue.
+/// For each link: whether its port sweeps, and whether the port is downstream of a sweep port and cannot queue.
 pub(super) struct Swept {
     pub ports: Vec<bool>,
     pub behind: Vec<bool>,
@@ -75,7 +76,7 @@ impl Plan<'_> {
         Swept { ports, behind }
     }
 
-    /// Returns whether circuits of a link come over one of these ports.
+    /// Returns whether a link has circuits, and each of them passes one of `ports`.
     fn receives_from(&self, link: usize, ports: &[bool]) -> bool {
         let over = |&(vc, _): &(Circuit, u32)| {
             let mut route = self.topology.route(self.topology.first_step(vc));
@@ -84,7 +85,7 @@ impl Plan<'_> {
         !self.circuits[link].is_empty() && self.circuits[link].iter().all(over)
     }
 
-    /// Returns the ports that are part of a cycle, or behind one.
+    /// Returns the ports that are part of a cycle, or downstream of one.
     fn in_cycles(&self, ports: &[bool]) -> Vec<usize> {
         let mut open: Vec<usize> = (0..ports.len()).filter(|&link| ports[link]).collect();
         loop {

@@ -36,7 +36,7 @@ struct QueuedCell {
 /// A time after all departures.
 const NEVER: Time = Time(u64::MAX);
 
-/// The output port of a switch and the wire behind it.
+/// The output port of a switch and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct CellPort {
     grid: SlotGrid,

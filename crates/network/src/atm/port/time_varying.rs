@@ -25,7 +25,7 @@ pub struct CellPassage {
     pub arrival: Option<Time>,
 }
 
-/// The port of a time-varying link, and the wire behind it.
+/// The port of a time-varying link, and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct TimeVaryingCellPort {
     /// Whether the port belongs to a host, which accounts for its cells until they arrive.

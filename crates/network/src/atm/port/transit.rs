@@ -9,7 +9,7 @@ use longpipe_events::{Span, Time};
 pub struct Passed {
     /// Slots of that port.
     pub grid: SlotGrid,
-    /// Propagation delay behind it.
+    /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
     /// Cells that entered that port.
     pub cells: u64,
@@ -24,7 +24,7 @@ pub struct Passed {
 pub struct Transit {
     /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation delay behind the port.
+    /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
     /// Cells that arrived.
     pub cells_in: u64,

@@ -164,7 +164,7 @@ fn ask_for_window<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flo
     hosts.clock.set(Actor::Start(flow), due, START);
 }
 
-/// Returns the results of the buffer behind a flow, if there is one.
+/// Returns the results of the buffer that a flow fills, if there is one.
 pub(crate) fn report<P: Probe>(hosts: &Hosts<P>, flow: Flow) -> Option<Result<ProxyReport, String>> {
     let forwarding = hosts.flows[flow.index()].proxy.as_ref()?.forwarding.as_ref()?;
     let (from, to) = (&hosts.flows[flow.index()], &hosts.flows[forwarding.flow.index()]);

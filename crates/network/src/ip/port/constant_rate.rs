@@ -23,7 +23,7 @@ pub(crate) struct Begun {
 #[derive(Clone, Debug)]
 pub(crate) struct ConstantRatePort {
     queue: EgressQueue,
-    /// End of the current transmission, without packets that the line has repeated since.
+    /// End of the current transmission, not counting packets that the line has since transmitted by `repeat`.
     ends: Time,
 }
 

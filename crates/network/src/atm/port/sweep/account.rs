@@ -22,7 +22,7 @@ impl SweepPort {
         self.link
     }
 
-    /// Returns the slots, and the propagation delay behind the port.
+    /// Returns the slots, and the propagation delay of the wire that the port feeds.
     pub fn slots(&self) -> (SlotGrid, Span) {
         (self.grid, self.delay)
     }

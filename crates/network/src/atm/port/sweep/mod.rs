@@ -85,7 +85,7 @@ pub struct SweepParameters {
     pub link: Link,
     /// Slots of the port.
     pub sums: Arc<GridSums>,
-    /// Propagation delay behind the port.
+    /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
     /// Buffer size K [cell]; None is unlimited.
     pub capacity: Option<u64>,

@@ -28,7 +28,7 @@ pub struct TrainParameters {
     pub input_delay: Span,
     /// Slots of the port.
     pub grid: SlotGrid,
-    /// Propagation delay behind the port.
+    /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
     /// Buffer size K [cell]; None is unlimited.
     pub capacity: Option<u64>,
