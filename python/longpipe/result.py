@@ -159,7 +159,7 @@ class Result:
 
     @cached_property
     def relays(self) -> pd.DataFrame:
-        """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer behind it.
+        """A row per connection that ends at a split-TCP proxy: its counters, and those of the buffer that it fills.
 
         `flow` is the end-to-end flow, whose last part has its name in `flows`; `onward` is the next part.
         """

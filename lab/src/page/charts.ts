@@ -24,7 +24,7 @@ export class Charts {
         matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
     }
 
-    /** Draws a run, and another one behind it for comparison. */
+    /** Draws a run, and another one in the background for comparison. */
     draw(now: Drawn, pinned: Drawn | null, sequence: number): void {
         this.latest = { now, pinned, sequence };
         const dark = colour("--dark").trim() === "1";

@@ -19,7 +19,7 @@ export class Past {
         this.undo.addEventListener("click", () => history.back());
         this.show();
         addEventListener("popstate", () => {
-            // An entry that is still being made belongs to the settings that were left.
+            // Drop an entry that is still being created, because it belongs to the previous settings.
             this.latest++;
             this.changedWhat = "";
             this.before = beforeNow();

@@ -1,4 +1,4 @@
-"""Describes the number of seeds behind the means of a paper's table."""
+"""Describes the number of seeds on which the means of a paper's table are based."""
 
 from collections.abc import Iterable
 from typing import Final

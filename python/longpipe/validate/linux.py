@@ -22,7 +22,7 @@ LinuxControl = Literal[
     "reno", "cubic", "bbr", "hybla", "westwood", "htcp", "illinois", "veno", "scalable", "highspeed", "bic", "dctcp",
     "vegas", "yeah", "cdg", "nv", "lp",
 ]  # fmt: skip
-# Disciplines of tc with a `limit` in packets, and all others that work behind the token bucket.
+# Disciplines of tc with a `limit` in packets, and all others that work under the token bucket.
 BY_PACKETS: Final = ("pfifo", "codel", "fq_codel", "pie", "fq", "sfq")
 DISCIPLINES: Final = (*BY_PACKETS, "bfifo", "red", "choke", "cake")
 # Payload of a full segment, and its length at the bottleneck, with all headers including Ethernet's [bytes].
