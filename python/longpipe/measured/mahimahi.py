@@ -46,7 +46,7 @@ def _of_trace(content: Content) -> Recording:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a whole number of milliseconds")
         if instants and int(number) < instants[-1]:
             raise ScenarioError(
-                f"{content.file}:{line}: {int(number)} ms after {instants[-1]} ms; needs times that go on"
+                f"{content.file}:{line}: {int(number)} ms after {instants[-1]} ms; needs increasing times"
             )
         instants.append(int(number))
     end = instants[-1] / 1e3
