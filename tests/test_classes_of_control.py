@@ -222,6 +222,14 @@ def test_a_class_is_known_by_its_code_and_what_it_refers_to(tmp_path: Path) -> N
     assert Scenario.from_toml(first.to_toml()).digest() == first.digest()
 
 
+def test_another_class_replaces_the_digest_of_the_previous_one(tmp_path: Path) -> None:
+    first = with_class(f"{FILE}:Aimd")
+    other = tmp_path / "other.py"
+    other.write_text(FILE.read_text().replace("else ack.mss * ack.mss", "else 2 * ack.mss * ack.mss"))
+    changed = first.with_(**{"tcp.congestion.class": f"{other}:Aimd"})
+    assert changed.digest() == with_class(f"{other}:Aimd").digest() != first.digest()
+
+
 def _with_closure(gain: float, helper: Callable[[float], float]) -> type[Control]:
     class Closed(Control):
         def on_ack(self, ack: Ack) -> Grant | None:

@@ -139,6 +139,17 @@ def test_a_version_stands_for_the_files(tmp_path: Path) -> None:
     assert len(digests) == 2
 
 
+def test_another_command_or_version_replaces_the_digest_of_the_previous_one(tmp_path: Path) -> None:
+    (tmp_path / "window.py").write_text("1")
+    (tmp_path / "other.py").write_text("2")
+    first = path(program(tmp_path))
+    other = f"python {tmp_path / 'other.py'}"
+    expected = path({**program(tmp_path), "command": other})
+    assert first.with_(**{"traffic.command": other}).digest() == expected.digest() != first.digest()
+    versioned = path({**program(tmp_path), "version": "1"})
+    assert first.with_(**{"traffic.version": "1"}).digest() == versioned.digest() != first.digest()
+
+
 def test_another_machine_gets_the_object_with_the_job(folder: Path, tmp_path: Path) -> None:
     scenario = path({"file": str(folder / "window.so")}, duration="1 s")
     there = (

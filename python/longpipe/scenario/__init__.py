@@ -369,16 +369,19 @@ class Scenario(Model):
 
 
 KEPT: Final = Kept(resolve)
+# Fields that name a class, a file or a program, whose digest is filled in beside them.
+_IDENTIFIED: Final = ("class", "file", "command", "version")
 
 
 def _wholes_first(changes: Mapping[str, object]) -> list[tuple[str, object]]:
     """Returns the changes in an order in which none replaces a part after a field of this part has changed.
 
-    A value of which another change sets a field is copied, because it belongs to the caller.
+    A digest follows the name that it belongs to, because a new name removes the previous digest. A value of which
+    another change sets a field is copied, because it belongs to the caller.
     """
     changed = {path[:at] for path in changes for at, letter in enumerate(path) if letter == "."}
     copied = [(path, deepcopy(value) if path in changed else value) for path, value in changes.items()]
-    return sorted(copied, key=lambda change: change[0].count("."))
+    return sorted(copied, key=lambda change: (change[0].count("."), change[0].endswith(".digest")))
 
 
 @cache
@@ -413,6 +416,9 @@ def _set(fields: dict[str, Any], path: str, value: object) -> None:
     if last == "profile":
         change_profile(table, value, Tcp().model_dump())
     elif not _is_kind_of(table.get(last), value):
+        if last in _IDENTIFIED and table.get(last) != value:
+            # The digest of the previous class, file or program does not apply to this one.
+            table.pop("digest", None)
         table[last] = value
 
 
