@@ -24,13 +24,10 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("hosts", "connections", "clients", "senders"), ("network.sources", "network.group*")),
     **dict.fromkeys(("background", "background-traffic", "cross-traffic"), ("network.group.traffic", "network.vbr")),
     **dict.fromkeys(("application",), ("traffic",)),
+    **dict.fromkeys(("warm-up", "warmup", "warm_up", "transient", "steady-state"), ("warm_up",)),
 }  # fmt: skip
 # Words for what is set elsewhere or does not exist, each with what to do instead.
 ELSEWHERE: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        ("warm-up", "warmup", "warm_up", "transient"),
-        "no field: runs are measured from 0 s to 'duration'; traces show any part of a run (longpipe plot --from 10)",
-    ),
     **dict.fromkeys(("seed", "seeds"), "no field but an option: longpipe run --seed 2, design --replications 5"),
     **dict.fromkeys(
         ("ping", "icmp", "iperf3", "tls", "vpn", "dns"),
