@@ -54,6 +54,8 @@ def test_senders_are_controls_classes_modules_and_stacks() -> None:
     [
         ("cubic", "--controls: 'cubic'; needs at least two, as in cubic,bbr"),
         ("cubic,bbr,cubic", "--controls: 'cubic' is there 2 times; needs each once"),
+        ("cubic,bbrr", "--controls: 'bbrr'; did you mean 'bbr'?"),
+        ("cubic,bbr2", "nearest is tcp.congestion = 'bbr3'"),
         ("cubic,stack:quinn-bbr3", "--controls: 'stack:quinn-bbr3'; did you mean 'stack:quinn-bbr'"),
         ("cubic,cubik", "'cubik'; did you mean 'cubic'"),
     ],
@@ -72,9 +74,16 @@ def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[1] == ["cubic", "vegas"]
+    assert "2 seeds make wide intervals; --seeds 5 adds runs" in done.stdout
     assert [line[0] for line in lines[2:4]] == ["cubic", "vegas"]
     assert len(pd.read_csv(tmp_path / "out" / "pairs.csv")) == 4
     assert len(pd.read_csv(tmp_path / "out" / "runs.csv")) == 3 * 2
     page = (tmp_path / "out" / "report.html").read_text()
     for words in ("Share of the row", "longpipe fairness --controls cubic,vegas", "alone.csv"):
         assert words in page
+
+
+def test_the_duration_of_a_run_has_an_option_of_its_own(tmp_path: Path) -> None:
+    done = run("fairness", "--controls", "cubic,vegas", "--set", "duration=1 s", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: --set: duration=1 s; needs --duration '1 s'\n"

@@ -20,6 +20,7 @@ from longpipe.cli.storing import (
     opened_if_wanted,
     repeatable,
 )
+from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def fairness(
     rates: Annotated[str, typer.Option("--rate", metavar="RATE,...", help="Rates of the link.")] = "8 Mbit/s,50 Mbit/s",
     rtts: Annotated[str, typer.Option("--rtt", metavar="TIME,...", help="Round-trip times.")] = "50 ms",
     buffers: Annotated[str, typer.Option("--buffer", metavar="SIZE,...", help="Buffers of the link.")] = "4 BDP",
-    duration: Annotated[str, typer.Option(metavar="TIME", help="Simulated time of each run.")] = "60 s",
+    duration: Annotated[
+        str,
+        typer.Option(metavar="TIME", help="Simulated time of each run, in whose first second both flows start."),
+    ] = "60 s",
     seeds: Annotated[int, typer.Option(min=1, help="Replications of each pair.")] = 5,
     changes: Annotated[
         list[str] | None,
@@ -64,6 +68,7 @@ def fairness(
     """
     # Import only here, because designs, the database and pandas take a second to load.
     from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.design.means import FEW
     from longpipe.cli.progress import Bar
     from longpipe.cli.run import change
     from longpipe.fairness import pairs as of_pairs
@@ -72,6 +77,8 @@ def fairness(
     from longpipe.study import Runner
 
     fields = dict(change(text) for text in changes or ())
+    if "duration" in fields:
+        raise ScenarioError(f"--set: duration={fields['duration']}; needs --duration '{fields['duration']}'")
     scenario = of_pairs.base(duration, fields)
     paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
     designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
@@ -93,6 +100,8 @@ def fairness(
         console.print(f"{path}: share of the row's flow beside the column's", style="bold", markup=False)
         show_table(console, _table([pair for pair in found if pair.path == path]))
         console.print()
+    if 1 < seeds < FEW:
+        console.print(f"{seeds} seeds make wide intervals; --seeds 5 adds runs", markup=False, style="dim")
     console.print("Harm, losses and delays are in the page and in pairs.csv.", markup=False)
     console.print(f"Page, and tables of pairs and runs: {out}", markup=False, highlight=False, soft_wrap=True)
 

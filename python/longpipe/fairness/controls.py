@@ -32,7 +32,7 @@ class Sender:
             if text not in known:
                 raise ScenarioError(f"--controls: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
-        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text)
+        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, "--controls")
         return cls(name, {"tcp": {"congestion": value}})
 
 

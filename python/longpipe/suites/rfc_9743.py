@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from longpipe.absent import known as known_name
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
@@ -41,10 +42,10 @@ QUEUES: Final[dict[str, Any]] = {
 }
 
 
-def control_of(text: str) -> tuple[str, Any]:
+def control_of(text: str, option: str = "--control") -> tuple[str, Any]:
     """Returns name and value of a control: "module:FILE", "python:CLASS", or the name of one of longpipe's own.
 
-    Raises ScenarioError for another text.
+    Raises ScenarioError that names `option` for another text.
     """
     kind, colon, rest = text.partition(":")
     if colon and kind == "module" and rest:
@@ -54,7 +55,8 @@ def control_of(text: str) -> tuple[str, Any]:
     known = [name for name in kinds(Congestion) if name not in ("module", "python")]
     if text not in known:
         forms = "or 'module:FILE.c', 'module:FILE.so', 'python:FILE.py:CLASS'"
-        raise ScenarioError(f"--control: {text!r}; {nearest(text, known)}, {forms}")
+        said = known_name(text, known) or nearest(text, known)
+        raise ScenarioError(f"{option}: {text!r}; {said}, {forms}")
     return text, text
 
 
