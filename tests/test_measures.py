@@ -124,6 +124,8 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("flow.throughput", "accepts flow, port, web, datagrams, as in flow:web*.throughput"),
         ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
         ("share=bulk/(bulk+web)", "or one of a flow as bulk.throughput; see docs/analysis.md"),
+        ("p95 + 1", "or one of a flow as call.p95; see docs/analysis.md"),
+        ("throughput-bulk.throughput", "a minus sign needs spaces around it"),
         ("flow:bulk.throughput + web.p95", "combines bit/s and s; needs terms of one unit"),
         ("web.p95 + 1", "a number needs a unit, as in 60 ms"),
         ("x=bulk.p9", "'p9' of 'bulk'; did you mean 'p99'?"),

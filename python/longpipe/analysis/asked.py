@@ -180,6 +180,8 @@ class NamedMeasure:
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
             accepted = nearest(self.pattern, known, _MOST_NAMED)
+            if self.kind == "flow" and self.pattern.rpartition("-")[2] in known:
+                accepted += "; a minus sign needs spaces around it"
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
 
     def __call__(self, result: Result) -> float:

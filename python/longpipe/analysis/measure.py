@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longpipe.analysis import expressions
-from longpipe.analysis.asked import GRAMMAR, NAME, NamedMeasure
+from longpipe.analysis.asked import GRAMMAR, NAME, QUANTITIES, NamedMeasure
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
 from longpipe.analysis.expressions import Expression
 from longpipe.analysis.functions import TARGET, FunctionMeasure
@@ -227,6 +227,8 @@ def _term(text: str, known: Mapping[str, Measure], field: str) -> Measure:
     if name in _STANDARD:
         return StandardMeasure(name)
     accepted = nearest(text, [*known, *_STANDARD])
+    # The word is a quantity whose flow is missing, or a flow whose quantity is.
+    example = f"call.{text}" if text in QUANTITIES else f"{text}.throughput"
     raise ScenarioError(
-        f"{field}: {text!r} is not a measure; {accepted}, or one of a flow as {text}.throughput; see docs/analysis.md"
+        f"{field}: {text!r} is not a measure; {accepted}, or one of a flow as {example}; see docs/analysis.md"
     )
