@@ -140,6 +140,11 @@ def test_both_engines_jitter_reorder_and_duplicate_tcp(recovery: str) -> None:
             "network.conditioners[0]: reordering; needs a jitter beside it, whose delay packets skip",
         ),
         (
+            [{"kind": "jitter", "delay": "9 s"}],
+            "network.conditioners[0].jitter: missing; needs a scale of the distribution [time], as in '5 ms'; netem's "
+            "jitter, at most 2 s",
+        ),
+        (
             [{"kind": "jitter", "delay": "9 s", "jitter": "3 s"}],
             "network.conditioners[0].jitter: 3 s; needs at most 2 s",
         ),

@@ -180,16 +180,18 @@ def shown(value: object) -> str:
 def _locate(loc: tuple[int | str, ...], model: type[BaseModel]) -> tuple[str, list[type[BaseModel]], str]:
     """Returns the dotted path without union tags, the models that own its last field, and that field's name."""
     path, last = "", ""
+    # A union has one tag, which may also be the name of a field of its model.
+    tagged = True
     owners: list[type[BaseModel]] = [model]
     below: list[type[BaseModel]] = [model]
     for part in loc:
         if isinstance(part, int):
-            path += f"[{part}]"
-        elif any(_kind(candidate) == part for candidate in below) and last:
-            below = [candidate for candidate in below if _kind(candidate) == part]
+            path, tagged = f"{path}[{part}]", False
+        elif not tagged and any(_kind(candidate) == part for candidate in below):
+            below, tagged = [candidate for candidate in below if _kind(candidate) == part], True
         else:
             path += f".{part}" if path else part
-            owners, last = below, part
+            owners, last, tagged = below, part, False
             fields = [f for owner in owners if (f := _named_fields(owner).get(part))]
             below = [m for field in fields for m in _models(field.annotation)]
     return path, owners, last
