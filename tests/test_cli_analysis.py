@@ -226,4 +226,4 @@ def test_tables_have_names_and_none_clears_a_field() -> None:
 def test_a_design_may_have_a_factor_with_one_level(lan: Path, tmp_path: Path) -> None:
     done = run("design", lan, "--factor", "tcp.recovery=reno", "--run", "one", "--store", tmp_path / "a.db")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("tcp.recovery: reno\n1 points, 1 runs")
+    assert done.stdout.startswith("tcp.recovery: reno\n1 point, 1 run, ")

@@ -8,6 +8,7 @@ from longpipe import ScenarioError
 from longpipe.analysis.asked import NamedMeasure
 from longpipe.analysis.readable import readable
 from longpipe.cli.analyse import analyse
+from longpipe.cli.design.means import interval_text
 
 
 @pytest.mark.parametrize(
@@ -53,3 +54,17 @@ def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
     assert f"{head} [Mbit/s] over tcp, buffer: 8 runs\nmean 6.6000 [" in shown
     written = json.loads(runs.with_suffix(".json").read_text())
     assert (written["response"], written["mean"]) == (response, 6.6e6)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ((0.5, 0.7), "0.6000 ±1.2706"),
+        ((0.0, 0.0), "0.0000 ±0.0000"),
+        # A loss rate of 10^-5, and a product of a rate and a time: t of 1 degree of freedom is 12.7062.
+        ((1e-5, 1.2e-5), "1.1e-05 ±1.271e-05"),
+        ((2e8, 2.2e8), "2.1e+08 ±1.271e+08"),
+    ],
+)
+def test_a_mean_has_significant_digits_at_any_magnitude(values: tuple[float, ...], text: str) -> None:
+    assert interval_text(pd.Series(values)) == text

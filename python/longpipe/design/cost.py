@@ -23,10 +23,15 @@ class Cost:
     cpu_s: float
 
     def __str__(self) -> str:
+        planned = f"{_counted(self.points, 'point')}, {_counted(self.runs, 'run')}"
         return (
-            f"{self.points} points, {self.runs} runs, {self.simulated_s:g} s of simulated time, "
+            f"{planned}, {self.simulated_s:g} s of simulated time, "
             f"about {duration_text(self.cpu_s)} of processor time (an estimate; within a factor of 3, less under loss)"
         )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def simulated_s(scenario: Scenario) -> float:

@@ -16,6 +16,9 @@ from longpipe.study import Study
 MOST_POINTS: Final = 40
 # Number of replications up to which intervals are of little use.
 FEW: Final = 4
+# Absolute means from and below which numbers have four decimals.
+LEAST_FIXED: Final = 0.001
+MOST_FIXED: Final = 1e6
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
@@ -53,7 +56,7 @@ def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Tab
     unknown, notes = [metric.name for metric in metrics if runs[metric.column].isna().any()], []
     for point, group in list(runs.groupby("point"))[:MOST_POINTS]:
         levels = [escape(str(group[name].iloc[0])) for name in names]
-        shown = (_interval(group[metric.column] / metric.scale) for metric in metrics)
+        shown = (interval_text(group[metric.column] / metric.scale) for metric in metrics)
         table.add_row(*levels, *shown, limited[int(str(point))])
     if len(design.points) > MOST_POINTS:
         notes.append(f"{MOST_POINTS} of {len(design.points)} points; `longpipe study export` has all")
@@ -77,10 +80,13 @@ def _most(counts: Counter[str]) -> str:
     return limit if share == 1 else f"{limit} {share:.0%}"
 
 
-def _interval(values: pd.Series) -> str:
+def interval_text(values: pd.Series) -> str:
+    """Returns the mean of the replications with half of its 95 % interval; "-" if one has no value."""
     # A missing value, for example of an incomplete flow or of a quantile beyond the run.
     if values.isna().any():
         return "-"
     found = estimate(values)
     margin = (found.mean_high - found.mean_low) / 2
-    return f"{found.mean:.4f}" + ("" if len(values) < 2 else f" ±{margin:.4f}")
+    # Four decimals show nothing of a loss rate of 10^-5, and false digits of a product of a rate and a time.
+    form = ".4f" if found.mean == 0 or LEAST_FIXED <= abs(found.mean) < MOST_FIXED else ".4g"
+    return f"{found.mean:{form}}" + ("" if len(values) < 2 else f" ±{margin:{form}}")
