@@ -160,3 +160,22 @@ def test_acks_that_never_wait_beyond_a_hole_are_told_of(changes: dict[str, objec
 
     assert [line for line in cautions(after("5 ms")) if "sack_delay" in line] == ([said] if said else [])
     assert (simulate(after("5 ms"), seed=1).state_hash == simulate(after("0 s"), seed=1).state_hash) == bool(said)
+
+
+def test_a_shaper_above_the_rate_of_its_link_is_told_of() -> None:
+    cake = silent(**{"switch.policy": {"kind": "cake", "rate": "18 Mbit/s"}, "network.return_rate": "2 Mbit/s"})
+    assert cautions(cake) == [
+        "switch2->switch1: CAKE's rate of 18 Mbit/s is above the link's 2 Mbit/s and shapes nothing; needs a policy of its "
+        "own (return_policy)"
+    ]
+    assert not cautions(cake.with_(**{"network.return_policy": {"kind": "cake", "rate": "1800 kbit/s"}}))
+
+
+@pytest.mark.parametrize("kind", ["policer", "tbf"])
+def test_a_bucket_that_no_packet_fits_is_told_of(kind: str) -> None:
+    bucket = {"kind": kind, "rate": "1 Mbit/s", "burst": "551 B"}
+    (line,) = cautions(silent(**{"network.conditioners": [bucket]}))
+    assert line == (
+        f"switch1->switch2: {kind} with a burst of 551 B drops all packets of 552 B; needs a burst of at least one packet"
+    )
+    assert not cautions(silent(**{"network.conditioners": [{**bucket, "burst": "552 B"}]}))

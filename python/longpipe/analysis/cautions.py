@@ -9,10 +9,11 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.files import doubts_of_files
-from longpipe.analysis.paths import Resolved, port_name, window_warnings
+from longpipe.analysis.paths import OVER_TCP, Resolved, port_name, window_warnings
+from longpipe.ip import packet_bytes
 from longpipe.scenario.profiles import PROFILES
 from longpipe.scenario.topology import as_graph
-from longpipe.units import TIME
+from longpipe.units import RATE, TIME
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
@@ -38,7 +39,7 @@ def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
     They concern buffers that are not given, implausible values of files, links and buffers that windows cannot fill,
-    and paths that end before the run.
+    paths that end before the run, and shapers and policers that have no effect or pass nothing.
     """
     resolved = scenario.resolved
     ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
@@ -49,6 +50,8 @@ def cautions(scenario: Scenario) -> list[str]:
         *_unsplit(scenario),
         *_never_wait(resolved),
         *_never_grows(resolved),
+        *_never_shape(resolved),
+        *_pass_nothing(resolved),
     ]
 
 
@@ -155,6 +158,34 @@ def _never_grows(resolved: Resolved) -> Iterator[str]:
     growing = [flow["tcp"] for flow in resolved["flows"] if flow["tcp"]["ack"].get("growing_window")]
     if not all(tcp["timer"].get("timestamps") for tcp in growing):
         yield "tcp.ack.growing_window: the window stays at 64 KiB; needs tcp.timer.timestamps = true to grow"
+
+
+def _never_shape(resolved: Resolved) -> Iterator[str]:
+    """Yields a line per link between routers whose rate is below that to which CAKE shapes it."""
+    routers = {i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "switch"}
+    for k, link in enumerate(resolved["links"]):
+        rate_bps = link["policy"].get("rate_bps") if _kind(link["policy"]) == "cake" else None
+        if rate_bps and "motion" not in link and {link["from"], link["to"]} <= routers and rate_bps > link["rate_bps"]:
+            above = f"CAKE's rate of {RATE.format(rate_bps)} is above the link's {RATE.format(link['rate_bps'])}"
+            yield f"{port_name(resolved, k)}: {above} and shapes nothing; needs a policy of its own (return_policy)"
+
+
+def _pass_nothing(resolved: Resolved) -> Iterator[str]:
+    """Yields a line per policer or shaper whose bucket is smaller than a full packet of a flow over its link."""
+    buckets = [
+        (k, one)
+        for k, link in enumerate(resolved["links"])
+        for one in link.get("conditioners", ())
+        if "burst_bytes" in one
+    ]
+    for k, one in buckets:
+        flows = [flow for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP and k in flow["route"]]
+        tcps = [flow["tcp"] for flow in flows]
+        sizes = (packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
+        longest = max(sizes, default=0)
+        if one["burst_bytes"] < longest:
+            short = f"{one['kind']} with a burst of {one['burst_bytes']} B drops all packets of {longest} B"
+            yield f"{port_name(resolved, k)}: {short}; needs a burst of at least one packet"
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
