@@ -292,6 +292,9 @@ def test_the_head_of_a_run_says_what_is_not_as_it_says(tmp_path: Path) -> None:
     )  # fmt: skip
     assert heads(scenario)[-1] == "but x2: bbr, mss 1000 B; r1->r2: fq-codel"
     assert not heads(Scenario(duration="1 ms"))[-1].startswith("but")
+    file = Path(__file__).parent / "data" / "classes" / "aimd.py"
+    of_class = Scenario().with_(**{"tcp.congestion": {"kind": "python", "class": f"{file}:Aimd"}})
+    assert heads(of_class)[1].startswith("python aimd.py:Aimd TCP with reno, ")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("voip", "rtp"), "voice"),
     **dict.fromkeys(("fq_codel", "fqcodel"), "fq-codel"),
     **dict.fromkeys(("dualq", "dual-pi2"), "dualpi2"),
+    **dict.fromkeys(("sqm", "sch_cake", "sch-cake"), "cake"),
     **dict.fromkeys(("prio",), "strict-priority"),
     **dict.fromkeys(("wrr",), "weighted-priority"),
     **dict.fromkeys(("step", "threshold-marking"), "step-marking"),

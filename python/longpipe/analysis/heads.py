@@ -8,6 +8,7 @@ from longpipe.analysis.paths import Resolved, paths
 from longpipe.scenario import Graph, Scenario
 from longpipe.scenario.base import AUTO
 from longpipe.scenario.module import Module
+from longpipe.scenario.own_class import Python
 from longpipe.scenario.profiles import CLASSIC
 from longpipe.scenario.stack import is_own
 from longpipe.scenario.tcp import Tcp
@@ -99,8 +100,10 @@ def _kinds(tcp: Tcp) -> str:
 
 
 def _name(part: Variant) -> str:
-    """Returns the kind of a recovery or controller; of a controller from a file, the file's name."""
-    return f"module {Path(part.file).name}" if isinstance(part, Module) else part.kind
+    """Returns the kind of a recovery or controller; of a controller from a file or of a class also its name."""
+    if isinstance(part, Module):
+        return f"module {Path(part.file).name}"
+    return f"python {Path(part.class_).name}" if isinstance(part, Python) else part.kind
 
 
 def _way(resolved: Resolved) -> str:
