@@ -379,6 +379,12 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     base = Scenario.model_validate(fields)
     rule = "B = C RTT / sqrt(n) of 100 long flows: 750 kB; the buffer has "
     assert list(rules(base.with_(**{"switch.buffer": "600 KB"}))) == [f"{rule}600 kB, which agrees"]
+    # Packets of 1500 bytes with timestamps.
+    in_packets = base.with_(**{"switch.buffer": "400 packets", "tcp.mss": "1448 B"})
+    assert list(rules(in_packets)) == [f"{rule}600 kB, which agrees"]
+    assert next(rules(in_packets.with_(**{"network.sources": 1}))).startswith(
+        "B = C RTT / sqrt(n) of 1 long flow: 7.5 MB;"
+    )
     [other] = rules(base.with_(**{"switch.buffer": "4 MB", "switch.policy": "codel", "tcp.congestion": "bbr"}))
     assert other.startswith(
         f"{rule}4 MB; the rule is for controls that reduce their window by loss, not for bbr; codel "

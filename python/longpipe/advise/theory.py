@@ -31,11 +31,13 @@ def rules(scenario: Scenario) -> Iterator[str]:
     trunk = _shared(resolved, flows) if flows and resolved["framing"] == "ip" else None
     if trunk is None:
         return
-    packet = packet_bytes(max(flow["tcp"]["mss_bytes"] for flow in flows))
+    tcps = [flow["tcp"] for flow in flows]
+    packet = max(packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
     pipe = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
     found = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))
-    text = f"B = C RTT / sqrt(n) of {len(flows)} long flows: {_size(rule)}; the buffer has {_size(found)}"
+    plural = "s" if len(flows) > 1 else ""
+    text = f"B = C RTT / sqrt(n) of {len(flows)} long flow{plural}: {_size(rule)}; the buffer has {_size(found)}"
     reasons = list(_exceptions(trunk, flows, pipe / packet))
     if rule / AGREES <= found <= rule * AGREES:
         yield f"{text}, which agrees"
