@@ -175,6 +175,12 @@ def test_what_conditioners_cannot_be_is_one_line(conditioners: list[dict[str, An
     assert str(caught.value) == line
 
 
+def test_a_conditioner_is_checked_before_windows_are_fitted_to_its_link() -> None:
+    jitter = {"kind": "jitter", "delay": "9 s", "jitter": "1 s", "distribution": "nosuch.dist"}
+    with pytest.raises(ScenarioError, match=r"^network\.conditioners\[0\]\.distribution: nosuch\.dist: can't be read"):
+        delayed(jitter, **{"traffic": "greedy", "tcp.receiver_window": "auto"})
+
+
 def test_a_distribution_may_be_a_table_of_tc(tmp_path: Path) -> None:
     file = tmp_path / "two.dist"
     file.write_text("# Half a jitter above and below.\n-4096 4096\n")

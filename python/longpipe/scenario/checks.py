@@ -30,15 +30,27 @@ LONGEST_PATH_PS: Final = TIME.parse("1000000 s")
 
 def check(framing: Framing, network: Network, switch: Switch, topology: Topology, tcps: Sequence[Tcp]) -> None:
     """Raises ScenarioError for fields that exclude each other; `tcps` has an entry per flow, in their order."""
-    problems = chain(
-        _tcp_problems(framing, network, topology, tcps),
+    of_network = _network_problems(framing, network, switch, topology)
+    _refuse(chain(_tcp_problems(framing, network, topology, tcps), of_network))
+
+
+def check_network(framing: Framing, network: Network, switch: Switch, topology: Topology) -> None:
+    """Raises ScenarioError for fields that exclude each other, TCP's aside."""
+    _refuse(_network_problems(framing, network, switch, topology))
+
+
+def _refuse(problems: Iterator[str]) -> None:
+    if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
+        raise ScenarioError(*found)
+
+
+def _network_problems(framing: Framing, network: Network, switch: Switch, topology: Topology) -> Iterator[str]:
+    return chain(
         _framing_problems(framing, network, switch, topology),
         _path_problems(topology),
         _host_problems(framing, network, topology),
         _conditioner_problems(framing, network, topology),
     )
-    if found := dict.fromkeys(islice(problems, MOST_PROBLEMS)):
-        raise ScenarioError(*found)
 
 
 def _tcp_problems(framing: Framing, network: Network, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet, Pipe, buffer
-from longpipe.scenario.checks import check, check_begin, check_classes, check_vbr
+from longpipe.scenario.checks import check, check_begin, check_classes, check_network, check_vbr
 from longpipe.scenario.conditioners import core_conditioner
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
@@ -62,6 +62,8 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     topology = Topology(parts.graph)
     tcps = _merged(scenario, topology.graph.flows)
     if any(tcp.receiver_window == AUTO for tcp in tcps):
+        # The window follows from the links, which have to be valid.
+        check_network(scenario.framing, scenario.network, scenario.switch, topology)
         tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
