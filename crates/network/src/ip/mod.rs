@@ -58,7 +58,7 @@ impl Ip {
     ) -> Ip {
         let ack_lookaheads = acks::ack_lookaheads(scenario, topology, guarantees, early);
         Ip {
-            wires: wire::wires(scenario, topology, &ack_lookaheads, seed),
+            wires: wire::wires(scenario, topology, (&ack_lookaheads, early.late_ports), seed),
             lanes: PacketLanes::default(),
             routes: Routes::new(scenario),
             topology: topology.clone(),
@@ -159,7 +159,15 @@ impl Medium for Ip {
     }
 
     fn on_port<P: Probe>(&mut self, hosts: &mut Hosts<P>, port: usize) {
-        self.run_port(hosts, Link::new(port), hosts.clock.now);
+        self.on_port_event(hosts, Link::new(port));
+    }
+
+    fn finish<P: Probe>(&mut self, hosts: &mut Hosts<P>) {
+        for index in 0..self.wires.len() {
+            if self.wires[index].port.may_act_late() {
+                self.act_until(hosts, Link::new(index), hosts.clock.end);
+            }
+        }
     }
 
     #[inline(always)]

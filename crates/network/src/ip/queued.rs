@@ -3,6 +3,7 @@
 
 use super::forward::Reaching;
 use super::port::constant_rate::Begun;
+use super::port::egress_queue::EgressQueue;
 use super::port::line::End;
 use super::wire::Port;
 use super::Ip;
@@ -10,7 +11,7 @@ use crate::clock::Actor;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
 use crate::observe::watch;
-use crate::packets::{Link, OnWire, Options, Packet};
+use crate::packets::{Link, OnWire, Options, Packet, NO_OPTIONS};
 use longpipe_events::Time;
 
 impl Ip {
@@ -24,6 +25,12 @@ impl Ip {
         packet: Packet,
         options: &Options,
     ) -> Option<(Time, Packet)> {
+        let wire = &mut self.wires[link.index()];
+        if let Port::ConstantRate(port) = &mut wire.port {
+            if let Some(arrival) = port.pass_idle(&mut wire.line, now, packet) {
+                return Some((arrival, packet));
+            }
+        }
         self.act_until(hosts, link, now);
         let wire = &mut self.wires[link.index()];
         let begun = wire.port.arrive(&mut wire.line, now, packet, options);
@@ -58,7 +65,13 @@ impl Ip {
         self.set_port_event(hosts, link);
     }
 
-    fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
+    /// Processes the event of a port.
+    pub(super) fn on_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
+        self.wires[link.index()].waiting.port_event = None;
+        self.run_port(hosts, link, hosts.clock.now);
+    }
+
+    pub(super) fn act_until<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, now: Time) {
         loop {
             let wire = &mut self.wires[link.index()];
             let Some(at) = wire.port.due(&mut wire.line, now) else {
@@ -79,7 +92,15 @@ impl Ip {
             departure,
             arrival,
         } = begun;
-        let (packet, options) = (queued.packet, queued.options());
+        let packet = queued.packet;
+        let own;
+        let options = match packet.has_options() {
+            true => {
+                own = queued.options();
+                &own
+            }
+            false => &NO_OPTIONS,
+        };
         let wire = &self.wires[link.index()];
         let came = wire.port.arrival_of(&queued);
         watch::packet(&mut hosts.probe, link, came, departure, packet, options);
@@ -109,6 +130,11 @@ impl Ip {
     /// Schedules or cancels the event for the start of a waiting packet's transmission.
     fn set_port_event<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link) {
         let wire = &mut self.wires[link.index()];
+        let late = wire.port.may_act_late();
+        if late && wire.waiting.port_event.is_some() {
+            // No packet is dropped before that event, and no packet that starts earlier arrives anywhere.
+            return;
+        }
         let next = wire.port.next_event(&wire.line);
         if std::mem::replace(&mut wire.waiting.port_event, next) != next {
             match next {
@@ -120,8 +146,16 @@ impl Ip {
 }
 
 /// Reports the packets that an egress queue has marked or dropped.
+#[inline]
 fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, port: &mut Port) {
-    let Some(queue) = port.egress_queue() else { return };
+    if let Some(queue) = port.egress_queue().filter(|queue| queue.has_reports()) {
+        report_from(hosts, link, queue);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn report_from<P: Probe>(hosts: &mut Hosts<P>, link: Link, queue: &mut EgressQueue) {
     queue
         .take_marks()
         .for_each(|(time, flow)| hosts.probe.marked(time, link, flow));

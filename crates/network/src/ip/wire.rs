@@ -90,13 +90,15 @@ impl Wire {
                     let asked = asked(router.needs_vc_occupancies());
                     router.queue_by_rules(&mut self.line, ready, bytes, asked)?
                 }
-                _ => return self.send_otherwise(ready, bytes, asked(true)),
+                // Queued by `Ip::enqueue`.
+                Port::ConstantRate(_) | Port::VariableRate(_) => return None,
+                Port::Delayed(_) | Port::TimeVarying(_) => return self.send_otherwise(ready, bytes, asked(true)),
             }
         };
         Some(departure + self.line.delay())
     }
 
-    /// Sends a packet if the time from departure to arrival is not the link's delay, or the departure is not known yet.
+    /// Sends a packet if the time from departure to arrival is not the link's delay.
     #[inline(never)]
     fn send_otherwise(&mut self, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match &mut self.port {
@@ -220,6 +222,7 @@ impl Port {
     }
 
     /// Returns the egress queue, if there is one.
+    #[inline]
     pub fn egress_queue(&mut self) -> Option<&mut EgressQueue> {
         match self {
             Port::ConstantRate(port) => Some(port.queue_mut()),
@@ -229,11 +232,13 @@ impl Port {
     }
 
     /// Returns whether the port has an egress queue, whose packets have unknown departure times.
+    #[inline]
     pub fn has_egress_queue(&self) -> bool {
         matches!(self, Port::ConstantRate(_) | Port::VariableRate(_))
     }
 
     /// Returns the time of the next action of an egress queue, if it is due by `now`.
+    #[inline]
     pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
         match self {
             Port::ConstantRate(port) => port.due(line, now),
@@ -243,6 +248,7 @@ impl Port {
     }
 
     /// Performs the action of an egress queue that is due at `now`. Returns the packet whose transmission starts, if any.
+    #[inline]
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         match self {
             Port::ConstantRate(port) => port.act(line, now),
@@ -252,6 +258,7 @@ impl Port {
     }
 
     /// Adds a packet to an egress queue, after all actions due. Returns it if its transmission starts at once.
+    #[inline]
     pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
         match self {
             Port::ConstantRate(port) => port.arrive(line, now, packet, options),
@@ -266,12 +273,19 @@ impl Port {
     }
 
     /// Returns the time of the next event of an egress queue.
+    #[inline]
     pub fn next_event(&self, line: &Line) -> Option<Time> {
         match self {
             Port::ConstantRate(port) => port.next_event(line),
             Port::VariableRate(port) => port.next_event(),
             Port::Interface(_) | Port::Router(_) | Port::Delayed(_) | Port::TimeVarying(_) => None,
         }
+    }
+
+    /// Returns whether an egress queue may act later than the times that it gives.
+    #[inline]
+    pub fn may_act_late(&self) -> bool {
+        matches!(self, Port::ConstantRate(port) if port.may_act_late())
     }
 
     /// Returns the arrival time of a packet that leaves an egress queue, for probes; None at hosts.
@@ -298,8 +312,13 @@ impl Port {
 }
 
 /// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the port.
-/// With `queueless` no packet ever waits there.
-fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize, u64)) -> (Port, Repeats) {
+/// With `queueless` no packet ever waits there; with `late` the port may act later than its time.
+fn port(
+    scenario: &Scenario,
+    index: usize,
+    (queueless, late): (bool, bool),
+    (vcs, seed): (usize, u64),
+) -> (Port, Repeats) {
     let link = &scenario.links[index];
     let (rate, loss) = (Rate(link.rate_bps), Loss::new(&link.loss, seed, index as u64));
     let varies = link.varies();
@@ -340,7 +359,8 @@ fn port(scenario: &Scenario, index: usize, queueless: bool, (vcs, seed): (usize,
     };
     if policy.serves() {
         let queue = EgressQueue::new(scenario, link, seed, index as u64);
-        let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue)));
+        let slack = Span(if late { link.delay_ps } else { 0 });
+        let port = Port::ConstantRate(Box::new(ConstantRatePort::new(queue, slack)));
         return (port, Repeats::WhenAllowed);
     }
     let port = router(link, policy, loss, (vcs, seed, index));
@@ -365,7 +385,12 @@ fn router(
 }
 
 /// Returns the idle wires of a scenario with IP packets.
-pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ack_lookaheads: &[Span], seed: u64) -> Vec<Wire> {
+pub(crate) fn wires(
+    scenario: &Scenario,
+    topology: &Topology,
+    (ack_lookaheads, late): (&[Span], bool),
+    seed: u64,
+) -> Vec<Wire> {
     let queueless = queueless(scenario, topology);
     let mut reroutes = vec![false; scenario.links.len()];
     for flow in scenario.flows.iter().filter(|flow| flow.rerouting.is_some()) {
@@ -392,7 +417,7 @@ pub(crate) fn wires(scenario: &Scenario, topology: &Topology, ack_lookaheads: &[
         });
         let seen = if verdict.is_some() { End::DecidedOnArrival } else { end };
         let vcs = topology.vcs_of_link[index][0] as usize;
-        let (port, repeats) = port(scenario, index, queueless[index], (vcs, seed));
+        let (port, repeats) = port(scenario, index, (queueless[index], late), (vcs, seed));
         let mut line = Line::new(Span(link.guarantees().least_delay), seen, repeats);
         // A packet that passes a router without meeting others may always be forwarded at once.
         if seen == End::Through {

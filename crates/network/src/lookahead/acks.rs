@@ -107,16 +107,12 @@ impl PortArrivals {
 /// Returns the minimum time from the departure of a packet from the trunk, the first link of `forth`, until the ACK of the
 /// next packet, of at least `bytes`, or its first cell, has arrived over `back` [ps].
 fn least_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
-    let rate = |link: usize| scenario.links[link].rate_bps;
-    // With a time-varying delay, use the minimum delay and the minimum distance between packets.
+    let rate = |link: usize| guarantees.links[link].most_rate_bps;
+    // Of a time-varying link, use the maximum rate, the minimum delay and the minimum distance between packets.
     let after_another = |link: usize, bits: u64| -> u64 {
         let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].least_spread);
-        // Delays are rounded to a picosecond.
-        let rounded = if guarantees.links[link].least_spread == 1 << 32 {
-            0
-        } else {
-            2
-        };
+        // Delays and varying departures are rounded to a picosecond.
+        let rounded = if scenario.links[link].motion.is_some() { 2 } else { 0 };
         ((spread >> 32) as u64).saturating_sub(rounded)
     };
     let links = |links: &[usize], bits: u64| -> u64 {

@@ -16,6 +16,9 @@ pub(crate) struct EarlyHosts {
     /// Whether in-order data have a fast path besides that for packets without options. True if some sender keeps records or some
     /// ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
+    /// Whether ports may act later than their events as long as no packet of theirs arrives anywhere: nothing observes them,
+    /// neither a probe nor an external packet.
+    pub late_ports: bool,
 }
 
 /// A host to which packets may be delivered early.
@@ -63,6 +66,7 @@ impl EarlyHosts {
             places: vec![None; topology.circuit_count()],
             in_order: guarantees.hosts.iter().all(|host| host.sends_at_once)
                 && (guarantees.circuits.iter()).any(|circuit| circuit.end.keeps_records || circuit.end.delays_acks),
+            late_ports: !scenario.flows.iter().any(|flow| flow.foreign),
         };
         for (host, link) in way_in.into_iter().enumerate() {
             if let Some(link) = link.filter(|_| !unknown[host]) {

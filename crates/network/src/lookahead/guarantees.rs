@@ -4,7 +4,7 @@ use super::queueless::queueless;
 use crate::packets::{Circuit, Flow};
 use crate::scenario::guarantees::{EndGuarantees, HostGuarantees, LinkGuarantees};
 use crate::scenario::topology::Topology;
-use crate::scenario::{LinkConfig, Scenario};
+use crate::scenario::{Framing, LinkConfig, Scenario};
 
 /// Guarantees about a circuit's packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,7 +49,13 @@ impl Guarantees {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            if scenario.has_queue_at_host(link) || link.is_conditioned() {
+            // Without these guarantees: a frame's cells, which leave a line that varies one by one, and a host, where losses by
+            // outages would not be attributed to their cause.
+            let varies = (link.motion.as_ref()).is_some_and(|motion| {
+                motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
+            });
+            let excluded = varies && (scenario.framing == Framing::Aal5 || scenario.is_host(link.from));
+            if excluded || scenario.has_queue_at_host(link) || link.is_conditioned() {
                 (guarantees.departs_as_admitted, guarantees.departs_as_begun) = (false, false);
             }
             guarantees

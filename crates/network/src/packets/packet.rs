@@ -101,6 +101,12 @@ impl Options {
         window: 0,
     };
 
+    /// Returns the options of a packet with a timestamp, or its echo, alone.
+    #[inline(always)]
+    pub fn of_stamp(stamp: MaybeTime) -> Options {
+        Options { stamp, ..Options::NONE }
+    }
+
     /// Returns true if a timestamp or its echo is the only option.
     #[inline(always)]
     pub fn is_stamp_alone(&self) -> bool {

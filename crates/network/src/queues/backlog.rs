@@ -56,32 +56,38 @@ impl<T> Default for Backlog<T> {
 
 impl<T: Queued> Backlog<T> {
     /// Returns the number of packets.
+    #[inline]
     pub fn len(&self) -> u64 {
         self.packets.len() as u64
     }
 
     /// Returns whether there is no packet.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
     /// Returns the number of bytes of all packets.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// Returns the numbers of packets and bytes.
+    #[inline]
     pub fn size(&self) -> (u64, u64) {
         (self.len(), self.bytes)
     }
 
     /// Appends a packet.
+    #[inline]
     pub fn push(&mut self, packet: T) {
         self.bytes += packet.bytes();
         self.packets.put(packet);
     }
 
     /// Appends a packet, or drops it if the port is full (drop-tail).
+    #[inline]
     pub fn push_unless_full(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) {
         if port.is_full(self.size(), packet.bytes()) {
             drop(packet, DropCause::Overflow);
@@ -91,6 +97,7 @@ impl<T: Queued> Backlog<T> {
     }
 
     /// Removes and returns the oldest packet.
+    #[inline]
     pub fn pop(&mut self) -> Option<T> {
         let packet = self.packets.pop_front()?;
         self.bytes -= packet.bytes();
@@ -130,6 +137,7 @@ impl<T: Queued> Backlog<T> {
     }
 
     /// Returns the oldest packet.
+    #[inline]
     pub fn first(&self) -> Option<&T> {
         self.packets.front()
     }

@@ -42,6 +42,7 @@ impl Law {
     }
 
     /// Returns whether the sojourn time has been above the target for a full interval.
+    #[inline]
     fn is_past(&self, now: u64, first_above: u64) -> bool {
         match self.arithmetic {
             CodelArithmetic::Exact => now >= first_above,
@@ -51,6 +52,7 @@ impl Law {
 
     /// Sojourn time of a packet [tick]. Linux counts arrival and departure in ticks and subtracts (`codel_get_time`); ns-3 subtracts
     /// and counts the difference in ticks (`Time2CoDel`).
+    #[inline]
     fn sojourn(&self, arrival: Time, now: Time) -> u64 {
         match self.arithmetic {
             CodelArithmetic::Exact | CodelArithmetic::Linux => {
@@ -73,11 +75,21 @@ impl Law {
 }
 
 /// Converts a time to ticks: of 1024 ns in Linux's arithmetic.
+#[inline]
 fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
     match arithmetic {
         CodelArithmetic::Exact => time.0,
         CodelArithmetic::Linux | CodelArithmetic::Ns3 => (time.0 / 1_000) >> 10,
     }
+}
+
+/// Returns the first time of a tick.
+#[inline]
+fn begin_of_tick(arithmetic: CodelArithmetic, tick: u64) -> Time {
+    Time(match arithmetic {
+        CodelArithmetic::Exact => tick,
+        CodelArithmetic::Linux | CodelArithmetic::Ns3 => (tick << 10) * 1_000,
+    })
 }
 
 /// The number 1 as a 16-bit fraction.
@@ -134,6 +146,15 @@ impl<T: Queued> QueueDisc<T> for Codel<T> {
         true
     }
 
+    #[inline]
+    fn find_empty(&mut self, _now: Time) {
+        self.control.leave_dropping();
+    }
+
+    fn drops_none_before(&self, now: Time) -> Time {
+        self.control.drops_none_before(&self.law, now)
+    }
+
     fn passes_through_statelessly(&self) -> bool {
         true
     }
@@ -158,7 +179,31 @@ pub struct Control {
 impl Control {
     /// Removes and returns the next packet to transmit, if any. Packets that it drops before are passed to `dropped`.
     /// `others` is the backlog of other queues, which counts towards the minimum backlog [byte].
+    #[inline]
     pub fn dequeue<T: Queued>(
+        &mut self,
+        law: &Law,
+        now: Time,
+        backlog: &mut Backlog<T>,
+        others: u64,
+        dropped: impl FnMut(T),
+    ) -> Option<T> {
+        // Shortcut: the first packet leaves if the sojourn time has not been above the target for an interval, or the time of the
+        // next drop has not come.
+        if let Some(first) = backlog.first() {
+            let behind = backlog.bytes() - first.bytes() + others;
+            let too_long = self.is_too_long(law, now, first, behind);
+            if !too_long || (self.dropping && ticks(law.arithmetic, now) < self.next) {
+                self.dropping &= too_long;
+                return backlog.pop();
+            }
+        }
+        self.dequeue_or_drop(law, now, backlog, others, dropped)
+    }
+
+    /// As `dequeue`, without its shortcut.
+    #[inline(never)]
+    fn dequeue_or_drop<T: Queued>(
         &mut self,
         law: &Law,
         now: Time,
@@ -198,7 +243,23 @@ impl Control {
         packet
     }
 
+    /// Returns a time before which `dequeue`, called not before `now`, drops no packet: the time of the next drop in the dropping
+    /// state, otherwise the time at which the sojourn time can have been above the target for an interval.
+    #[inline]
+    pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
+        let now = ticks(law.arithmetic, now);
+        let earliest = now + law.interval;
+        let at = match self.first_above {
+            None => earliest,
+            Some(first_above) if self.dropping && law.is_past(now, first_above) => self.next.min(earliest),
+            // A dropping state ends at the next packet.
+            Some(first_above) => first_above,
+        };
+        begin_of_tick(law.arithmetic, at)
+    }
+
     /// Leaves the dropping state, because a packet passed without waiting or the queue is empty.
+    #[inline]
     pub fn leave_dropping(&mut self) {
         (self.first_above, self.dropping) = (None, false);
     }
@@ -225,20 +286,93 @@ impl Control {
 
     /// Removes the first packet. Also returns whether the sojourn time has been above the target for an interval (RFC 8289:
     /// `dodequeue`).
+    #[inline]
     fn take<T: Queued>(&mut self, law: &Law, now: Time, backlog: &mut Backlog<T>, others: u64) -> (Option<T>, bool) {
         let Some(packet) = backlog.pop() else {
             self.first_above = None;
             return (None, false);
         };
-        let at = ticks(law.arithmetic, now);
-        let too_long =
-            if law.sojourn(packet.arrival(), now) < law.target || backlog.bytes() + others <= law.least_backlog {
-                self.first_above = None;
-                false
-            } else {
-                let first_above = *self.first_above.get_or_insert(at + law.interval);
-                law.is_past(at, first_above)
-            };
+        let too_long = self.is_too_long(law, now, &packet, backlog.bytes() + others);
         (Some(packet), too_long)
+    }
+
+    /// Returns whether the sojourn time has been above the target for an interval when a packet with `behind` bytes behind
+    /// it is dequeued.
+    #[inline]
+    fn is_too_long<T: Queued>(&mut self, law: &Law, now: Time, packet: &T, behind: u64) -> bool {
+        if law.sojourn(packet.arrival(), now) < law.target || behind <= law.least_backlog {
+            self.first_above = None;
+            return false;
+        }
+        let at = ticks(law.arithmetic, now);
+        let first_above = *self.first_above.get_or_insert(at + law.interval);
+        law.is_past(at, first_above)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Packet(Time, u64);
+
+    impl Queued for Packet {
+        fn arrival(&self) -> Time {
+            self.0
+        }
+
+        fn bytes(&self) -> u64 {
+            self.1
+        }
+
+        fn is_capable(&self) -> bool {
+            self.1.is_multiple_of(3)
+        }
+
+        fn mark(&mut self) -> bool {
+            self.is_capable()
+        }
+    }
+
+    const MS: u64 = 1_000_000_000;
+
+    proptest! {
+        /// The plain dequeue, without its shortcut, is the reference for packets, drops and state, and for the time of the next drop.
+        #[test]
+        fn the_shortcut_changes_nothing_and_no_packet_is_dropped_before_the_time_of_the_next_drop(
+            arithmetic in prop::sample::select(vec![CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3]),
+            ecn: bool,
+            steps in prop::collection::vec((0u64..6 * MS, 0usize..4, 0u64..1500, 0usize..3), 1..400),
+        ) {
+            let config = CodelConfig {
+                target_ps: 5 * MS,
+                interval_ps: 40 * MS,
+                least_backlog_bytes: 1500,
+                arithmetic,
+                ecn,
+            };
+            let law = Law::new(&config);
+            let (mut short, mut plain) = (Control::default(), Control::default());
+            let (mut queue, mut reference) = (Backlog::default(), Backlog::default());
+            let (mut now, mut none_before) = (0, Time::ZERO);
+            for (gap, arrivals, bytes, departures) in steps {
+                now += gap;
+                for _ in 0..arrivals {
+                    queue.push(Packet(Time(now), bytes));
+                    reference.push(Packet(Time(now), bytes));
+                }
+                for _ in 0..departures {
+                    let (mut drops, mut expected) = (vec![], vec![]);
+                    let next = short.dequeue(&law, Time(now), &mut queue, 0, |packet| drops.push(packet));
+                    let other = plain.dequeue_or_drop(&law, Time(now), &mut reference, 0, |packet| expected.push(packet));
+                    prop_assert_eq!((next, &drops), (other, &expected));
+                    prop_assert_eq!(format!("{short:?}"), format!("{plain:?}"));
+                    prop_assert!(drops.is_empty() || Time(now) >= none_before, "{now} {none_before:?}");
+                    none_before = none_before.max(short.drops_none_before(&law, Time(now)));
+                }
+            }
+        }
     }
 }

@@ -62,6 +62,17 @@ pub trait QueueDisc<T: Queued> {
         false
     }
 
+    /// Records that the transmitter became free at `now` and found no packet, as `dequeue` does.
+    fn find_empty(&mut self, now: Time) {
+        let next = self.dequeue(now, |_, _| {});
+        debug_assert!(next.is_none(), "packets wait");
+    }
+
+    /// Returns a time before which `dequeue`, called not before `now`, drops no packet, whatever arrives until then.
+    fn drops_none_before(&self, now: Time) -> Time {
+        now
+    }
+
     /// Returns whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate
     /// transmitter may send packets that find the port empty without asking.
     fn passes_through_statelessly(&self) -> bool {
@@ -79,12 +90,14 @@ macro_rules! disciplines {
         }
 
         impl<T: Queued> QueueDisc<T> for AnyDisc<T> {
+            #[inline]
             fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool {
                 match self {
                     $(AnyDisc::$name(disc) => disc.enqueue(port, packet, drop),)+
                 }
             }
 
+            #[inline]
             fn dequeue(&mut self, now: Time, drop: impl FnMut(T, DropCause)) -> Option<T> {
                 match self {
                     $(AnyDisc::$name(disc) => disc.dequeue(now, drop),)+
@@ -97,30 +110,49 @@ macro_rules! disciplines {
                 }
             }
 
+            #[inline]
             fn backlog(&self) -> (u64, u64) {
                 match self {
                     $(AnyDisc::$name(disc) => disc.backlog(),)+
                 }
             }
 
+            #[inline]
             fn purge(&mut self, now: Time, drop: impl FnMut(T)) {
                 match self {
                     $(AnyDisc::$name(disc) => disc.purge(now, drop),)+
                 }
             }
 
+            #[inline]
             fn marks_on_arrival(&self) -> bool {
                 match self {
                     $(AnyDisc::$name(disc) => disc.marks_on_arrival(),)+
                 }
             }
 
+            #[inline]
             fn pass_through(&mut self, packet: &T) -> bool {
                 match self {
                     $(AnyDisc::$name(disc) => disc.pass_through(packet),)+
                 }
             }
 
+            #[inline]
+            fn find_empty(&mut self, now: Time) {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.find_empty(now),)+
+                }
+            }
+
+            #[inline]
+            fn drops_none_before(&self, now: Time) -> Time {
+                match self {
+                    $(AnyDisc::$name(disc) => disc.drops_none_before(now),)+
+                }
+            }
+
+            #[inline]
             fn passes_through_statelessly(&self) -> bool {
                 match self {
                     $(AnyDisc::$name(disc) => disc.passes_through_statelessly(),)+

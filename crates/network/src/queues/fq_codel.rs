@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Maximum number of packets dropped at once when the limit is exceeded.
 const LARGEST_BATCH: u64 = 64;
 
+/// Maximum number of queues among which the time of the next drop is searched.
+const MOST_SEARCHED: usize = 64;
+
 /// A flow's queue.
 #[derive(Clone, Debug)]
 struct FqCodelFlow<T> {
@@ -65,10 +68,17 @@ impl<T: Queued> FqCodel<T> {
     }
 
     fn queue_of(&self, flow: u32) -> u32 {
-        match self.salt {
-            Some(salt) => (mix(salt ^ u64::from(flow)) % self.flows.len() as u64) as u32,
-            None => flow,
-        }
+        let (queues, Some(salt)) = (self.flows.len() as u64, self.salt) else {
+            return flow;
+        };
+        let hash = mix(salt ^ u64::from(flow));
+        // Usually a power of two, for which a division is not needed.
+        let queue = if queues.is_power_of_two() {
+            hash & (queues - 1)
+        } else {
+            hash % queues
+        };
+        queue as u32
     }
 
     /// Returns whether no queue has a turn to come.
@@ -135,14 +145,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
         let mut dropped = |packet| drop(packet, DropCause::Aqm);
         if self.packets == 0 {
-            // Every listed queue is empty and would be removed at its turn.
-            for queues in [&mut self.new, &mut self.old] {
-                while let Some(queue) = queues.pop_front() {
-                    let flow = &mut self.flows[queue as usize];
-                    flow.control.leave_dropping();
-                    flow.waits = false;
-                }
-            }
+            self.find_empty(now);
             return None;
         }
         loop {
@@ -190,6 +193,32 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
         // Queues stay in their lists, and are removed when found empty at their next turn.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
+    }
+
+    #[inline]
+    fn find_empty(&mut self, _now: Time) {
+        // Every listed queue is empty and would be removed at its turn.
+        for queues in [&mut self.new, &mut self.old] {
+            while let Some(queue) = queues.pop_front() {
+                let flow = &mut self.flows[queue as usize];
+                flow.control.leave_dropping();
+                flow.waits = false;
+            }
+        }
+    }
+
+    fn drops_none_before(&self, now: Time) -> Time {
+        let listed = self.new.len() + self.old.len();
+        if listed > MOST_SEARCHED {
+            return now;
+        }
+        let controls = self
+            .new
+            .iter()
+            .chain(&self.old)
+            .map(|&queue| &self.flows[queue as usize].control);
+        let times = controls.map(|control| control.drops_none_before(&self.law, now));
+        times.min().unwrap_or(now)
     }
 
     fn pass_through(&mut self, packet: &T) -> bool {

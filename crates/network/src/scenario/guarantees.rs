@@ -1,7 +1,7 @@
 //! Guarantees of the parts of a scenario, used by `lookahead` only. A part without guarantees is simulated event by event.
 
 use super::conditioners::JitterConfig;
-use super::time_varying::{DelayConfig, OrderConfig};
+use super::time_varying::{DelayConfig, OrderConfig, ServiceConfig};
 use super::{FlowConfig, LinkConfig, LossConfig, NodeConfig, PolicyConfig, Scenario, TrafficConfig};
 use longpipe_tcp::config::{AckConfig, RecoveryKind};
 use longpipe_tcp::segment::header_bytes;
@@ -21,6 +21,8 @@ pub(crate) struct LinkGuarantees {
     pub least_delay: u64,
     /// Minimum ratio of the time between two arrivals to the time between their departures, in units of 2⁻³².
     pub least_spread: u64,
+    /// Maximum rate [bit/s].
+    pub most_rate_bps: u64,
 }
 
 /// Guarantees of a host.
@@ -68,32 +70,37 @@ impl LinkConfig {
         self.order() == OrderConfig::Free
     }
 
-    /// Returns the guarantees of a link and its port; those of a time-varying link hold at all times.
+    /// Returns the guarantees of a link: of a wire of one delay, maybe with bit errors, or of a time-varying link.
     pub(crate) fn guarantees(&self) -> LinkGuarantees {
-        if let Some(motion) = &self.motion {
-            // The departure time from a time-varying transmitter is known at the start of transmission, too, but the spacing of departures has no
-            // lower bound.
-            let stands =
-                motion.service.is_none() && motion.outages.is_none() && self.policy.depends_on_occupancy_only();
+        let spoils = matches!(self.loss, LossConfig::BitErrors { .. });
+        let Some(motion) = &self.motion else {
             return LinkGuarantees {
-                departs_as_begun: stands,
-                departs_as_admitted: stands,
+                departs_as_begun: true,
+                departs_as_admitted: !self.policy.serves(),
                 keeps_order: !self.may_reorder(),
-                loses_none_on_wire: stands,
-                least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
-                least_spread: match self.jitter() {
-                    None if !self.aggregates() => motion.delay.as_ref().map_or(0, DelayConfig::least_spread),
-                    _ => 0,
-                },
+                loses_none_on_wire: !spoils,
+                least_delay: self.delay_ps,
+                least_spread: if self.varies() { 0 } else { 1 << 32 },
+                most_rate_bps: self.rate_bps,
             };
-        }
+        };
         LinkGuarantees {
+            // Rates and outages are independent of packets. A packet that an outage loses is known when its transmission starts.
             departs_as_begun: true,
-            departs_as_admitted: !self.policy.serves(),
+            departs_as_admitted: self.policy.depends_on_occupancy_only(),
             keeps_order: !self.may_reorder(),
-            loses_none_on_wire: !matches!(self.loss, LossConfig::BitErrors { .. }),
-            least_delay: self.delay_ps,
-            least_spread: if self.varies() { 0 } else { 1 << 32 },
+            loses_none_on_wire: !spoils,
+            least_delay: motion.delay.as_ref().map_or(self.delay_ps, DelayConfig::least_ps),
+            least_spread: match self.jitter() {
+                None if !self.aggregates() => motion.delay.as_ref().map_or(1 << 32, DelayConfig::least_spread),
+                _ => 0,
+            },
+            most_rate_bps: match &motion.service {
+                None => self.rate_bps,
+                Some(ServiceConfig::Steps { steps, .. }) => steps.iter().map(|step| step[1]).max().unwrap_or(u64::MAX),
+                // Several packets may leave at one instant.
+                Some(ServiceConfig::Opportunities { .. }) => u64::MAX,
+            },
         }
     }
 }

@@ -33,6 +33,7 @@ impl Delay {
     }
 
     /// Returns the propagation delay of a packet transmitted from `begins` to `ends` [ps].
+    #[inline]
     pub fn of(&mut self, begins: u64, ends: u64) -> u64 {
         match self.at {
             Instant::Start => self.read(begins),

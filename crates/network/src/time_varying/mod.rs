@@ -126,11 +126,13 @@ impl TimeVaryingLink {
     }
 
     /// Returns whether a packet's buffer space is freed at the start of its transmission instead of its end.
+    #[inline]
     pub fn frees_at_begin(&self) -> bool {
         matches!(self.line, Transmitter::Opportunities(_))
     }
 
     /// Returns whether an outage refuses a packet that arrives at `came`.
+    #[inline]
     pub fn refuses(&mut self, came: Time) -> bool {
         self.outages
             .as_mut()
@@ -139,6 +141,7 @@ impl TimeVaryingLink {
     }
 
     /// Returns the start of the outage that drops a packet which arrived at `came` and would be transmitted by `service`.
+    #[inline]
     pub fn dropped(&mut self, came: Time, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         let waiting = (outages.config.waiting == HoldOrDrop::Drop)
@@ -149,6 +152,7 @@ impl TimeVaryingLink {
     }
 
     /// Returns the start of the outage that drops the packet in transmission.
+    #[inline]
     pub fn interrupted(&mut self, service: Service) -> Option<Time> {
         let outages = self.outages.as_mut()?;
         (outages.config.in_service == InService::Drop)
@@ -159,6 +163,7 @@ impl TimeVaryingLink {
     }
 
     /// Determines the fate of a packet that arrived at `came`; packets must be admitted in order.
+    #[inline]
     pub fn admit(&mut self, came: Time, bytes: u16) -> TransmissionOutcome {
         let before = self.free();
         let service = self.serve(came, bytes);
@@ -176,6 +181,7 @@ impl TimeVaryingLink {
         TransmissionOutcome::Dropped(at)
     }
 
+    #[inline]
     fn free(&self) -> Exact {
         match &self.line {
             Transmitter::Steps { free, .. } => *free,
@@ -184,6 +190,7 @@ impl TimeVaryingLink {
         }
     }
 
+    #[inline]
     fn free_mut(&mut self) -> Option<&mut Exact> {
         match &mut self.line {
             Transmitter::Steps { free, .. } => Some(free),
@@ -193,6 +200,7 @@ impl TimeVaryingLink {
     }
 
     /// Transmits the packet that arrived at `came`, after all earlier packets, unless an outage drops it.
+    #[inline]
     pub fn serve(&mut self, came: Time, bytes: u16) -> Service {
         self.ready(came);
         self.transmit(u64::from(bytes))
@@ -201,6 +209,7 @@ impl TimeVaryingLink {
     /// Returns when the transmitter can start a packet that arrived at `came`, after all earlier packets: when it is free
     /// and no outage is in progress, or at the next opportunity. A rate of zero does not delay the start: the packet is in
     /// service until the rate rises.
+    #[inline]
     pub fn ready(&mut self, came: Time) -> Time {
         match &mut self.line {
             Transmitter::Opportunities(opportunities) => Time(opportunities.ready(came.0)),
@@ -225,6 +234,7 @@ impl TimeVaryingLink {
     }
 
     /// Transmits a packet, or a batch after its overhead, from the time that `ready` has just returned.
+    #[inline]
     pub fn transmit(&mut self, bytes: u64) -> Service {
         let (begins, ends) = match &mut self.line {
             Transmitter::Opportunities(opportunities) => opportunities.transmit(bytes),
@@ -252,6 +262,7 @@ impl TimeVaryingLink {
     }
 
     /// Determines the passage of a transmitted packet over the wire; packets must pass in order. `now` is the current time.
+    #[inline]
     pub fn pass(&mut self, now: Time, service: Service) -> Passage {
         let Service { begins, ends } = service;
         let arrival = ends.0 + self.delay.of(begins.0, ends.0) + self.jitter.as_mut().map_or(0, |jitter| jitter.next());
@@ -371,6 +382,7 @@ fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
 }
 
 /// Returns when `left` bit/s·ps of work, begun at `from`, are done. Work that an outage interrupts continues after it.
+#[inline]
 fn finish(steps: &mut RateSteps, outages: Option<&mut Outages>, mut from: Exact, mut left: u128) -> Exact {
     let never = Exact {
         whole: AFTER_ANY_RUN.0,

@@ -46,6 +46,7 @@ impl Order {
     }
 
     /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; its delay alone would give `arrival`.
+    #[inline]
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {
             let arrival = arrival.max(self.least);

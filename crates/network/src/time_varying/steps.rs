@@ -21,6 +21,8 @@ pub(crate) struct RateSteps {
     per_cycle: u128,
     /// Index of the step in force at the latest query.
     at: usize,
+    /// Shortcut for later queries within that step: its begin, its end and its rate.
+    current: (u64, u64, u64),
 }
 
 impl RateSteps {
@@ -31,13 +33,24 @@ impl RateSteps {
             cycle,
             per_cycle: 0,
             at: 0,
+            current: (0, 0, 0),
         };
         made.per_cycle = cycle.map_or(0, |cycle| made.sent_within(cycle));
         made
     }
 
     /// Returns the rate at an instant, and the time up to which it holds.
+    #[inline]
     pub fn rate(&mut self, instant: u64) -> (u64, u64) {
+        let (from, until, rate) = self.current;
+        if (from..until).contains(&instant) {
+            return (rate, until);
+        }
+        self.find_rate(instant)
+    }
+
+    /// As `rate`, without its shortcut.
+    fn find_rate(&mut self, instant: u64) -> (u64, u64) {
         let (base, within) = match self.cycle {
             Some(cycle) => (instant - instant % cycle, instant % cycle),
             None => (0, instant),
@@ -51,11 +64,15 @@ impl RateSteps {
             self.at += 1;
         }
         let next = self.steps.get(self.at + 1).map(|step| step[0]).or(self.cycle);
-        (self.steps[self.at][1], next.map_or(u64::MAX, |next| base + next))
+        let [from, rate] = self.steps[self.at];
+        let until = next.map_or(u64::MAX, |next| base + next);
+        self.current = (base + from, until, rate);
+        (rate, until)
     }
 
     /// Returns when `work` [bit/s · ps] that starts at `from` is done, or the remaining work if that is after `limit`.
     /// Reaching the limit exactly counts as not done.
+    #[inline]
     pub fn finish(&mut self, from: Exact, mut work: u128, limit: u64) -> Result<Exact, u128> {
         let Exact { mut whole, mut part } = from;
         loop {
@@ -63,11 +80,10 @@ impl RateSteps {
             let until = until.min(limit);
             let capacity = (u128::from(rate) * u128::from(until - whole)).saturating_sub(u128::from(part));
             if rate > 0 && capacity >= work {
-                let total = work + u128::from(part);
-                let rate = u128::from(rate);
+                let (lasts, part) = divided(work + u128::from(part), rate);
                 return Ok(Exact {
-                    whole: whole + (total / rate) as u64,
-                    part: (total % rate) as u64,
+                    whole: whole + lasts,
+                    part,
                 });
             }
             work -= capacity;
@@ -115,7 +131,17 @@ impl RateSteps {
     }
 }
 
+/// Returns quotient and remainder of work and a rate; the work of a packet mostly fits 64 bits, whose division is shorter.
+#[inline]
+fn divided(work: u128, rate: u64) -> (u64, u64) {
+    match u64::try_from(work) {
+        Ok(work) => (work / rate, work % rate),
+        Err(_) => ((work / u128::from(rate)) as u64, (work % u128::from(rate)) as u64),
+    }
+}
+
 /// Returns the work of transmitting `bytes` [bit/s · ps].
+#[inline]
 pub(crate) fn work(bytes: u64) -> u128 {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND)
 }

@@ -3,12 +3,18 @@
 //!
 //! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are settled at the
 //! next arrival. Arrivals must be passed in order, and may be passed ahead of time.
+//!
+//! Shortcut: the port may start a transmission later than its time, at the next arrival or at an event up to `slack` later, if
+//!
+//! 1. the packet arrives nowhere before that: `slack` is the propagation delay;
+//! 2. the queue discipline is certain to drop no packet until then, because senders attribute reductions to earlier losses;
+//! 3. nothing observes the port meanwhile: there are no probes and no external packets.
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;
 use crate::ip::report::PacketReport;
 use crate::packets::{Options, Packet};
-use longpipe_events::Time;
+use longpipe_events::{Span, Time};
 
 /// A packet whose transmission starts.
 pub(crate) struct Begun {
@@ -25,29 +31,41 @@ pub(crate) struct ConstantRatePort {
     queue: EgressQueue,
     /// End of the current transmission, not counting packets that the line has since transmitted by `repeat`.
     ends: Time,
+    /// Maximum lateness of a start of transmission.
+    slack: Span,
 }
 
 impl ConstantRatePort {
     /// Creates an idle port.
-    pub fn new(queue: EgressQueue) -> ConstantRatePort {
+    pub fn new(queue: EgressQueue, slack: Span) -> ConstantRatePort {
         ConstantRatePort {
             queue,
             ends: Time::ZERO,
+            slack,
         }
     }
 
+    /// Returns whether the port may act later than its time.
+    #[inline]
+    pub fn may_act_late(&self) -> bool {
+        self.slack.0 > 0
+    }
+
     /// Returns the queue.
+    #[inline]
     pub fn queue(&self) -> &EgressQueue {
         &self.queue
     }
 
     /// Returns the queue, to collect its drops and marks.
+    #[inline]
     pub fn queue_mut(&mut self) -> &mut EgressQueue {
         &mut self.queue
     }
 
     /// Returns the time at which the transmitter becomes free if it is at most `now`. Departures precede simultaneous
     /// arrivals.
+    #[inline]
     pub fn due(&mut self, line: &mut Line, now: Time) -> Option<Time> {
         self.count_repeated(line);
         let free = line.free();
@@ -55,12 +73,14 @@ impl ConstantRatePort {
     }
 
     /// Completes the transmission that ended at `now`. Returns the packet whose transmission starts.
+    #[inline]
     pub fn act(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         let queued = self.queue.depart(now)?;
         Some(self.begin(line, now, queued))
     }
 
     /// Processes an arrival at `now`, after all earlier departures. Returns the packet if its transmission starts at once.
+    #[inline]
     pub fn arrive(&mut self, line: &mut Line, now: Time, packet: Packet, options: &Options) -> Option<Begun> {
         match self.queue.arrive(now, packet, options) {
             Some(queued) => {
@@ -74,6 +94,22 @@ impl ConstantRatePort {
         }
     }
 
+    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream, with all state as after all
+    /// actions due and `arrive`; None, with all state as after some of these actions, if they must be called.
+    #[inline]
+    pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
+        self.count_repeated(line);
+        let free = line.free();
+        if free > now || !self.queue.pass_idle(free, now, packet) {
+            return None;
+        }
+        line.restart(now);
+        self.ends = line.send(now, packet.bytes(), self.queue.rate());
+        line.allow_repeat(self.queue.passes_through_statelessly());
+        Some(self.ends + line.delay())
+    }
+
+    #[inline]
     fn begin(&mut self, line: &mut Line, at: Time, queued: QueuedPacket) -> Begun {
         self.ends = line.send(at, queued.packet.bytes(), self.queue.rate());
         line.allow_repeat(self.queue.passes_through_statelessly() && self.queue.backlog().0 == 0);
@@ -96,9 +132,18 @@ impl ConstantRatePort {
         }
     }
 
-    /// Returns the time of the next event: the start of a waiting packet's transmission.
+    /// Returns the time of the next event: the start of a waiting packet's transmission, or later if the port may act late.
+    #[inline]
     pub fn next_event(&self, line: &Line) -> Option<Time> {
-        (self.queue.backlog().0 > 0).then(|| line.free())
+        if self.queue.backlog().0 == 0 {
+            return None;
+        }
+        let free = line.free();
+        if !self.may_act_late() {
+            return Some(free);
+        }
+        let latest = Time(free.0.saturating_add(self.slack.0));
+        Some(self.queue.drops_none_before(free).clamp(free, latest))
     }
 
     /// Returns the counters at `now`, the end of the run.

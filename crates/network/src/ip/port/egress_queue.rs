@@ -14,7 +14,7 @@ use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Options, Packet};
 use crate::queues::{AnyDisc, PortState, QueueDisc, Queued};
 use crate::scenario::{BufferUnit, LinkConfig, NodeKind, PolicyConfig, Scenario};
-use longpipe_events::{Rate, Time};
+use longpipe_events::{MaybeTime, Rate, Time};
 use std::collections::VecDeque;
 
 /// A packet at the port.
@@ -23,6 +23,8 @@ pub(crate) struct QueuedPacket {
     /// Arrival time.
     pub arrival: Time,
     pub packet: Packet,
+    /// Timestamp option, if it has one.
+    stamp: MaybeTime,
     /// TCP options, if the packet has any.
     options: Option<Box<Options>>,
     class: u32,
@@ -33,9 +35,32 @@ pub(crate) struct QueuedPacket {
 }
 
 impl QueuedPacket {
+    /// Creates a packet that arrives at `now`, of a flow of this class that is scalable or not.
+    #[inline]
+    fn new(now: Time, packet: Packet, options: &Options, (class, scalable): (u32, bool)) -> QueuedPacket {
+        let (stamp, options) = match packet.has_options() {
+            false => (MaybeTime::NONE, None),
+            true if options.is_stamp_alone() => (options.stamp(), None),
+            true => (options.stamp(), Some(Box::new(*options))),
+        };
+        QueuedPacket {
+            arrival: now,
+            packet,
+            stamp,
+            options,
+            class,
+            marked: false,
+            scalable,
+        }
+    }
+
     /// Returns the packet's TCP options, which may be empty.
-    pub fn options(&self) -> &Options {
-        self.options.as_deref().unwrap_or(&NO_OPTIONS)
+    #[inline]
+    pub fn options(&self) -> Options {
+        match &self.options {
+            Some(options) => **options,
+            None => Options::of_stamp(self.stamp),
+        }
     }
 }
 
@@ -77,7 +102,7 @@ impl Queued for QueuedPacket {
     }
 
     fn supersedes(&self, earlier: &QueuedPacket) -> bool {
-        self.packet.replaces(&earlier.packet, earlier.options())
+        self.packet.replaces(&earlier.packet, &earlier.options())
     }
 }
 
@@ -117,6 +142,9 @@ pub(crate) struct EgressQueue {
     loss: Option<Box<Loss>>,
     /// Whether the link has conditioners, or its discipline shapes.
     is_conditioned: bool,
+    /// Shortcut: whether an arriving packet enters the discipline unconditionally, because the link has no injected losses and is not
+    /// conditioned, and the discipline reads no property of flows.
+    is_bare: bool,
     duplication: Option<Box<Duplication>>,
     policers: Policers,
     shaper: Option<Box<Tbf>>,
@@ -131,9 +159,9 @@ pub(crate) struct EgressQueue {
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
-    /// Integral of the number of packets held up to the last change [packet·ps].
+    /// Time spent by packets from arrival to departure or drop: the departure times of all packets that have left minus the arrival
+    /// times of all that entered, modulo 2¹²⁸ [packet·ps].
     packet_time: u128,
-    changed: Time,
     /// Packets lost at this port that the engine has not reported yet.
     drops: Drops,
     /// Times and flows of packets marked at this port that the engine has not reported yet.
@@ -150,17 +178,20 @@ impl EgressQueue {
         };
         let flows = scenario.flows.iter();
         let host = scenario.nodes[link.from].kind == NodeKind::Host;
+        let of_flows = match link.policy {
+            PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
+                OfFlows::Classes(flows.map(|flow| flow.class).collect())
+            }
+            PolicyConfig::DualPi2(_) => OfFlows::Scalable(flows.map(|flow| flow.scalable).collect()),
+            _ => OfFlows::Nothing,
+        };
+        let loss = Loss::new(&link.loss, seed, index);
         EgressQueue {
             rate: Rate(link.rate_bps),
             disc: disc_of(scenario, link, seed, index),
-            of_flows: match link.policy {
-                PolicyConfig::StrictPriority(_) | PolicyConfig::WeightedPriority(_) => {
-                    OfFlows::Classes(flows.map(|flow| flow.class).collect())
-                }
-                PolicyConfig::DualPi2(_) => OfFlows::Scalable(flows.map(|flow| flow.scalable).collect()),
-                _ => OfFlows::Nothing,
-            },
-            loss: Loss::new(&link.loss, seed, index),
+            is_bare: loss.is_none() && !link.is_conditioned() && matches!(of_flows, OfFlows::Nothing),
+            of_flows,
+            loss,
             is_conditioned: link.is_conditioned(),
             duplication: Duplication::among(&link.conditioners, seed, index),
             policers: Policers::among(&link.conditioners, Circuit::of_flows(scenario.flows.len())),
@@ -177,23 +208,37 @@ impl EgressQueue {
             },
             lost_outage: 0,
             packet_time: 0,
-            changed: Time::ZERO,
             drops: Drops::default(),
             marks: Vec::new(),
         }
     }
 
     /// Returns the packets lost at this port that the engine has not reported yet.
+    #[inline]
     pub fn drops(&mut self) -> &mut Drops {
         &mut self.drops
     }
 
     /// Removes and returns the times and flows of packets marked at this port.
+    #[inline]
     pub fn take_marks(&mut self) -> impl Iterator<Item = (Time, Flow)> + '_ {
         self.marks.drain(..)
     }
 
+    /// Returns whether packets were lost or marked that the engine has yet to report.
+    #[inline]
+    pub fn has_reports(&self) -> bool {
+        !(self.drops.is_empty() && self.marks.is_empty())
+    }
+
+    /// Returns a time before which `begin_next`, called not before `now`, drops no packet.
+    #[inline]
+    pub fn drops_none_before(&self, now: Time) -> Time {
+        self.disc.drops_none_before(now)
+    }
+
     /// Returns the nominal rate of the link.
+    #[inline]
     pub fn rate(&self) -> Rate {
         self.rate
     }
@@ -209,6 +254,7 @@ impl EgressQueue {
     }
 
     /// Returns the packets and bytes that wait.
+    #[inline]
     pub fn backlog(&self) -> (u64, u64) {
         let (packets, bytes) = self.disc.backlog();
         let carried = self.carried();
@@ -216,23 +262,27 @@ impl EgressQueue {
     }
 
     /// Returns the packets and bytes that were dequeued and wait for the next batch.
+    #[inline]
     fn carried(&self) -> (u64, u64) {
         let carried = self.batches.as_ref().and_then(|batches| batches.carried.as_ref());
         carried.map_or((0, 0), |carried| (1, carried.bytes()))
     }
 
     /// Returns the packets and bytes held, including those in transmission.
+    #[inline]
     pub fn held(&self) -> (u64, u64) {
         let (packets, bytes) = self.backlog();
         (packets + self.in_service.0, bytes + self.in_service.1)
     }
 
     /// Returns whether a transmitter of constant rate may send packets that find the port empty without calling this queue.
+    #[inline]
     pub fn passes_through_statelessly(&self) -> bool {
         self.disc.passes_through_statelessly() && self.loss.is_none()
     }
 
     /// Returns whether a packet or batch is in transmission.
+    #[inline]
     pub fn is_busy(&self) -> bool {
         self.in_service.0 > 0
     }
@@ -244,6 +294,7 @@ impl EgressQueue {
     }
 
     /// Enqueues an arriving packet. If the transmitter is idle and could begin a packet at once, returns the packet to transmit.
+    #[inline]
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         self.count_in(&packet);
         let queued = self.take(now, packet, options)?;
@@ -251,6 +302,7 @@ impl EgressQueue {
         let room = self.limit_packets > 0 && bytes <= self.limit_bytes;
         let empty = !self.is_busy() && self.backlog().0 == 0;
         if room && empty && self.disc.pass_through(&queued) {
+            self.count_entry(now);
             self.report.peak_packets = self.report.peak_packets.max(1);
             self.report.peak_bytes = self.report.peak_bytes.max(bytes);
             self.in_service = (1, bytes);
@@ -261,6 +313,32 @@ impl EgressQueue {
             return None;
         }
         self.begin_next(now)
+    }
+
+    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`: returns true, with all
+    /// state as after `depart` at `free` and `arrive` at `now`, if `arrive` would return the packet as it is.
+    #[inline]
+    pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
+        let bytes = u64::from(packet.bytes());
+        let fits = self.limit_packets > 0 && bytes <= self.limit_bytes;
+        if packet.has_options() || !(self.is_bare && fits && self.backlog().0 == 0) {
+            return false;
+        }
+        if self.finish(free).is_some() {
+            self.disc.find_empty(free);
+        }
+        if !self
+            .disc
+            .pass_through(&QueuedPacket::new(now, packet, &NO_OPTIONS, (0, false)))
+        {
+            return false;
+        }
+        self.count_in(&packet);
+        self.count_entry(now);
+        self.report.peak_packets = self.report.peak_packets.max(1);
+        self.report.peak_bytes = self.report.peak_bytes.max(bytes);
+        self.in_service = (1, bytes);
+        true
     }
 
     /// Enqueues an arriving packet; if it is duplicated, its clone first.
@@ -280,15 +358,24 @@ impl EgressQueue {
         }
     }
 
+    #[inline]
     fn count_in(&mut self, packet: &Packet) {
         self.report.packets_in += 1;
         self.report.bytes_in += u64::from(packet.bytes());
     }
 
-    /// Counts an arriving packet, unless the link's loss model, a conditioner or the shaper drops it.
+    /// Returns an arriving packet for the discipline, unless the link's loss model, a conditioner or the shaper drops it.
+    #[inline]
     fn take(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
+        if self.is_bare {
+            return Some(QueuedPacket::new(now, packet, options, (0, false)));
+        }
+        self.take_conditioned(now, packet, options)
+    }
+
+    #[inline(never)]
+    fn take_conditioned(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         let bytes = u64::from(packet.bytes());
-        self.count_time(now);
         if self.loss.as_mut().is_some_and(|loss| loss.loses(now)) {
             self.report.lost_forced += 1;
             self.report.bytes_lost += bytes;
@@ -321,16 +408,10 @@ impl EgressQueue {
             OfFlows::Classes(classes) => (classes[flow], false),
             OfFlows::Scalable(scalable) => (0, scalable[flow]),
         };
-        Some(QueuedPacket {
-            arrival: now,
-            packet,
-            options: packet.has_options().then(|| Box::new(*options)),
-            class,
-            marked: false,
-            scalable,
-        })
+        Some(QueuedPacket::new(now, packet, options, (class, scalable)))
     }
 
+    #[inline]
     fn enqueue(&mut self, now: Time, packet: QueuedPacket) {
         let taken = if self.counts_in_service {
             self.in_service
@@ -346,9 +427,11 @@ impl EgressQueue {
             idle_since: empty.then_some(self.emptied),
         };
         let flow = packet.packet.vc().flow();
-        let (report, drops) = (&mut self.report, &mut self.drops);
+        self.count_entry(now);
+        let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
         let marked = self.disc.enqueue(&port, packet, |dropped, cause| {
             count_drop(report, &dropped, cause);
+            count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
         });
         if marked {
@@ -360,17 +443,19 @@ impl EgressQueue {
     }
 
     /// Counts the packet in transmission as sent. Returns the packet to transmit next.
+    #[inline]
     pub fn depart(&mut self, now: Time) -> Option<QueuedPacket> {
         self.finish(now)?;
         self.begin_next(now)
     }
 
     /// Counts the packet or batch in transmission as sent. Returns `None` if there was none.
+    #[inline]
     pub fn finish(&mut self, now: Time) -> Option<()> {
-        self.count_time(now);
         if !self.is_busy() {
             return None;
         }
+        count_exits(&mut self.packet_time, self.in_service.0, now);
         self.report.packets_out += self.in_service.0;
         self.report.bytes_out += self.in_service.1;
         self.in_service = (0, 0);
@@ -379,6 +464,7 @@ impl EgressQueue {
     }
 
     /// Dequeues the packet to transmit, for a free transmitter.
+    #[inline]
     pub fn begin_next(&mut self, now: Time) -> Option<QueuedPacket> {
         let next = self.dequeue(now)?;
         self.in_service = (1, next.bytes());
@@ -415,11 +501,12 @@ impl EgressQueue {
         batch
     }
 
+    #[inline]
     fn dequeue(&mut self, now: Time) -> Option<QueuedPacket> {
-        self.count_time(now);
-        let (report, drops) = (&mut self.report, &mut self.drops);
+        let (report, drops, packet_time) = (&mut self.report, &mut self.drops, &mut self.packet_time);
         let next = self.disc.dequeue(now, |dropped, cause| {
             count_drop(report, &dropped, cause);
+            count_exits(packet_time, 1, now);
             drops.note(now, &dropped.packet, cause);
         });
         let next = next?;
@@ -448,7 +535,7 @@ impl EgressQueue {
 
     /// Drops the packets in transmission because of an outage.
     pub fn drop_in_service<'a>(&mut self, now: Time, packets: impl IntoIterator<Item = &'a Packet>) {
-        self.count_time(now);
+        count_exits(&mut self.packet_time, self.in_service.0, now);
         self.in_service = (0, 0);
         self.emptied = now;
         packets.into_iter().for_each(|packet| self.count_outage(now, packet));
@@ -456,11 +543,11 @@ impl EgressQueue {
 
     /// Drops all waiting packets because of an outage.
     pub fn purge(&mut self, now: Time) {
-        self.count_time(now);
         let mut dropped = vec![];
         let carried = self.batches.as_mut().and_then(|batches| batches.carried.take());
         dropped.extend(carried.map(|carried| carried.packet));
         self.disc.purge(now, |packet| dropped.push(packet.packet));
+        count_exits(&mut self.packet_time, dropped.len() as u64, now);
         if !dropped.is_empty() {
             self.emptied = now;
         }
@@ -481,13 +568,14 @@ impl EgressQueue {
         self.report.bytes_in += packets * bytes;
         self.report.packets_out += before;
         self.report.bytes_out += before * bytes;
-        self.packet_time += u128::from(before) * u128::from(lasted);
-        (self.in_service, self.changed) = ((1, bytes), now);
+        self.packet_time = self.packet_time.wrapping_add(u128::from(before) * u128::from(lasted));
+        self.count_entry(now);
+        self.in_service = (1, bytes);
     }
 
-    fn count_time(&mut self, now: Time) {
-        self.packet_time += u128::from(self.held().0) * u128::from((now - self.changed).0);
-        self.changed = now;
+    #[inline]
+    fn count_entry(&mut self, now: Time) {
+        self.packet_time = self.packet_time.wrapping_sub(u128::from(now.0));
     }
 
     /// Returns the number of packets lost in outages at the port.
@@ -497,16 +585,24 @@ impl EgressQueue {
 
     /// Returns the counters at `now`, the end of the run.
     pub fn report(&mut self, now: Time) -> PacketReport {
-        self.count_time(now);
         let (packets_held, bytes_held) = self.held();
+        let packet_time = self
+            .packet_time
+            .wrapping_add(u128::from(packets_held) * u128::from(now.0));
         PacketReport {
             packets_held,
             bytes_held,
-            mean_packets: Some(self.packet_time as f64 / now.0 as f64),
+            mean_packets: Some(packet_time as f64 / now.0 as f64),
             utilization: share_used(self.rate(), self.report.bytes_out, now),
             ..self.report
         }
     }
+}
+
+/// Adds the time at which packets left the port to its account.
+#[inline]
+fn count_exits(packet_time: &mut u128, packets: u64, now: Time) {
+    *packet_time = packet_time.wrapping_add(u128::from(packets) * u128::from(now.0));
 }
 
 /// Counts a packet that the discipline dropped.

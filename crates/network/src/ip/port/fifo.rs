@@ -154,6 +154,8 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
+        // Shortcut: the rules let the line repeat packets, so that one of another length enters as those did.
+        let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
         line.allow_repeat(false);
         let (rules, counters) = (self.rules.as_mut()?, &mut self.counters);
@@ -171,7 +173,9 @@ impl Router {
         } else {
             arrival.idle_since = Some(line.free());
         }
-        let verdict = if rules.loses(now) {
+        let verdict = if repeats {
+            Verdict::Admit
+        } else if rules.loses(now) {
             counters.lost_forced += 1;
             counters.bytes_lost += arrival.bytes;
             self.cause = DropCause::InjectedLoss;
@@ -201,6 +205,10 @@ impl Router {
         }
         counters.packets_marked += u64::from(verdict == Verdict::Mark);
         let departure = enter((&mut self.before, counters), line, now, (bytes, self.rate));
+        if repeats {
+            line.allow_repeat(true);
+            return Some(departure);
+        }
         let left = rules.admit(&arrival, begins, departure, local, verdict);
         if begins == now {
             line.allow_repeat(rules.ignores_idle_arrivals());

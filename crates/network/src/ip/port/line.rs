@@ -117,6 +117,12 @@ impl Line {
         (self.free < ready.0) & (self.repeatable == bytes)
     }
 
+    /// As `may_repeat`, for a packet of another length.
+    #[inline(always)]
+    pub fn may_repeat_but_for_length(&self, ready: Time) -> bool {
+        (self.free < ready.0) & (self.repeatable > 0)
+    }
+
     /// Transmits a packet for which `may_repeat` holds.
     #[inline(always)]
     pub fn repeat(&mut self, ready: Time) -> Time {

@@ -135,6 +135,7 @@ impl TimeVaryingPort {
         None
     }
 
+    #[inline]
     fn admit(&mut self, line: &mut Line, ready: Time, bytes: u16, local: u32) -> Option<Time> {
         let fate = self.motion.admit(ready, bytes);
         let (begins, until) = match fate {
@@ -180,6 +181,7 @@ impl TimeVaryingPort {
     }
 
     /// Returns the packets and bytes that occupy the buffer at `now`; the port must be settled.
+    #[inline]
     fn waiting(&self, now: Time) -> (u64, u64) {
         let begun = self
             .leaving
@@ -190,6 +192,7 @@ impl TimeVaryingPort {
         })
     }
 
+    #[inline]
     fn occupancy(&self, local: u32) -> Occupancy {
         Occupancy {
             held: if self.by_bytes { self.bytes_held } else { self.held },
@@ -198,6 +201,7 @@ impl TimeVaryingPort {
         }
     }
 
+    #[inline]
     fn size(&self, bytes: u32) -> u64 {
         if self.by_bytes {
             u64::from(bytes)
@@ -228,6 +232,7 @@ impl TimeVaryingPort {
     }
 
     /// Settles departures, drops and losses up to `now`.
+    #[inline]
     fn settle(&mut self, now: Time) {
         while let Some(first) = self.leaving.first().copied().filter(|first| first.until <= now) {
             self.leaving.pop();
@@ -247,6 +252,7 @@ impl TimeVaryingPort {
         }
     }
 
+    #[inline]
     fn release(&mut self, packet: HeldPacket) {
         let size = self.size(packet.bytes);
         self.held -= 1;

@@ -242,7 +242,7 @@ impl DiscPort {
         }
         for queued in packets {
             let came = (!self.queue.is_host()).then_some(queued.arrival);
-            watch::packet(probe, link, came, service.ends, queued.packet, queued.options());
+            watch::packet(probe, link, came, service.ends, queued.packet, &queued.options());
         }
     }
 

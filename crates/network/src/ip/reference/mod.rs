@@ -335,7 +335,7 @@ impl Reference {
             }
             let Some(left) = left else { return };
             let came = (!self.ports[link.index()].is_host()).then_some(left.arrival);
-            (left.packet, *left.options(), came)
+            (left.packet, left.options(), came)
         } else {
             let Some(left) = self.ports[link.index()].depart(now) else {
                 return;
