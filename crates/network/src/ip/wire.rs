@@ -92,20 +92,14 @@ impl Wire {
                 }
                 // Queued by `Ip::enqueue`.
                 Port::ConstantRate(_) | Port::VariableRate(_) => return None,
-                Port::Delayed(_) | Port::TimeVarying(_) => return self.send_otherwise(ready, bytes, asked(true)),
+                Port::Delayed(delayed) => return delayed.send(&mut self.line, ready, bytes, asked(true)),
+                Port::TimeVarying(time_varying) => {
+                    let (local, _) = asked(time_varying.needs_vc_occupancies());
+                    return time_varying.send(&mut self.line, ready, bytes, local);
+                }
             }
         };
         Some(departure + self.line.delay())
-    }
-
-    /// Sends a packet if the time from departure to arrival is not the link's delay.
-    #[inline(never)]
-    fn send_otherwise(&mut self, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
-        match &mut self.port {
-            Port::Delayed(delayed) => delayed.send(&mut self.line, ready, bytes, asked),
-            Port::TimeVarying(time_varying) => time_varying.send(&mut self.line, ready, bytes, asked.0),
-            Port::Interface(_) | Port::Router(_) | Port::ConstantRate(_) | Port::VariableRate(_) => None,
-        }
     }
 
     /// Returns the departure time of the packet just sent if it is lost on the wire; only for observed runs.

@@ -120,16 +120,22 @@ impl ConstantRatePort {
         }
     }
 
-    /// Counts the packets that the line repeated; each found the port empty.
+    /// Counts the packets that the line repeated, if any; each found the port empty.
+    #[inline]
     fn count_repeated(&mut self, line: &mut Line) {
         if line.has_repeated() {
-            // The queue was empty.
-            self.queue.depart(self.ends);
-            let (packets, bytes, lasted) = line.take_repeated();
-            self.ends = line.free();
-            self.queue
-                .count_passed(packets, bytes, lasted, Time(self.ends.0 - lasted));
+            self.count_some_repeated(line);
         }
+    }
+
+    #[inline(never)]
+    fn count_some_repeated(&mut self, line: &mut Line) {
+        // The queue was empty.
+        self.queue.depart(self.ends);
+        let (packets, bytes, lasted) = line.take_repeated();
+        self.ends = line.free();
+        self.queue
+            .count_passed(packets, bytes, lasted, Time(self.ends.0 - lasted));
     }
 
     /// Returns the time of the next event: the start of a waiting packet's transmission, or later if the port may act late.

@@ -39,6 +39,8 @@ pub struct TimeVaryingPort {
     motion: TimeVaryingLink,
     loss: Option<Box<Loss>>,
     policy: Policy,
+    /// Whether the policy needs per-circuit occupancies.
+    by_vc: bool,
     most_packets: u64,
     most_bytes: u64,
     /// Whether X, X_i and K are in bytes instead of packets.
@@ -79,13 +81,15 @@ impl TimeVaryingPort {
                 .filter(|buffer| buffer.unit == unit)
                 .map_or(u64::MAX, |buffer| buffer.limit)
         };
+        let policy = Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit));
         TimeVaryingPort {
             host,
             motion,
             loss,
             varies: link.motion.is_some(),
             rate: Rate(link.rate_bps),
-            policy: Policy::new(&link.policy, buffer.map_or(u64::MAX, |buffer| buffer.limit)),
+            by_vc: policy.needs_vc_occupancies(),
+            policy,
             most_packets: most(BufferUnit::Packets),
             most_bytes: most(BufferUnit::Bytes),
             by_bytes: buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes),
@@ -106,6 +110,12 @@ impl TimeVaryingPort {
             counted: TimeVaryingReport::default(),
             packet_time: 0,
         }
+    }
+
+    /// Returns whether callers must pass circuit numbers; otherwise all packets may have the same one.
+    #[inline]
+    pub fn needs_vc_occupancies(&self) -> bool {
+        self.by_vc
     }
 
     /// Processes a packet of the port's circuit `local` that may leave from `ready` on. Returns its arrival time downstream,
