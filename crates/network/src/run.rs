@@ -63,7 +63,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
             Actor::Link(link) => medium.on_arrival(hosts, link),
             Actor::Sender(flow) => hosts.on_sender_timer(medium, flow),
             Actor::Receiver(flow) => hosts.on_receiver_timer(medium, flow),
-            Actor::Start(flow) => hosts.on_start(medium, flow),
+            Actor::Start(flow) => hosts.on_clock(medium, flow),
             Actor::Source(source) => medium.on_source(hosts, source),
             Actor::Port(port) => medium.on_port(hosts, port),
         }
@@ -159,7 +159,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 format!("flow {index}: sequence space {space:?}, {report:?}")
             })?;
             flow.hash(&report, hash);
-            if let Some(requests) = &flow.requests {
+            if let Some(requests) = flow.application.requests() {
                 let broken = requests.broken(report.delivered_bytes);
                 check(broken.is_none(), || format!("web traffic of flow {index}: {broken:?}"))?;
                 let report = WebReport {
@@ -171,7 +171,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
                 hash.web(&report);
                 web.push(report);
             }
-            if let Some(own) = &flow.datagrams {
+            if let Some(own) = flow.application.datagrams() {
                 let broken = own.broken();
                 check(broken.is_none(), || format!("datagrams of flow {index}: {broken:?}"))?;
                 let own = own.report(Flow::new(index));

@@ -6,6 +6,7 @@ use super::interface::Off;
 use super::link::{FedWire, Feed};
 use super::Atm;
 use crate::clock::{Actor, UNKNOWN};
+use crate::hosts::application::Application;
 use crate::hosts::connection::Connection;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
@@ -210,15 +211,15 @@ impl Atm {
 fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Options) {
     let (state, on_data_circuit) = (&mut flows[vc.flow().index()], !vc.is_back());
     let mut options = Options::NONE;
-    let packet = match &mut state.requests {
-        Some(requests) if frame & REQUEST != 0 => {
+    let packet = match &mut state.application {
+        Application::Web(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
                 Packet::new(vc, frame, 0, &requests.acks.take(frame & !REQUEST), &mut options)
             } else {
                 Packet::new(vc, frame, 0, &requests.segments.take(frame & !REQUEST), &mut options)
             }
         }
-        _ if state.external.is_some() || state.datagrams.is_some() => take_without_tcp(state, vc, frame),
+        Application::Datagrams(_) | Application::External(_) => take_without_tcp(state, vc, frame),
         _ if on_data_circuit => Packet::new(vc, frame, 0, &state.data.take(frame), &mut options),
         _ => Packet::new(vc, frame, 0, &state.acks.take(frame), &mut options),
     };
@@ -227,9 +228,9 @@ fn take_packet(flows: &mut [Connection], vc: Circuit, frame: u32) -> (Packet, Op
 
 #[cold]
 fn take_without_tcp(flow: &mut Connection, vc: Circuit, frame: u32) -> Packet {
-    if let Some(datagrams) = &mut flow.datagrams {
+    if let Some(datagrams) = flow.application.datagrams_mut() {
         return Packet::new(vc, frame, 0, &datagrams.pick(frame), &mut Options::NONE.clone());
     }
-    let packet = flow.external.as_mut().map(|external| external.take(vc, frame));
+    let packet = flow.application.external_mut().map(|external| external.take(vc, frame));
     Packet::new(vc, frame, 0, &packet.unwrap_or_default(), &mut Options::NONE.clone())
 }

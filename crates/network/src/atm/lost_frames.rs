@@ -65,7 +65,8 @@ impl Atm {
 
 fn report<P: Probe>(hosts: &mut Hosts<P>, link: Link, cell: &Cell, time: Time, cause: DropCause) {
     let flow = cell.vc.flow();
-    let of_sender = hosts.flows[flow.index()].external.is_none() && !cell.vc.is_back() && cell.frame & REQUEST == 0;
+    let of_sender =
+        hosts.flows[flow.index()].application.external().is_none() && !cell.vc.is_back() && cell.frame & REQUEST == 0;
     let sequence = match of_sender.then(|| contents(&hosts.flows, cell.vc, cell.frame)) {
         Some(Contents::Data(segment)) if segment.opening == Opening::Over => Some(segment.sequence),
         _ => None,

@@ -11,9 +11,11 @@ use longpipe_tcp::{AckSegment, DataSegment};
 /// Handles the time of a client's next request.
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
-    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
+    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         let next = requests.ask(now);
-        hosts.clock.set(Actor::Start(flow), next, START);
+        if hosts.flows[flow.index()].is_active_at(next) {
+            hosts.clock.set(Actor::Start(flow), next, START);
+        }
         send_requests(hosts, medium, flow);
     }
 }
@@ -29,7 +31,9 @@ pub(super) fn on_request<P: Probe, M: Medium>(
 ) {
     let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
-    let Some(requests) = &mut state.requests else { return };
+    let Some(requests) = state.application.requests_mut() else {
+        return;
+    };
     hosts.probe.received(now, flow, frame, segment);
     requests.receiver.on_segment(now, segment);
     let written = requests.answer(now);
@@ -48,7 +52,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     ack: &AckSegment,
 ) {
     let now = hosts.clock.now;
-    let Some(requests) = &mut hosts.flows[flow.index()].requests else {
+    let Some(requests) = hosts.flows[flow.index()].application.requests_mut() else {
         return;
     };
     hosts.probe.acknowledged(now, flow, frame, ack);
@@ -58,7 +62,7 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
 
 /// Handles a timer of the requests' sender, the client.
 pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
+    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         requests.sender.on_timeout(hosts.clock.now);
         send_requests(hosts, medium, flow);
     }
@@ -66,7 +70,7 @@ pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
 
 /// Handles a timer of the requests' receiver, the server.
 pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
+    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         requests.receiver.on_timeout(hosts.clock.now);
         send_request_ack(hosts, medium, flow);
     }
@@ -74,7 +78,7 @@ pub(super) fn on_server_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium:
 
 fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_acks(flow)), hosts.clock.now);
-    while let Some(requests) = &mut hosts.flows[flow.index()].requests {
+    while let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         let Some(segment) = requests.sender.poll_transmit(now) else {
             break;
         };
@@ -87,7 +91,7 @@ fn send_requests<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow
 
 fn send_request_ack<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
-    if let Some(requests) = &mut hosts.flows[flow.index()].requests {
+    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
         if let Some(ack) = requests.receiver.poll_transmit(now) {
             let frame = requests.acks.number(travels, ack) | REQUEST;
             hosts.probe.answered(now, flow, frame, &ack);

@@ -1,16 +1,17 @@
 //! One TCP connection in the network: its end points and the frames between them.
 
-use super::datagrams::source::Source;
+use super::application::Application;
 use super::datagrams::Datagrams;
-use super::external::ExternalPackets;
 use super::proxy::forwarding::{join, Proxy};
 use super::requests::Requests;
+use super::source::Source;
+use super::stream;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
 use crate::report::FlowReport;
 use crate::scenario::topology::Entry;
-use crate::scenario::{LinkConfig, Scenario, StartConfig, TrafficConfig};
+use crate::scenario::{FlowConfig, LinkConfig, Scenario, StartConfig, StopConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
@@ -30,14 +31,16 @@ pub struct Connection {
     pub way: Entry,
     /// Sending end point.
     pub sender: Sender,
-    /// Requests of the receiving host, for web traffic.
-    pub requests: Option<Box<Requests>>,
+    /// Application at both ends.
+    pub(crate) application: Application,
     /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// Total data of the application [byte]; `GREEDY` if it answers requests.
+    /// Total data of the application [byte]; `GREEDY` while they have no end.
     pub size: u64,
     /// Start time of the application.
     pub start: Time,
+    /// Time from which the application writes nothing more.
+    pub stop: MaybeTime,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
@@ -51,10 +54,6 @@ pub struct Connection {
     pub acks: InTransit<AckSegment>,
     /// Time at which the last byte was delivered.
     pub completion: Option<Time>,
-    /// Datagrams that the flow sends instead of TCP segments.
-    pub datagrams: Option<Box<Datagrams>>,
-    /// Packets of real programs, for an external flow.
-    pub(crate) external: Option<Box<ExternalPackets>>,
     /// State of a connection at a split-TCP proxy.
     pub(crate) proxy: Option<Box<Proxy>>,
 }
@@ -100,7 +99,7 @@ impl Connection {
     #[cold]
     pub fn on_awaited(&mut self, now: Time) {
         let delivered = self.receiver.delivered();
-        match &mut self.requests {
+        match self.application.requests_mut() {
             Some(requests) => requests.on_delivered(now, delivered),
             None if self.proxy.as_ref().is_some_and(|proxy| proxy.forwards()) => {
                 // A proxy forwards all data.
@@ -113,7 +112,7 @@ impl Connection {
     /// Returns the length of the packet of a frame on one of the flow's circuits [byte].
     #[inline]
     pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
-        match &self.requests {
+        match self.application.requests() {
             Some(requests) if frame & REQUEST != 0 => {
                 if !vc.is_back() {
                     requests.acks.get(frame & !REQUEST).packet_bytes()
@@ -121,7 +120,7 @@ impl Connection {
                     requests.segments.get(frame & !REQUEST).packet_bytes()
                 }
             }
-            _ if self.external.is_some() || self.datagrams.is_some() => self.bytes_without_tcp(vc, frame),
+            _ if self.application.is_without_tcp() => self.bytes_without_tcp(vc, frame),
             _ if !vc.is_back() => self.data.get(frame).packet_bytes(),
             _ => self.acks.get(frame).packet_bytes(),
         }
@@ -129,24 +128,30 @@ impl Connection {
 
     #[cold]
     fn bytes_without_tcp(&self, vc: Circuit, frame: u32) -> u32 {
-        if let Some(datagrams) = &self.datagrams {
+        if let Some(datagrams) = self.application.datagrams() {
             return datagrams.get(frame).packet_bytes();
         }
-        let packet = self.external.as_ref().map(|external| external.get(vc, frame));
+        let packet = self.application.external().map(|external| external.get(vc, frame));
         packet.map_or(0, |packet| u32::from(packet.bytes))
     }
 
     /// Returns the next timeout at the sending host.
     #[inline]
     pub fn sending_host_timeout(&self) -> MaybeTime {
-        let of_requests = self.requests.as_ref().map(|requests| requests.receiver.next_timeout());
+        let of_requests = self
+            .application
+            .requests()
+            .map(|requests| requests.receiver.next_timeout());
         self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 
     /// Returns the next timeout at the receiving host.
     #[inline]
     pub fn receiving_host_timeout(&self) -> MaybeTime {
-        let of_requests = self.requests.as_ref().map(|requests| requests.sender.next_timeout());
+        let of_requests = self
+            .application
+            .requests()
+            .map(|requests| requests.sender.next_timeout());
         self.receiver.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 }
@@ -161,30 +166,24 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             StartConfig::Random { from_ps, over_ps } => from_ps + Stream::new(seed, "start", entity).below(over_ps),
         };
         let phase = clock_phase(&flow.tcp, seed, entity);
-        let (size, mut requests) = match &flow.traffic {
-            _ if flow.foreign => (0, None),
-            TrafficConfig::Greedy {} => (GREEDY, None),
-            TrafficConfig::Transfer { size_bytes } => (*size_bytes, None),
-            TrafficConfig::Web(web) => (
-                GREEDY,
-                Some(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
-            ),
-            TrafficConfig::Cbr(_)
-            | TrafficConfig::OnOff(_)
-            | TrafficConfig::Poisson(_)
-            | TrafficConfig::Video(_)
-            | TrafficConfig::Arrivals(_)
-            | TrafficConfig::Stack(_) => (0, None),
+        let mut application = application(flow, may_repeat, (seed, entity, phase));
+        let answers = matches!(application, Application::Web(_));
+        let size = match flow.traffic {
+            _ if application.is_without_tcp() => 0,
+            TrafficConfig::Transfer { size_bytes } => size_bytes,
+            _ => GREEDY,
         };
         let (mut sender, mut receiver) = (Sender::new(&flow.tcp, phase), Receiver::new(&flow.tcp));
         sender.draw_from(Stream::new(seed, "control", entity));
-        if requests.is_some() {
+        if answers {
             sender.open_passively();
         }
         if !scenario.takes_shortcuts() {
             sender.disable_shortcuts();
             receiver.disable_shortcuts();
-            requests.iter_mut().for_each(|requests| requests.disable_shortcuts());
+            if let Some(requests) = application.requests_mut() {
+                requests.disable_shortcuts();
+            }
         }
         Connection {
             sender,
@@ -196,21 +195,51 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             acks: InTransit::default(),
             size,
             start: Time(start),
+            stop: stop(flow.stop, start),
             completion: None,
-            awaited: if requests.is_some() { 0 } else { size },
+            awaited: if answers { 0 } else { size },
             sender_armed: MaybeTime::NONE,
             receiver_armed: MaybeTime::NONE,
-            requests,
-            datagrams: Source::new(&flow.traffic, Stream::new(seed, "datagrams", entity))
-                .filter(|_| !flow.foreign)
-                .map(|source| Datagrams::new(source, may_repeat)),
-            external: flow.foreign.then(Box::default),
+            application,
             proxy: None,
         }
     });
     let mut flows: Vec<Connection> = flows.collect();
     join(scenario, &mut flows);
     flows
+}
+
+/// Creates the application of flow `entity`, with the first tick of its coarse clock.
+fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
+    if flow.foreign {
+        return Application::External(Box::default());
+    }
+    match &flow.traffic {
+        TrafficConfig::Web(web) => Application::Web(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
+        TrafficConfig::Stream(config) => {
+            let draws = Stream::new(seed, "writes", entity);
+            Application::Stream(stream::Stream::new(Source::of_writes(
+                config,
+                flow.tcp.mss_bytes,
+                draws,
+            )))
+        }
+        traffic => match Source::of_datagrams(traffic, Stream::new(seed, "datagrams", entity)) {
+            Some(source) => Application::Datagrams(Datagrams::new(source, may_repeat)),
+            None => Application::Bulk,
+        },
+    }
+}
+
+/// Returns the time from which an application that starts at `start` writes nothing more.
+fn stop(config: Option<StopConfig>, start: u64) -> MaybeTime {
+    config.map_or(MaybeTime::NONE, |config| {
+        let at_ps = match config {
+            StopConfig::At { at_ps } => at_ps,
+            StopConfig::After { after_ps } => start.saturating_add(after_ps),
+        };
+        Time(at_ps).into()
+    })
 }
 
 fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {

@@ -98,7 +98,7 @@ impl<P: Probe> Hosts<P> {
             let now = self.begin_early(next.time());
             if next.order() == START {
                 self.clock.cancel(Actor::Start(flow));
-                self.on_start(medium, flow);
+                self.on_clock(medium, flow);
             } else if !end.is_back() {
                 self.on_sender_timer(medium, flow);
             } else {

@@ -1,7 +1,6 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
 use super::{asking, datagrams, external, proxy, Hosts};
-use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
@@ -137,34 +136,6 @@ impl<P: Probe> Hosts<P> {
         }
         self.flows[flow.index()].sender.on_ack(now, ack);
         self.send_on(medium, flow);
-    }
-
-    /// Schedules the start of a flow's application.
-    pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        let start = self.flows[flow.index()].start;
-        self.clock.set(Actor::Start(flow), start, START);
-        self.set_next_action(medium, Circuit::of_data(flow), start, START);
-    }
-
-    /// Starts a flow's application, or issues a client's next request.
-    pub fn on_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        self.clear_next_action(Circuit::of_data(flow));
-        if self.flows[flow.index()].external.is_some() {
-            return;
-        }
-        self.resume(flow);
-        if self.flows[flow.index()].requests.is_some() {
-            return asking::on_clock(self, medium, flow);
-        }
-        if self.flows[flow.index()].datagrams.is_some() {
-            return datagrams::ends::send(self, medium, flow);
-        }
-        if self.flows[flow.index()].proxy.is_some() {
-            return proxy::on_clock(self, medium, flow);
-        }
-        let size = self.flows[flow.index()].size;
-        self.flows[flow.index()].sender.write_up_to(size);
-        self.send_data(medium, flow);
     }
 
     /// Sends the data that the window allows, and re-arms the retransmission timer.

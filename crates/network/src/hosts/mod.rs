@@ -1,5 +1,6 @@
-//! Hosts: end points, their timers, and the requests of their applications.
+//! Hosts: end points, their timers, and their applications.
 
+pub(crate) mod application;
 mod asking;
 pub mod connection;
 pub mod datagrams;
@@ -12,6 +13,8 @@ pub mod proxy;
 mod reports;
 pub mod requests;
 mod saved_paths;
+mod source;
+mod stream;
 mod timers;
 pub mod web;
 

@@ -47,8 +47,10 @@ impl<P: Probe> Hosts<P> {
     /// Returns the state of Careful Resume of a flow's sender; None if it is not used, as with datagrams.
     fn careful_resume(&self, flow: usize) -> Option<&CarefulResume> {
         let connection = &self.flows[flow];
-        let sends_segments = connection.datagrams.is_none() && connection.external.is_none();
-        connection.sender.careful_resume().filter(|_| sends_segments)
+        connection
+            .sender
+            .careful_resume()
+            .filter(|_| !connection.application.is_without_tcp())
     }
 
     /// Returns the nodes of a flow's sending and receiving host.

@@ -11,7 +11,7 @@ use longpipe_events::Time;
 /// Returns the packet that a frame carries.
 pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Contents {
     let (flow, on_data_circuit) = (&flows[vc.flow().index()], !vc.is_back());
-    match &flow.requests {
+    match flow.application.requests() {
         Some(requests) if frame & REQUEST != 0 => {
             if on_data_circuit {
                 Contents::Ack(*requests.acks.get(frame & !REQUEST))
@@ -19,7 +19,7 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
                 Contents::Data(*requests.segments.get(frame & !REQUEST))
             }
         }
-        _ if flow.datagrams.is_some() => datagram(flow, frame),
+        _ if flow.application.datagrams().is_some() => datagram(flow, frame),
         _ if on_data_circuit => Contents::Data(*flow.data.get(frame)),
         _ => Contents::Ack(*flow.acks.get(frame)),
     }
@@ -27,7 +27,7 @@ pub(crate) fn contents(flows: &[Connection], vc: Circuit, frame: u32) -> Content
 
 #[cold]
 fn datagram(flow: &Connection, frame: u32) -> Contents {
-    let sent = flow.datagrams.as_ref().map(|datagrams| *datagrams.get(frame));
+    let sent = flow.application.datagrams().map(|datagrams| *datagrams.get(frame));
     Contents::Datagram(sent.unwrap_or_default())
 }
 

@@ -240,6 +240,15 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         let problem = problem.within("traffic");
         return refuse(field(&problem.field), problem.value, problem.accepted);
     }
+    if let TrafficConfig::Stream(stream) = &flow.traffic {
+        if let Some(problem) = stream.problem() {
+            let problem = problem.within("traffic");
+            return refuse(field(&problem.field), problem.value, problem.accepted);
+        }
+    }
+    if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
+        return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");
+    }
     if matches!(flow.traffic, TrafficConfig::Stack(_)) && !flow.foreign {
         return refuse(field("foreign"), false, "needs true for the traffic of a stack");
     }

@@ -33,6 +33,29 @@ pub struct OnOffDatagramsConfig {
     pub times: Times,
 }
 
+impl OnOffDatagramsConfig {
+    /// Returns the times on and off.
+    pub(crate) fn bursts(&self) -> BurstsConfig {
+        BurstsConfig {
+            on_ps: self.on_ps,
+            off_ps: self.off_ps,
+            times: self.times,
+        }
+    }
+}
+
+/// Times on and off.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct BurstsConfig {
+    /// Mean time on [ps].
+    pub on_ps: u64,
+    /// Mean time off [ps].
+    pub off_ps: u64,
+    /// Distribution of both times.
+    pub times: Times,
+}
+
 /// Distribution of a time with a given mean.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -84,7 +107,7 @@ pub struct ArrivalsConfig {
 }
 
 /// Accepted rates [bit/s].
-const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
+pub(super) const RATES: std::ops::RangeInclusive<u64> = 1_000..=10_000_000_000_000;
 /// Maximum payload of an IP packet [byte]; equal to that of a TCP segment.
 const MOST_PAYLOAD: u32 = 65_000;
 /// Minimum interval between frames [ps].
@@ -118,11 +141,14 @@ impl PoissonConfig {
 
 impl OnOffDatagramsConfig {
     pub(super) fn problem(&self) -> Option<Problem> {
-        rate_problem(self.rate_bps, self.payload_bytes)
-            .or_else(|| {
-                let fits = (1_000_000..=LONGEST_WAIT).contains(&self.on_ps);
-                refuse_unless(fits, "on", self.on_ps, "needs 1 us to 1000 s, in ps")
-            })
+        rate_problem(self.rate_bps, self.payload_bytes).or_else(|| self.bursts().problem())
+    }
+}
+
+impl BurstsConfig {
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let fits = (1_000_000..=LONGEST_WAIT).contains(&self.on_ps);
+        refuse_unless(fits, "on", self.on_ps, "needs 1 us to 1000 s, in ps")
             .or_else(|| {
                 let fits = self.off_ps <= LONGEST_WAIT;
                 refuse_unless(fits, "off", self.off_ps, "needs at most 1000 s, in ps")
@@ -183,6 +209,7 @@ impl super::TrafficConfig {
         let payload = match self {
             super::TrafficConfig::Greedy {}
             | super::TrafficConfig::Transfer { .. }
+            | super::TrafficConfig::Stream(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::Stack(_) => return None,
             super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
@@ -210,6 +237,7 @@ impl super::TrafficConfig {
         match self {
             super::TrafficConfig::Greedy {}
             | super::TrafficConfig::Transfer { .. }
+            | super::TrafficConfig::Stream(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::Stack(_) => None,
             super::TrafficConfig::Cbr(cbr) => cbr.problem(),

@@ -129,9 +129,10 @@ impl FlowConfig {
             return Default::default();
         }
         let silent_between_timers = match self.traffic {
-            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => true,
-            // Datagram sources send at times that do not depend on packets.
-            TrafficConfig::Web(_)
+            TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
+            // Applications act at times that do not depend on packets.
+            TrafficConfig::Stream(_)
+            | TrafficConfig::Web(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)
@@ -171,7 +172,8 @@ impl FlowConfig {
             _ if !short_at_end_only => 1,
             TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
             TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
-            TrafficConfig::Web(_)
+            TrafficConfig::Stream(_)
+            | TrafficConfig::Web(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)

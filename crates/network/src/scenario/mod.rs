@@ -19,13 +19,14 @@ pub mod rerouting;
 mod routes;
 mod schedulers;
 mod stack;
+mod stream;
 pub mod time_varying;
 pub mod topology;
 mod traces;
 pub mod web;
 
 use conditioners::ConditionerConfig;
-pub use datagrams::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
+pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 use longpipe_tcp::config::TcpConfig;
 pub use policy::PolicyConfig;
 pub use queue::{
@@ -40,6 +41,7 @@ pub use schedulers::{
 };
 use serde::{Deserialize, Serialize};
 pub use stack::StackConfig;
+pub use stream::StreamConfig;
 use strum::VariantNames;
 use time_varying::TimeVaryingConfig;
 pub use traces::TraceConfig;
@@ -268,6 +270,9 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// Start time.
     pub start: StartConfig,
+    /// Time from which the application writes nothing more; None means never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<StopConfig>,
     /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub class: u32,
@@ -333,6 +338,8 @@ pub enum TrafficConfig {
         /// Length of the file [byte].
         size_bytes: u64,
     },
+    /// Data that the application writes over time.
+    Stream(StreamConfig),
     /// Files, each in response to a request from the flow's receiver.
     Web(WebConfig),
     /// Datagrams at a constant rate; this and the following kinds do not use TCP.
@@ -365,6 +372,22 @@ pub enum StartConfig {
         from_ps: u64,
         /// Length of the interval [ps].
         over_ps: u64,
+    },
+}
+
+/// Time from which an application writes nothing more.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum StopConfig {
+    /// At a given time.
+    At {
+        /// Time of the stop [ps].
+        at_ps: u64,
+    },
+    /// Some time after the application's start.
+    After {
+        /// Time from start to stop [ps].
+        after_ps: u64,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use super::refusal::{refuse, refuse_unless, ScenarioError};
 use super::{
-    FlowConfig, LinkConfig, LossConfig, OnOffConfig, OnOffDatagramsConfig, PolicyConfig, Scenario, Times, TrafficConfig,
+    BurstsConfig, FlowConfig, LinkConfig, LossConfig, OnOffConfig, PolicyConfig, Scenario, Times, TrafficConfig,
 };
 use crate::atm::aal5::CELL_BITS;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
@@ -39,15 +39,13 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         for (field, interval) in intervals_of_flow(flow) {
             at_least(format!("flows[{index}].{field}"), interval)?;
         }
-        if let TrafficConfig::OnOff(bursts) = &flow.traffic {
-            if let Some(problem) = bursts_problem(bursts) {
-                let problem = problem.within("traffic");
-                return refuse(
-                    format!("flows[{index}].{}", problem.field),
-                    problem.value,
-                    problem.accepted,
-                );
-            }
+        if let Some(problem) = bursts_problem(flow) {
+            let problem = problem.within("traffic");
+            return refuse(
+                format!("flows[{index}].{}", problem.field),
+                problem.value,
+                problem.accepted,
+            );
         }
     }
     for (index, source) in scenario.vbr.iter().enumerate() {
@@ -85,6 +83,9 @@ fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u
     let of_traffic = match &flow.traffic {
         TrafficConfig::Web(web) => Some(("traffic.cycle", web.cycle_ps)),
         TrafficConfig::Video(video) => Some(("traffic.frame", video.frame_ps)),
+        TrafficConfig::Stream(stream) => {
+            Some(("traffic.write", time_of(stream.write_bits(&flow.tcp), stream.rate_bps)))
+        }
         _ => None,
     };
     let (initial_rto, max_rto) = match flow.tcp.timer {
@@ -115,12 +116,26 @@ fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u
     of_traffic.into_iter().chain(timeout)
 }
 
-/// Refuses bursts that follow each other sooner than packets do at the peak rate: every burst has at least one packet,
+/// Refuses bursts that follow each other sooner than packets or writes do at the peak rate: every burst has at least one,
 /// so such a source would send above its own rate.
-fn bursts_problem(bursts: &OnOffDatagramsConfig) -> Option<Problem> {
+fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
+    match &flow.traffic {
+        TrafficConfig::OnOff(config) => {
+            let bits = 8 * u64::from(config.payload_bytes.saturating_add(DATAGRAM_HEADER_BYTES));
+            distance_problem(config.bursts(), time_of(bits, config.rate_bps))
+        }
+        TrafficConfig::Stream(config) => {
+            let write_ps = time_of(config.write_bits(&flow.tcp), config.rate_bps);
+            let problem = config.bursts.and_then(|bursts| distance_problem(bursts, write_ps));
+            problem.map(|problem| problem.within("bursts"))
+        }
+        _ => None,
+    }
+}
+
+/// Refuses bursts that follow each other sooner than packets or writes, which are `packet_ps` apart.
+fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
     let cycle_ps = bursts.on_ps.saturating_add(bursts.off_ps);
-    let bits = 8 * u64::from(bursts.payload_bytes.saturating_add(DATAGRAM_HEADER_BYTES));
-    let packet_ps = time_of(bits, bursts.rate_bps);
     let accepted = "needs with off at least the time of a packet at the rate, in ps";
     refuse_unless(cycle_ps >= packet_ps, "on", bursts.on_ps, accepted).or_else(|| {
         let Times::Pareto { shape } = bursts.times else {

@@ -73,7 +73,7 @@ impl Probe for Witness {
 fn external(scenario: &Scenario) -> Scenario {
     let mut external = scenario.clone();
     for flow in &mut external.flows {
-        (flow.foreign, flow.onward, flow.relayed) = (true, None, false);
+        (flow.foreign, flow.onward, flow.relayed, flow.stop) = (true, None, false, None);
     }
     external
 }

@@ -23,5 +23,6 @@ mod regressions;
 mod repetition;
 mod rerouting;
 mod schedulers;
+mod stream;
 mod time_varying_cells;
 mod web;

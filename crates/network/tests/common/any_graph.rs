@@ -29,7 +29,7 @@ use pace::Pace;
 use ports::{any_loss, any_port, LossDraft, PortDraft};
 use proptest::prelude::*;
 use tcp::{any_tcp, TcpDraft};
-use traffic::{any_start, any_traffic, StartDraft, TrafficDraft};
+use traffic::{any_start, any_stop, any_traffic, StartDraft, StopDraft, TrafficDraft};
 use vbr::{any_vbr, VbrDraft};
 
 /// A flow; the numbers are indices into the hosts and the pools, or choose a route.
@@ -43,6 +43,7 @@ struct FlowDraft {
     tcp: usize,
     traffic: TrafficDraft,
     start: StartDraft,
+    stop: Option<StopDraft>,
     /// Host that splits the flow, and its buffer in segments beyond two.
     split: Option<(usize, u64)>,
 }
@@ -124,19 +125,22 @@ fn any_flow() -> impl Strategy<Value = FlowDraft> {
         prop::option::weighted(0.01, any::<(bool, u16)>()),
         0usize..4,
         any_traffic(),
-        any_start(),
+        (any_start(), prop::option::weighted(0.12, any_stop())),
         prop::option::weighted(0.06, (0usize..60, prop_oneof![0u64..4, 0u64..60, Just(1u64 << 20)])),
     )
-        .prop_map(|(ends, there, back, wandering, tcp, traffic, start, split)| FlowDraft {
-            ends,
-            there,
-            back,
-            wandering,
-            tcp,
-            traffic,
-            start,
-            split,
-        })
+        .prop_map(
+            |(ends, there, back, wandering, tcp, traffic, (start, stop), split)| FlowDraft {
+                ends,
+                there,
+                back,
+                wandering,
+                tcp,
+                traffic,
+                start,
+                stop,
+                split,
+            },
+        )
 }
 
 fn any_run() -> impl Strategy<Value = RunDraft> {
@@ -212,6 +216,12 @@ impl Draft {
         scenario.traces = self.run.traces(duration);
         for (flow, draft) in scenario.flows.iter_mut().zip(&self.flows) {
             flow.start = draft.start.build(pace, duration);
+            let stops = flow.onward.is_none() && !flow.relayed;
+            flow.stop = draft
+                .stop
+                .as_ref()
+                .filter(|_| stops)
+                .map(|stop| stop.build(pace, duration));
         }
         ports::furnish(&mut scenario, &self.ports, &self.odd_ports);
         let links = scenario.links.len();
@@ -327,6 +337,7 @@ impl Draft {
             foreign: false,
             onward: None,
             relayed: false,
+            stop: None,
             rerouting: None,
         }
     }

@@ -229,6 +229,11 @@ impl Sender {
         self.written = self.written.max(end);
     }
 
+    /// Records that the application writes nothing after the bytes that have been sent.
+    pub fn stop_writing(&mut self) {
+        self.written = self.written.min(self.flight.max);
+    }
+
     /// Returns the congestion controller.
     #[cfg(test)]
     pub fn congestion(&self) -> &Congestion {

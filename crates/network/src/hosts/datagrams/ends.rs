@@ -6,15 +6,19 @@ use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::contents::Datagram;
 use crate::packets::{Circuit, Flow};
+use longpipe_events::{MaybeTime, Time};
 
 /// Sends the datagrams that are due now.
 pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let (travels, now) = (medium.travels(Circuit::of_data(flow)), hosts.clock.now);
     loop {
         let state = &mut hosts.flows[flow.index()];
-        let Some(datagrams) = &mut state.datagrams else { return };
-        let start = state.start;
-        let Some((at, length)) = datagrams.source.due(start).filter(|due| due.0 <= hosts.clock.end) else {
+        let (start, stop) = (state.start, state.stop);
+        let Some(datagrams) = state.application.datagrams_mut() else {
+            return;
+        };
+        let last = |at: Time| at <= hosts.clock.end && MaybeTime::from(at) < stop;
+        let Some((at, length)) = datagrams.source.due(start).filter(|due| last(due.0)) else {
             return;
         };
         if at > now {
@@ -34,7 +38,7 @@ pub(in crate::hosts) fn send<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: 
 pub(in crate::hosts) fn arrive<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, frame: u32, datagram: &Datagram) {
     let now = hosts.clock.now;
     hosts.probe.received_datagram(now, flow, frame, datagram);
-    if let Some(datagrams) = &mut hosts.flows[flow.index()].datagrams {
+    if let Some(datagrams) = hosts.flows[flow.index()].application.datagrams_mut() {
         datagrams.take(now, frame, datagram);
     }
 }

@@ -2,15 +2,14 @@
 
 pub mod delays;
 pub(super) mod ends;
-pub(crate) mod source;
 
+use crate::hosts::source::Source;
 use crate::packets::contents::Datagram;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::Flow;
 use crate::report::flows::DatagramReport;
 use delays::Delays;
 use longpipe_events::Time;
-use source::Source;
 
 /// State of both ends of a flow of datagrams.
 #[derive(Clone, Debug)]

@@ -1,10 +1,12 @@
-//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, or requests; with any start time.
+//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, or requests; with any
+//! start time and some with a stop.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    ArrivalsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, StartConfig, Times, TrafficConfig, VideoConfig,
+    ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, StartConfig, StopConfig,
+    StreamConfig, Times, TrafficConfig, VideoConfig,
 };
 use proptest::prelude::*;
 
@@ -14,8 +16,18 @@ pub enum TrafficDraft {
     Greedy,
     /// Number of whole segments, and additional bytes.
     File(u64, u64),
+    Stream(StreamDraft),
     Web(WebDraft),
     Datagrams(DatagramsDraft),
+}
+
+/// Writes with intervals of some packet times, of this length or of a segment, some in bursts of some writes.
+#[derive(Clone, Debug)]
+pub struct StreamDraft {
+    apart: Packets,
+    write: Option<u32>,
+    /// Times on and off, as multiples of an eighth of an interval, and their distribution.
+    bursts: Option<(u8, u8, u16)>,
 }
 
 /// Datagrams of any kind and payload, with intervals of some packet times, and parameters from 1 to 1000.
@@ -50,6 +62,14 @@ pub enum StartDraft {
     Late(u64),
 }
 
+/// Time from which an application writes nothing more, as fractions of the run or in packet times.
+#[derive(Clone, Debug)]
+pub enum StopDraft {
+    At(u16),
+    After(u16),
+    AfterPackets(Packets),
+}
+
 /// Strategy: traffic, usually greedy.
 pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
     prop_oneof![
@@ -57,8 +77,24 @@ pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
         1 => Just(TrafficDraft::File(0, 1)),
         2 => (1u64..60).prop_map(|segments| TrafficDraft::File(segments, 0)),
         1 => (0u64..60, 1u64..1500).prop_map(|(segments, bytes)| TrafficDraft::File(segments, bytes)),
+        2 => any_stream().prop_map(TrafficDraft::Stream),
         1 => any_web().prop_map(TrafficDraft::Web),
         1 => any_datagrams().prop_map(TrafficDraft::Datagrams),
+    ]
+}
+
+fn any_stream() -> impl Strategy<Value = StreamDraft> {
+    let write = prop_oneof![2 => Just(None), 1 => Just(Some(1)), 2 => (1u32..20_000).prop_map(Some)];
+    let bursts = prop::option::of((any::<u8>(), any::<u8>(), 1u16..=1000));
+    (any_packets(40), write, bursts).prop_map(|(apart, write, bursts)| StreamDraft { apart, write, bursts })
+}
+
+/// Strategy: a stop, as a fraction of the run, after some packets, or at the end or later.
+pub fn any_stop() -> impl Strategy<Value = StopDraft> {
+    prop_oneof![
+        2 => any::<u16>().prop_map(StopDraft::At),
+        1 => any::<u16>().prop_map(StopDraft::After),
+        2 => any_packets(60).prop_map(StopDraft::AfterPackets),
     ]
 }
 
@@ -117,9 +153,43 @@ impl TrafficDraft {
             TrafficDraft::File(segments, bytes) => TrafficConfig::Transfer {
                 size_bytes: segments * u64::from(mss) + bytes,
             },
+            TrafficDraft::Stream(draft) => TrafficConfig::Stream(draft.build(pace, mss)),
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
             TrafficDraft::Datagrams(draft) => draft.build(pace),
         }
+    }
+}
+
+impl StreamDraft {
+    fn build(&self, pace: Pace, mss: u32) -> StreamConfig {
+        let apart_ps = pace.packets(self.apart).clamp(1, SECOND);
+        let bits = u128::from(8 * self.write.unwrap_or(mss)) * u128::from(SECOND);
+        let rate_bps = (bits / u128::from(apart_ps)).clamp(1_000, 10_000_000_000_000) as u64;
+        let write_ps = (bits / u128::from(rate_bps)) as u64;
+        let bursts = self.bursts.map(|(on, off, number)| {
+            let on_ps = (write_ps * u64::from(on) / 8).clamp(1_000_000, 1_000 * SECOND);
+            BurstsConfig {
+                on_ps,
+                off_ps: (write_ps * u64::from(off) / 8).max(write_ps.saturating_sub(on_ps)),
+                times: times(u64::from(number)),
+            }
+        });
+        StreamConfig {
+            rate_bps,
+            write_bytes: self.write,
+            bursts: bursts.filter(|bursts| bursts.off_ps <= 1_000 * SECOND),
+        }
+    }
+}
+
+/// Returns a distribution of times, by a number from 1 to 1000.
+fn times(number: u64) -> Times {
+    match number % 3 {
+        0 => Times::Fixed {},
+        1 => Times::Exponential {},
+        _ => Times::Pareto {
+            shape: 1.05 + number as f64 / 300.0,
+        },
     }
 }
 
@@ -180,13 +250,7 @@ impl DatagramsDraft {
                     off_ps: (apart_ps * b / 30)
                         .max(packet_ps.saturating_sub(on_ps))
                         .min(1_000 * SECOND),
-                    times: match c % 3 {
-                        0 => Times::Fixed {},
-                        1 => Times::Exponential {},
-                        _ => Times::Pareto {
-                            shape: 1.05 + c as f64 / 300.0,
-                        },
-                    },
+                    times: times(c),
                 })
             }
             5 => TrafficConfig::Video(VideoConfig {
@@ -201,6 +265,23 @@ impl DatagramsDraft {
                     .map(|k| (k / (1 + a % 5) * apart_ps, 1 + (k * b % 1400) as u32))
                     .collect(),
             }),
+        }
+    }
+}
+
+impl StopDraft {
+    /// Returns the stop in a run of this length.
+    pub fn build(&self, pace: Pace, duration_ps: u64) -> StopConfig {
+        match *self {
+            StopDraft::At(share) => StopConfig::At {
+                at_ps: part(duration_ps, share),
+            },
+            StopDraft::After(share) => StopConfig::After {
+                after_ps: part(duration_ps, share),
+            },
+            StopDraft::AfterPackets(packets) => StopConfig::After {
+                after_ps: pace.packets(packets),
+            },
         }
     }
 }

@@ -61,6 +61,13 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let timeouts = 1.0 / round_trip.max(seconds(least)).min(longest);
     let requests = match &flow.traffic {
         TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
+        TrafficConfig::Stream(stream) => {
+            let write = stream.write_bytes.unwrap_or(flow.tcp.mss_bytes);
+            let bursts = stream
+                .bursts
+                .map_or(0.0, |bursts| 1.0 / seconds(bursts.on_ps + bursts.off_ps));
+            stream.rate_bps as f64 / (8.0 * f64::from(write)) + bursts
+        }
         _ => 0.0,
     };
     if let Some(packets) = datagrams_per_second(&flow.traffic) {
@@ -79,9 +86,11 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
 fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
     let packets = |rate_bps: u64, payload: u32| rate_bps as f64 / (8.0 * f64::from(payload + 28));
     match traffic {
-        TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } | TrafficConfig::Web(_) | TrafficConfig::Stack(_) => {
-            None
-        }
+        TrafficConfig::Greedy {}
+        | TrafficConfig::Transfer { .. }
+        | TrafficConfig::Stream(_)
+        | TrafficConfig::Web(_)
+        | TrafficConfig::Stack(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),
         // A burst has at least one packet.

@@ -1,36 +1,48 @@
-//! Send times and sizes of datagrams: at a constant rate, in bursts, as a Poisson process, in video frames, or from a list.
+//! Times and sizes of an application's datagrams, or of its writes into a TCP socket: at a constant rate, in bursts, as a Poisson
+//! process, in video frames, or from a list.
 //!
-//! Random numbers come from the flow's own stream, so that two networks with one seed get the same datagrams. All operations are
-//! exact to the bit, so that all machines get the same.
+//! Random numbers come from the flow's own stream, so that two networks with one seed get equal applications. All operations are
+//! exact to the bit, so that all machines get equal times.
 
 use crate::impairments::in_time::exponential;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
-use crate::scenario::{OnOffDatagramsConfig, Times, TrafficConfig, VideoConfig};
+use crate::scenario::{BurstsConfig, StreamConfig, Times, TrafficConfig, VideoConfig};
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
 
 /// Bits of the exponent that `power` uses; more than an f64 has.
 const POWER_BITS: u32 = 60;
 
-/// An application that sends datagrams.
+/// Schedule of an application's datagrams or writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pattern: Pattern,
     stream: Stream,
-    /// Next datagram: send time after the start [ps], and payload [byte].
+    /// Next datagram or write: time after the start [ps], and length [byte].
     next: Option<(u64, u32)>,
 }
 
-/// Datagrams of one length at a constant rate.
+/// Datagrams or writes of one length at a constant rate.
 #[derive(Clone, Copy, Debug)]
 struct Even {
     rate_bps: u64,
-    payload: u32,
+    /// Length of each [byte].
+    length: u32,
+    /// Bytes of each that count for the rate, headers of datagrams included.
+    counted: u32,
 }
 
 impl Even {
-    /// Returns the send time of datagram `count` after the first [ps].
+    fn of_datagrams(rate_bps: u64, payload: u32) -> Even {
+        Even {
+            rate_bps,
+            length: payload,
+            counted: payload + DATAGRAM_HEADER_BYTES,
+        }
+    }
+
+    /// Returns the time of datagram or write `count` after the first [ps].
     fn at(self, count: u64) -> u64 {
-        let bits = 8 * u128::from(self.payload + DATAGRAM_HEADER_BYTES) * u128::from(count);
+        let bits = 8 * u128::from(self.counted) * u128::from(count);
         (bits * u128::from(PS_PER_SECOND) / u128::from(self.rate_bps)).min(u128::from(u64::MAX)) as u64
     }
 }
@@ -43,7 +55,7 @@ enum Pattern {
     },
     OnOff {
         even: Even,
-        config: OnOffDatagramsConfig,
+        config: BurstsConfig,
         count: u64,
         /// Start and length of the current burst [ps].
         burst: (u64, u64),
@@ -63,26 +75,26 @@ enum Pattern {
 }
 
 impl Source {
-    /// Creates the source of a flow; None for TCP traffic.
-    pub fn new(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
-        let even = |rate_bps, payload| Even { rate_bps, payload };
+    /// Creates the source of datagrams of a flow; None for TCP traffic.
+    pub fn of_datagrams(traffic: &TrafficConfig, stream: Stream) -> Option<Source> {
         let pattern = match traffic {
             TrafficConfig::Greedy {}
             | TrafficConfig::Transfer { .. }
+            | TrafficConfig::Stream(_)
             | TrafficConfig::Web(_)
             | TrafficConfig::Stack(_) => return None,
             TrafficConfig::Cbr(cbr) => Pattern::Even {
-                even: even(cbr.rate_bps, cbr.payload_bytes),
+                even: Even::of_datagrams(cbr.rate_bps, cbr.payload_bytes),
                 count: 0,
             },
             TrafficConfig::OnOff(config) => Pattern::OnOff {
-                even: even(config.rate_bps, config.payload_bytes),
-                config: config.clone(),
+                even: Even::of_datagrams(config.rate_bps, config.payload_bytes),
+                config: config.bursts(),
                 count: 0,
                 burst: (0, 0),
             },
             TrafficConfig::Poisson(poisson) => Pattern::Poisson {
-                even: even(poisson.rate_bps, poisson.payload_bytes),
+                even: Even::of_datagrams(poisson.rate_bps, poisson.payload_bytes),
             },
             TrafficConfig::Video(config) => Pattern::Video {
                 config: config.clone(),
@@ -93,49 +105,67 @@ impl Source {
                 count: 0,
             },
         };
-        let mut source = Source {
-            pattern,
-            stream,
-            next: None,
+        Some(Source::begin(pattern, stream))
+    }
+
+    /// Creates the source of writes into a TCP socket, for segments of `mss` bytes.
+    pub fn of_writes(config: &StreamConfig, mss: u32, stream: Stream) -> Source {
+        let length = config.write_bytes.unwrap_or(mss);
+        let (even, count) = (
+            Even {
+                rate_bps: config.rate_bps,
+                length,
+                counted: length,
+            },
+            0,
+        );
+        let pattern = match config.bursts {
+            None => Pattern::Even { even, count },
+            Some(config) => Pattern::OnOff {
+                even,
+                config,
+                count,
+                burst: (0, 0),
+            },
         };
-        source.begin();
-        Some(source)
+        Source::begin(pattern, stream)
     }
 
-    /// Returns the time and payload [byte] of the next datagram of an application that started at `start`; None at the end.
+    /// Returns time and length [byte] of the next datagram or write of an application that started at `start`; None at the end.
     pub fn due(&self, start: Time) -> Option<(Time, u32)> {
-        let (after, payload) = self.next?;
-        Some((Time(start.0.checked_add(after)?), payload))
+        let (after, length) = self.next?;
+        Some((Time(start.0.checked_add(after)?), length))
     }
 
-    fn begin(&mut self) {
-        self.next = match &mut self.pattern {
-            Pattern::Even { even, .. } => Some((0, even.payload)),
+    fn begin(mut pattern: Pattern, mut stream: Stream) -> Source {
+        let next = match &mut pattern {
+            Pattern::Even { even, .. } => Some((0, even.length)),
             Pattern::OnOff {
                 even, config, burst, ..
             } => {
-                burst.1 = time(config.times, config.on_ps, &mut self.stream);
-                Some((0, even.payload))
+                burst.1 = time(config.times, config.on_ps, &mut stream);
+                Some((0, even.length))
             }
             Pattern::Poisson { even } => {
-                let first = exponential(&mut self.stream, even.at(1));
-                Some((first, even.payload))
+                let first = exponential(&mut stream, even.at(1));
+                Some((first, even.length))
             }
             Pattern::Video { config, frame } => {
-                frame.1 = frame_bytes(config, &mut self.stream);
+                frame.1 = frame_bytes(config, &mut stream);
                 Some(next_of_frame(config, frame))
             }
             Pattern::List { sent, .. } => sent.first().copied(),
         };
+        Source { pattern, stream, next }
     }
 
-    /// Advances to the next datagram.
+    /// Advances to the next datagram or write.
     pub fn step(&mut self) {
         let Some((before, _)) = self.next else { return };
         self.next = match &mut self.pattern {
             Pattern::Even { even, count } => {
                 *count += 1;
-                Some((even.at(*count), even.payload))
+                Some((even.at(*count), even.length))
             }
             Pattern::OnOff {
                 even,
@@ -151,11 +181,11 @@ impl Source {
                     *burst = (begins, time(config.times, config.on_ps, &mut self.stream).max(1));
                     *count = 0;
                 }
-                Some((burst.0.saturating_add(even.at(*count)), even.payload))
+                Some((burst.0.saturating_add(even.at(*count)), even.length))
             }
             Pattern::Poisson { even } => {
                 let gap = exponential(&mut self.stream, even.at(1));
-                Some((before.saturating_add(gap), even.payload))
+                Some((before.saturating_add(gap), even.length))
             }
             Pattern::Video { config, frame } => {
                 if frame.1 == 0 {
@@ -232,10 +262,10 @@ fn deviate(mean: u64, spread: f64, stream: &mut Stream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{ArrivalsConfig, CbrConfig};
+    use crate::scenario::{ArrivalsConfig, CbrConfig, OnOffDatagramsConfig};
 
     fn first(traffic: &TrafficConfig, count: usize) -> Vec<(u64, u32)> {
-        let mut source = Source::new(traffic, Stream::new(1, "test", 0)).expect("of datagrams");
+        let mut source = Source::of_datagrams(traffic, Stream::new(1, "test", 0)).expect("of datagrams");
         let mut next = || {
             let due = source.due(Time(0)).map(|(at, bytes)| (at.0, bytes));
             source.step();

@@ -1,0 +1,162 @@
+//! Applications of flows: when they write or send, what they want to send, and when they stop.
+//!
+//! Everything that an application does by itself happens in `on_clock`: its start, a time that it has set for its next request,
+//! datagram or write, and its stop.
+
+use super::connection::Connection;
+use super::datagrams::Datagrams;
+use super::external::ExternalPackets;
+use super::requests::Requests;
+use super::stream::Stream;
+use super::{asking, datagrams, proxy, stream, Hosts};
+use crate::clock::{Actor, START};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::{Circuit, Flow};
+use longpipe_events::Time;
+
+/// Application of a flow, with the state of both of its ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Application {
+    /// Writes all its data when it starts: a file, or data without end.
+    Bulk,
+    /// Writes data over time.
+    Stream(Box<Stream>),
+    /// Sends files in response to requests of the receiving host.
+    Web(Box<Requests>),
+    /// Sends datagrams instead of TCP segments.
+    Datagrams(Box<Datagrams>),
+    /// Real programs, whose packets enter from outside.
+    External(Box<ExternalPackets>),
+}
+
+impl Application {
+    /// Returns the requests of web traffic.
+    #[inline(always)]
+    pub(crate) fn requests(&self) -> Option<&Requests> {
+        match self {
+            Application::Web(requests) => Some(requests),
+            _ => None,
+        }
+    }
+
+    /// Returns the requests of web traffic.
+    #[inline(always)]
+    pub(crate) fn requests_mut(&mut self) -> Option<&mut Requests> {
+        match self {
+            Application::Web(requests) => Some(requests),
+            _ => None,
+        }
+    }
+
+    /// Returns the state of datagrams.
+    #[inline]
+    pub(crate) fn datagrams(&self) -> Option<&Datagrams> {
+        match self {
+            Application::Datagrams(datagrams) => Some(datagrams),
+            _ => None,
+        }
+    }
+
+    /// Returns the state of datagrams.
+    #[inline]
+    pub(crate) fn datagrams_mut(&mut self) -> Option<&mut Datagrams> {
+        match self {
+            Application::Datagrams(datagrams) => Some(datagrams),
+            _ => None,
+        }
+    }
+
+    /// Returns the packets of real programs.
+    #[inline]
+    pub(crate) fn external(&self) -> Option<&ExternalPackets> {
+        match self {
+            Application::External(packets) => Some(packets),
+            _ => None,
+        }
+    }
+
+    /// Returns the packets of real programs.
+    #[inline]
+    pub(crate) fn external_mut(&mut self) -> Option<&mut ExternalPackets> {
+        match self {
+            Application::External(packets) => Some(packets),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the flow has no TCP end points.
+    #[inline]
+    pub(crate) fn is_without_tcp(&self) -> bool {
+        matches!(self, Application::Datagrams(_) | Application::External(_))
+    }
+}
+
+impl Connection {
+    /// Returns whether the application still acts at `time`, so that a write, request or datagram can be scheduled.
+    pub(super) fn is_active_at(&self, time: Time) -> bool {
+        self.stop.get().is_none_or(|stop| time < stop)
+    }
+
+    /// Ends the data at the last byte that was sent.
+    fn stop_writing(&mut self, now: Time) {
+        self.sender.stop_writing();
+        self.size = self.sender.flight().max;
+        if self.completion.is_none() && self.size > 0 {
+            self.awaited = self.size;
+            if self.receiver.delivered() >= self.size {
+                self.on_awaited(now);
+            }
+        }
+    }
+}
+
+impl<P: Probe> Hosts<P> {
+    /// Schedules the start of a flow's application.
+    pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let start = self.flows[flow.index()].start;
+        self.clock.set(Actor::Start(flow), start, START);
+        self.set_next_action(medium, Circuit::of_data(flow), start, START);
+    }
+
+    /// Schedules the next call of `on_clock` for a flow: at `time`, or earlier at its stop.
+    pub(super) fn expect_action(&mut self, flow: Flow, time: Time) {
+        let stop = self.flows[flow.index()].stop.get().unwrap_or(time);
+        self.clock.set(Actor::Start(flow), time.min(stop), START);
+    }
+
+    /// Starts a flow's application, or lets it act at a time that it has set.
+    pub fn on_clock<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        self.clear_next_action(Circuit::of_data(flow));
+        let now = self.clock.now;
+        let state = &mut self.flows[flow.index()];
+        if !state.is_active_at(now) {
+            return match state.application {
+                Application::Bulk | Application::Stream(_) => state.stop_writing(now),
+                _ => {}
+            };
+        }
+        if let Application::External(_) = state.application {
+            return;
+        }
+        self.resume(flow);
+        match self.flows[flow.index()].application {
+            Application::Web(_) => asking::on_clock(self, medium, flow),
+            Application::Datagrams(_) => datagrams::ends::send(self, medium, flow),
+            Application::Stream(_) => stream::write(self, medium, flow),
+            Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),
+            Application::Bulk => self.write_all(medium, flow),
+            Application::External(_) => {}
+        }
+    }
+
+    /// Writes all data of a bulk application, which has started.
+    fn write_all<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        let state = &mut self.flows[flow.index()];
+        state.sender.write_up_to(state.size);
+        if let Some(stop) = state.stop.get() {
+            self.expect_action(flow, stop);
+        }
+        self.send_data(medium, flow);
+    }
+}

@@ -1,0 +1,42 @@
+//! Applications that write into a TCP socket over time: at a constant rate, or in bursts.
+
+use super::application::Application;
+use super::source::Source;
+use super::Hosts;
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::Flow;
+
+/// State of an application that writes over time.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    source: Source,
+    /// Data written so far [byte].
+    written: u64,
+}
+
+impl Stream {
+    /// Creates an application that has written nothing.
+    pub(super) fn new(source: Source) -> Box<Stream> {
+        Box::new(Stream { source, written: 0 })
+    }
+}
+
+/// Writes the data that are due now, and schedules the next write.
+pub(super) fn write<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
+    let now = hosts.clock.now;
+    let state = &mut hosts.flows[flow.index()];
+    let start = state.start;
+    let Application::Stream(stream) = &mut state.application else {
+        return;
+    };
+    while let Some((_, length)) = stream.source.due(start).filter(|due| due.0 <= now) {
+        stream.source.step();
+        stream.written += u64::from(length);
+    }
+    state.sender.write_up_to(stream.written);
+    if let Some((next, _)) = stream.source.due(start) {
+        hosts.expect_action(flow, next);
+    }
+    hosts.send_data(medium, flow);
+}

@@ -1,0 +1,48 @@
+//! Traffic of applications that write into a TCP socket over time.
+
+use super::datagrams::RATES;
+use super::refusal::refuse_unless;
+use super::BurstsConfig;
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+
+/// Maximum length of a write [byte].
+const MOST_WRITE: u32 = 1 << 30;
+
+/// Writes at a constant rate, or at a constant rate in bursts.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct StreamConfig {
+    /// Rate of the data while on [bit/s].
+    pub rate_bps: u64,
+    /// Length of each write [byte]; None means a full segment.
+    pub write_bytes: Option<u32>,
+    /// Times on and off; None means always on.
+    pub bursts: Option<BurstsConfig>,
+}
+
+impl StreamConfig {
+    /// Returns the length of a write [bit].
+    pub(super) fn write_bits(&self, tcp: &TcpConfig) -> u64 {
+        8 * u64::from(self.write_bytes.unwrap_or(tcp.mss_bytes))
+    }
+
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let write = self.write_bytes.unwrap_or(1);
+        refuse_unless(
+            RATES.contains(&self.rate_bps),
+            "rate",
+            self.rate_bps,
+            "needs 1 kbit/s to 10 Tbit/s, in bit/s",
+        )
+        .or_else(|| {
+            let fits = (1..=MOST_WRITE).contains(&write);
+            refuse_unless(fits, "write", write, "needs 1 byte to 1 GiB, in bytes")
+        })
+        .or_else(|| {
+            let problem = self.bursts.and_then(|bursts| bursts.problem());
+            problem.map(|problem| problem.within("bursts"))
+        })
+    }
+}
