@@ -224,6 +224,12 @@ fields = st.fixed_dictionaries(
             {"kind": st.just("greedy")},
             {"kind": st.just("transfer"), "size": times("1 B", "5000 B", "100 KB")},
             {
+                "kind": st.just("stream"),
+                "rate": times("100 kbit/s", "3 Mbit/s", "1 Gbit/s"),
+                "write": st.one_of(st.none(), times("1000 B", "20 KB")),
+                "bursts": st.one_of(st.none(), st.just({"on": "5 ms", "off": "170 ms"})),
+            },
+            {
                 "kind": st.just("web"),
                 "cycle": times("1 ms", "300 ms"),
                 "cycle_from": st.sampled_from(get_args(CycleFrom)),
@@ -237,6 +243,13 @@ fields = st.fixed_dictionaries(
             {"kind": st.just("fixed"), "at": times("0 s", "100 us")},
             {"kind": st.just("staggered"), "interval": times("0 s", "100 us")},
             {"kind": st.just("random"), "over": times("0 s", "100 us", "1 s")},
+        ),
+        "stop": st.one_of(
+            st.none(),
+            kinds(
+                {"kind": st.just("at"), "at": times("20 ms", "2 s")},
+                {"kind": st.just("after"), "after": times("1 us", "300 ms")},
+            ),
         ),
     }
 )
@@ -314,12 +327,16 @@ def mixes(draw: st.DrawFn) -> Scenario:
                     "traffic": st.one_of(
                         datagrams,
                         st.just({"kind": "greedy"}),
-                        kinds({"kind": st.just("transfer"), "size": times("1 B", "480 B", "9000 B")}),
+                        kinds(
+                            {"kind": st.just("transfer"), "size": times("1 B", "480 B", "9000 B")},
+                            {"kind": st.just("stream"), "rate": times("100 kbit/s", "20 Mbit/s")},
+                        ),
                     ),
                     "tcp": st.fixed_dictionaries(
                         {"mss": times("1 B", "500 B", "512 B", "1460 B"), "silly_window_avoidance": st.booleans()}
                     ),
                     "start": st.just({"kind": "fixed", "at": "0 s"}),
+                    "stop": st.sampled_from([None, None, {"kind": "after", "after": "50 ms"}]),
                     "direction": st.sampled_from(["forth", "forth", "forth", "back"]),
                 }
             ),

@@ -97,11 +97,13 @@ KNOBS: dict[str, tuple[object, ...]] = {
         "greedy",
         "web",
         {"kind": "transfer", "size": "8 MB"},
+        {"kind": "stream", "rate": "5 Mbit/s", "bursts": {"off": "1 s"}},
         {"kind": "cbr", "rate": "1 Mbit/s"},
         {"kind": "on-off", "rate": "2 Mbit/s", "payload": "172 B", "times": {"kind": "pareto", "shape": 1.2}},
         "video",
     ),
     "start": ("fixed", {"kind": "random", "over": "100 ms"}, {"kind": "staggered", "interval": "3 s"}),
+    "stop": ({"kind": "at", "at": "3 s"}, {"kind": "after", "after": "60 s"}),
     "duration": ("7 s", "100 s"),
 }
 

@@ -7,7 +7,7 @@ import { DESCRIPTION, NUMBERS } from "./model";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, TIME } from "./units";
 
-const OVER_TCP = new Set(["greedy", "transfer", "web"]);
+const OVER_TCP = new Set(["greedy", "transfer", "stream", "web"]);
 // Resolved by Python alone: presets, files, and real stacks.
 const ELSEWHERE = new Set(["voice", "arrivals", "stack"]);
 

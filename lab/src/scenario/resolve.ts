@@ -52,14 +52,16 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     checkDatagrams(scenario, graph.flows);
     checkClasses(scenario, topology);
     const switches = valueOf(scenario, "switch") as Part;
-    return {
-        ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start"]),
+    const core = {
+        ...coreFields(scenario, ["name", "network", "switch", "tcp", "traffic", "start", "stop"]),
         ...coreFields(switches, ["buffer", "policy", "scheduler"]),
         nodes: graph.nodes.map((node) => coreFields(node, ["pep"])),
         links: links(scenario, topology, largest(tcps)),
         flows: flows(scenario, topology, tcps),
         vbr: vbr(scenario, topology),
     };
+    checkStops(scenario, graph.flows, core.flows);
+    return core;
 }
 
 /** TCP parameters of each flow; flows with equal settings share one object. */
@@ -193,13 +195,14 @@ function flows(scenario: Part, topology: Topology, tcps: Part[]): JsonTable[] {
         const own = valueOf(flow, "traffic") as Part | null;
         const [route, back] = topology.routes[i] as [number[], number[]];
         return {
-            ...coreFields(flow, ["from", "to", "route", "return_route", "tcp", "traffic", "start"]),
+            ...coreFields(flow, ["from", "to", "route", "return_route", "tcp", "traffic", "start", "stop"]),
             route,
             return_route: back,
             tcp: shared.get(tcps[i] as Part) as JsonTable,
             traffic: own === null ? traffic : coreFields(own),
             start: start(scenario, i, flow),
             ...(saysEct1(tcps[i] as Part) ? { scalable: true } : {}),
+            ...stop(scenario, flow),
         };
     });
 }
@@ -225,6 +228,28 @@ function coreTcp(tcp: Part): JsonTable {
         if (valueOf(ecn, "option") === true) fields.ecn.option = true;
     } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+}
+
+/** Returns the time from which a flow writes nothing more, if there is one. */
+function stop(scenario: Part, flow: Part): JsonTable {
+    const chosen = (valueOf(flow, "stop") ?? valueOf(scenario, "stop")) as Part | null;
+    return chosen === null ? {} : { stop: coreFields(chosen) };
+}
+
+/** Throws ScenarioError for the first flow whose stop is not after its (earliest) start. */
+function checkStops(scenario: Part, all: Part[], resolved: JsonTable[]): void {
+    for (const [i, flow] of all.entries()) {
+        const row = resolved[i] as JsonTable;
+        const begin = row.start as JsonTable;
+        const beginPs = (begin["from_ps"] ?? begin["at_ps"]) as bigint;
+        const atPs = (row.stop as JsonTable | undefined)?.["at_ps"] as bigint | undefined;
+        if (atPs !== undefined && atPs <= beginPs) {
+            const own = valueOf(flow, "stop") !== null;
+            const field = own ? `${flowField(valueOf(scenario, "network") as Part, i)}.stop` : "stop";
+            const of = `${field} of flow '${String(valueOf(flow, "name"))}'.at`;
+            throw new ScenarioError([`${of}: ${TIME.format(atPs)}; needs more than the start, ${TIME.format(beginPs)}`]);
+        }
+    }
 }
 
 function start(scenario: Part, i: number, flow: Part): JsonTable {

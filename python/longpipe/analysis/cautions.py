@@ -113,7 +113,8 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
 
 def _draws(traffic: Mapping[str, Any]) -> bool:
     """Returns whether traffic is random; bursts depend on the distribution of their times."""
-    return traffic["kind"] in DRAWN_TRAFFIC or traffic.get("times", {}).get("kind", "fixed") != "fixed"
+    bursts = traffic.get("bursts") or traffic
+    return traffic["kind"] in DRAWN_TRAFFIC or bursts.get("times", {}).get("kind", "fixed") != "fixed"
 
 
 def _kind(chosen: str | Mapping[str, Any]) -> str:

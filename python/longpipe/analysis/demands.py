@@ -22,13 +22,38 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     `columns` are those of the run's `Result`, because the amount that a web server sends is random. The demand of
     datagrams, which do not respond to congestion, is nan.
     """
-    seconds, web = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), columns["web"]
+    seconds, written = TIME.parse(scenario.duration) / 1e12 - begin_s(columns), written_bytes(scenario, columns)
     before = columns.get("warm_up", {})
     sent = dict(zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True))
-    served = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
     found = []
     for flow in whole(scenario.resolved):
         name = flow["name"]
-        size = served.get(name, flow["traffic"].get("size_bytes", math.inf)) - sent.get(name, 0)
+        size = written.get(name, flow["traffic"].get("size_bytes", math.inf)) - sent.get(name, 0)
         found.append(8 * size / seconds if flow["traffic"]["kind"] in OVER_TCP else math.nan)
     return found
+
+
+def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
+    """Returns the data that web servers and applications with a rate wrote, by flow [bytes].
+
+    Random bursts count with the mean share of time in which the application is on.
+    """
+    resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
+    written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
+    starts = dict(zip(flows["flow"], flows["start_s"], strict=True))
+    for flow in whole(resolved):
+        if (traffic := flow["traffic"])["kind"] == "stream":
+            start_s = starts[flow["name"]]
+            active_s = min(_stop_s(flow, start_s), resolved["duration_ps"] / 1e12) - start_s
+            bursts = traffic["bursts"]
+            on = bursts["on_ps"] / (bursts["on_ps"] + bursts["off_ps"]) if bursts else 1.0
+            written[flow["name"]] = traffic["rate_bps"] / 8 * on * max(0.0, active_s)
+    return written
+
+
+def _stop_s(flow: Mapping[str, Any], start_s: float) -> float:
+    """Returns the time from which a flow writes nothing more [s]."""
+    stop = flow.get("stop")
+    if stop is None:
+        return math.inf
+    return float(stop["at_ps"] / 1e12 if stop["kind"] == "at" else start_s + stop["after_ps"] / 1e12)

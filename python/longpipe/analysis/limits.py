@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from longpipe.aal5 import CELL_BYTES
+from longpipe.analysis.demands import written_bytes
 from longpipe.analysis.paths import paths, port_name
 from longpipe.analysis.warm_up import begin_s
 from longpipe.units import TIME
@@ -64,7 +65,7 @@ IN_USE: Final = 0.9
 MOSTLY: Final = 0.5
 # Share of time, of ACKs or of datagrams lost, that counts as much.
 MUCH: Final = 0.05
-# Share of the requested data below which a web server was behind.
+# Share of the written data below which an application was ahead of the network.
 SERVED: Final = 0.95
 # RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
@@ -103,7 +104,7 @@ def limits(scenario: Scenario, columns: Columns) -> list[FlowLimit]:
     # Times count from the end of a warm-up, as the counters do.
     duration_s = TIME.parse(scenario.duration) / 1e12 - begin
     flows = columns["flows"]
-    served, reductions = _served(columns), _reductions(columns)
+    served, reductions = _served(scenario, columns), _reductions(columns)
     datagrams = _datagrams(columns)
     known = list(paths(resolved))
     users = Counter(path.bottleneck for path in known)
@@ -344,12 +345,16 @@ def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
     return [sum(row) for row in zip(*(ports[name] for name in names), strict=True)] or [0] * len(ports["port"])
 
 
-def _served(columns: Columns) -> dict[str, float]:
-    """Returns, for each web flow, the share of requested data that the client received."""
-    web, flows = columns["web"], columns["flows"]
+def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
+    """Returns, for each flow of web traffic or of an application with a rate, the share of its data that arrived."""
+    flows = columns["flows"]
     delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
-    asked = zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True)
-    return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in asked}
+    # Written data count from the start of the run, delivered data from the end of a warm-up.
+    before = columns.get("warm_up", {})
+    for flow, bytes_ in zip(before.get("flow", ()), before.get("delivered_before_bytes", ()), strict=True):
+        delivered[flow] = delivered.get(flow, 0) + bytes_
+    written = written_bytes(scenario, columns)
+    return {flow: delivered[flow] / bytes_ if bytes_ else 1.0 for flow, bytes_ in written.items()}
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:

@@ -45,7 +45,7 @@ class Path:
 
 
 # Kinds of traffic with flow and congestion control: over TCP, and over a real stack. All others are datagrams.
-OVER_TCP: Final = ("greedy", "transfer", "web", "stack")
+OVER_TCP: Final = ("greedy", "transfer", "stream", "web", "stack")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:

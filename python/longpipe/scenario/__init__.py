@@ -78,6 +78,7 @@ from longpipe.scenario.schedulers import (
     WeightedPriority,
 )
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stream import Stream, WriteBursts
 from longpipe.scenario.switch import (
     Epd,
     Fba,
@@ -99,6 +100,9 @@ from longpipe.scenario.traffic import (
     RandomStart,
     StaggeredStart,
     Start,
+    Stop,
+    StopAfter,
+    StopAt,
     Traces,
     Traffic,
     Transfer,
@@ -199,6 +203,9 @@ __all__ = [
     "Stack",
     "StaggeredStart",
     "StepMarking",
+    "StopAfter",
+    "StopAt",
+    "Stream",
     "StrictPriority",
     "Switch",
     "Tahoe",
@@ -216,6 +223,7 @@ __all__ = [
     "Web",
     "WeightedPriority",
     "Westwood",
+    "WriteBursts",
 ]
 
 learn("tcp.recovery", "a loss recovery", kinds(Recovery))
@@ -248,10 +256,13 @@ class Scenario(Model):
     tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="Both ends of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="What applications send: greedy, transfer or web over TCP; as datagrams cbr, poisson, on-off, "
-        "voice, video or arrivals",
+        description="What applications send: greedy, transfer, stream or web over TCP; as datagrams cbr, poisson, "
+        "on-off, voice, video or arrivals",
     )
     start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
+    stop: Part[Stop | None] = part(
+        default=None, description="When they write nothing more: at a time, or after some time; never if absent"
+    )
     warm_up: Annotated[WarmUp, LATER] = Field(
         default=NONE,
         description="Start of the run that counters and means leave out [time], or automatic: chosen by MSER-5",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario import conditioners
@@ -119,6 +119,21 @@ def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
     """Raises ScenarioError, which names the field, for a start time that is not before the end of the run."""
     if at_ps >= TIME.parse(duration):
         raise ScenarioError(f"{field()}: {TIME.format(at_ps)}; needs less than the duration, {duration}")
+
+
+def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises ScenarioError for the first resolved flow whose stop is not after its (earliest) start."""
+    groups = (network.group or ()) if isinstance(network, Dumbbell) else ()
+    own = {name: f"network.group[{i}].stop" for i, group in enumerate(groups) if group.stop for name in group.flows}
+    if not isinstance(network, Dumbbell):
+        own = {flow.name: f"{flow_field(network, i)}.stop" for i, flow in enumerate(network.flows) if flow.stop}
+    for flow in flows:
+        start, stop = flow["start"], flow.get("stop", {})
+        begin_ps = start["from_ps"] if start["kind"] == "random" else start["at_ps"]
+        if stop.get("kind") == "at" and stop["at_ps"] <= begin_ps:
+            field = f"{own.get(flow['name'], 'stop')} of flow {flow['name']!r}.at"
+            at, begin = TIME.format(stop["at_ps"]), TIME.format(begin_ps)
+            raise ScenarioError(f"{field}: {at}; needs more than the start, {begin}")
 
 
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:

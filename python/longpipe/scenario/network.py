@@ -14,7 +14,7 @@ from longpipe.scenario.own import OwnTcp
 from longpipe.scenario.parts import Part, Parts, part
 from longpipe.scenario.pep import Pep, TrunkPep
 from longpipe.scenario.switch import Policy
-from longpipe.scenario.traffic import Start, Traffic
+from longpipe.scenario.traffic import Start, Stop, Traffic
 from longpipe.scenario.vbr import OnOff, VbrFlow
 
 
@@ -29,6 +29,7 @@ class Group(Model):
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
+    stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,
@@ -235,6 +236,7 @@ class Flow(Model):
     tcp: Part[OwnTcp] = part(default=None, description="TCP fields that differ from the scenario's")
     traffic: Part[Traffic | None] = part(default=None, description="Traffic; the scenario's if absent")
     start: Part[Start | None] = part(default=None, description="Start time; the scenario's if absent")
+    stop: Part[Stop | None] = part(default=None, description="Stop time; the scenario's if absent")
     class_: Annotated[int, LATER] = Field(
         default=0,
         ge=0,

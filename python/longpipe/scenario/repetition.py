@@ -16,6 +16,7 @@ from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.queues import Pie
 from longpipe.scenario.schedulers import DualPi2
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stream import Stream
 from longpipe.scenario.timers import Coarse
 from longpipe.scenario.web import Web
 from longpipe.units import RATE, SIZE, TICKS, TIME
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longpipe.scenario.network import Network
+    from longpipe.scenario.stream import WriteBursts
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
     from longpipe.scenario.topology import Topology
@@ -55,9 +57,13 @@ def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp
                 f"{field}: {text}; needs at least {TIME.format(least_ps)}, a billionth of the duration, "
                 f"{scenario.duration}"
             )
-    for field, traffic in _traffics(scenario, topology):
+    for field, traffic, mss in _traffics(scenario, topology, tcps):
         if isinstance(traffic, Bursts | Voice):
-            _check_bursts(field, traffic)
+            bursts = traffic.bursts() if isinstance(traffic, Voice) else traffic
+            packet_ps = int(Fraction(8 * (SIZE.parse(bursts.payload) + HEADERS) * 10**12, RATE.parse(bursts.rate)))
+            _check_bursts(field, bursts, packet_ps, "packet")
+        elif isinstance(traffic, Stream) and traffic.bursts is not None:
+            _check_bursts(f"{field}.bursts", traffic.bursts, _write_ps(traffic, mss), "write")
     for i, (source, route) in enumerate(zip(topology.graph.vbr, topology.vbr_routes, strict=True)):
         field = "network.vbr" if isinstance(scenario.network, Dumbbell) else f"network.vbr[{i}]"
         _check_vbr(field, source, topology.rates[route[0]])
@@ -84,8 +90,10 @@ def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> 
 
 def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
     """Yields the repeated events of flows: batches of requests, frames of video, and their timeouts over TCP."""
-    for field, traffic in _traffics(scenario, topology):
-        if isinstance(traffic, Web):
+    for field, traffic, mss in _traffics(scenario, topology, tcps):
+        if isinstance(traffic, Stream):
+            yield f"{field}.write", traffic.write or f"{mss}, the MSS,", _write_ps(traffic, mss)
+        elif isinstance(traffic, Web):
             yield f"{field}.cycle", traffic.cycle, TIME.parse(traffic.cycle)
         elif isinstance(traffic, Video):
             yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
@@ -104,32 +112,38 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
             yield field, text, factor * parse(text) * tick_ps
 
 
-def _traffics(scenario: Repeating, topology: Topology) -> Iterator[tuple[str, Traffic]]:
-    """The traffic of the scenario and that of flows of their own, each with its field."""
-    yield "traffic", scenario.traffic
+def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, Traffic, str]]:
+    """Yields the traffic of the scenario and flows' own traffic, each with its field and the MSS of its flow."""
+    flows = topology.graph.flows
+    yield "traffic", scenario.traffic, tcps[next((i for i, flow in enumerate(flows) if flow.traffic is None), 0)].mss
     # Flows of a group share one.
-    own = {id(flow.traffic): (i, flow.traffic) for i, flow in enumerate(topology.graph.flows)}
-    for i, traffic in own.values():
+    own = {
+        (id(flow.traffic), tcp.mss): (i, flow.traffic) for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
+    }
+    for (_, mss), (i, traffic) in own.items():
         if traffic is not None:
-            yield f"{flow_field(scenario.network, i)}.traffic", traffic
+            yield f"{flow_field(scenario.network, i)}.traffic", traffic, mss
 
 
-def _check_bursts(field: str, traffic: Bursts | Voice) -> None:
-    """ScenarioError for bursts closer than packets at the peak rate: each has one packet at least."""
-    bursts = traffic.bursts() if isinstance(traffic, Voice) else traffic
-    packet_ps = int(Fraction(8 * (SIZE.parse(bursts.payload) + HEADERS) * 10**12, RATE.parse(bursts.rate)))
+def _write_ps(stream: Stream, mss: str) -> int:
+    """Returns the time from one write to the next, rounded down [ps]."""
+    return 8 * SIZE.parse(stream.write or mss) * 10**12 // RATE.parse(stream.rate)
+
+
+def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: str) -> None:
+    """Raises ScenarioError for bursts closer than packets or writes at the peak rate: each has at least one."""
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:
         raise ScenarioError(
             f"{field}.on: {bursts.on} and {bursts.off} off; needs {TIME.format(packet_ps)} in all, the time of a "
-            "packet at the rate"
+            f"{of} at the rate"
         )
     if isinstance(bursts.times, Pareto):
         shape = bursts.times.shape
         if 100 * cycle_ps * ((shape - 1) / shape) < packet_ps:
             raise ScenarioError(
                 f"{field}.times.shape: {shape}; needs more, so that the shortest time of on and off is a hundredth of "
-                f"{TIME.format(packet_ps)}, the time of a packet at the rate"
+                f"{TIME.format(packet_ps)}, the time of a {of} at the rate"
             )
 
 

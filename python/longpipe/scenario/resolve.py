@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO, Model
 from longpipe.scenario.buffers import Framing, Packet, Pipe, buffer
-from longpipe.scenario.checks import check, check_begin, check_classes, check_network, check_vbr
+from longpipe.scenario.checks import check, check_begin, check_classes, check_network, check_stops, check_vbr
 from longpipe.scenario.conditioners import core_conditioner
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
@@ -30,7 +30,7 @@ from longpipe.scenario.stack import Stack, core_stack, stack_tcp
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
-from longpipe.scenario.traffic import RandomStart, StaggeredStart, Traffic
+from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
 from longpipe.scenario.warm_up import resolved_warm_up
 from longpipe.scenario.windows import fitted
 from longpipe.units import RATE, TIME
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 # Fields that the core does not have, or that it has in another form.
-_OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "warm_up")
+_OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
-_OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start")
+_OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
 _NOTHING: Final[dict[str, Any]] = {}
 _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
@@ -49,10 +49,13 @@ _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 def resolve(scenario: "Scenario") -> dict[str, Any]:
     """Returns the scenario as the core requires it. Raises ScenarioError where fields contradict each other."""
     network = scenario.network
-    if not isinstance(network, Dumbbell):
-        return _resolved(scenario, range(len(network.flows)))
-    first = scenario.model_copy(update={"network": first_of_each(network)})
-    return with_copies(_resolved(first, first_numbers(network)), network, scenario.start, scenario.duration)
+    if isinstance(network, Dumbbell):
+        first = scenario.model_copy(update={"network": first_of_each(network)})
+        resolved = with_copies(_resolved(first, first_numbers(network)), network, scenario.start, scenario.duration)
+    else:
+        resolved = _resolved(scenario, range(len(network.flows)))
+    check_stops(network, resolved["flows"])
+    return resolved
 
 
 def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
@@ -288,6 +291,8 @@ def _flows(
             resolved["scalable"] = True
         if isinstance(flow.traffic or scenario.traffic, Stack | OwnStack):
             resolved["foreign"] = True
+        if (stop := flow.stop or scenario.stop) is not None:
+            resolved["stop"] = _stop(scenario, parts.of.get(i, i), flow, stop, resolved)
         yield resolved
 
 
@@ -347,6 +352,17 @@ class _Starts:
     def _field(self, i: int, flow: Flow) -> str:
         """Returns the name under which the start of a flow is set in the scenario."""
         return "start" if flow.start is None else f"{flow_field(self._scenario.network, i)}.start"
+
+
+def _stop(scenario: "Scenario", i: int, flow: Flow, stop: Stop, resolved: dict[str, Any]) -> dict[str, Any]:
+    """Returns the stop of flow i of the network; raises ScenarioError if the flow cannot have it."""
+    field = "stop" if flow.stop is None else f"{flow_field(scenario.network, i)}.stop"
+    of_flow = f"{field} of flow {flow.name!r}"
+    if "onward" in resolved or "relayed" in resolved:
+        raise ScenarioError(f"{of_flow}: set; needs a flow that no proxy splits")
+    if "foreign" in resolved:
+        raise ScenarioError(f"{of_flow}: set; needs traffic without a real stack, whose size ends it")
+    return core_fields(stop)
 
 
 def _vbr(scenario: "Scenario", topology: Topology) -> Iterator[dict[str, Any]]:

@@ -10,6 +10,7 @@ from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stream import Stream
 from longpipe.scenario.switch import TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology
@@ -20,8 +21,9 @@ from longpipe.units import SIZE, UNLIMITED
 # Link between a switch and its proxy, which are one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies do not split: datagrams, web connections with requests in the other direction, and real stacks.
-UNSPLIT: Final = (*KINDS, Web, Stack, OwnStack)
+# Traffic that proxies do not split: datagrams, web connections with requests in the other direction, data that are
+# written over time, and real stacks.
+UNSPLIT: Final = (*KINDS, Stream, Web, Stack, OwnStack)
 # A connection needs room for a segment while another one is not acknowledged yet.
 _LEAST_SEGMENTS: Final = 2
 

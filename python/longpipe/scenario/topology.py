@@ -92,6 +92,7 @@ def _own(network: Dumbbell) -> list[tuple[str, dict[str, object]]]:
             "tcp": group.tcp,
             "traffic": group.traffic,
             "start": group.start,
+            "stop": group.stop,
             "class_": group.class_,
         }
         flows += ((name, own) for name in group.flows)

@@ -1,13 +1,14 @@
-"""Traffic of applications, start times of flows, and traces."""
+"""Traffic of applications, start and stop times of flows, and traces."""
 
 from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
-from longpipe.scenario.base import LATER, FileSize, Instant, Model, SampleInterval, kind_or_table
+from longpipe.scenario.base import LATER, FileSize, Instant, Lifetime, Model, SampleInterval, kind_or_table
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
+from longpipe.scenario.stream import Stream
 from longpipe.scenario.web import Web
 
 
@@ -52,12 +53,28 @@ class RandomStart(Model):
     over: Instant = Field(description="Length of the interval [time], as in '100 ms'")
 
 
+class StopAt(Model):
+    """Flows write nothing more from a time on; data that were sent before are still delivered."""
+
+    kind: Literal["at"] = "at"
+    at: Instant = Field(description="Time of the stop [time], as in '60 s'; after the start")
+
+
+class StopAfter(Model):
+    """Each flow writes nothing more some time after its start; data that were sent before are still delivered."""
+
+    kind: Literal["after"] = "after"
+    after: Lifetime = Field(description="Time from the flow's start to its stop [time], as in '60 s'")
+
+
 Traffic = Annotated[
-    Greedy | Transfer | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack | OwnStack,
+    Greedy | Transfer | Stream | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack | OwnStack,
     Field(discriminator="kind"),
     kind_or_table(),
 ]
 Start = Annotated[FixedStart | StaggeredStart | RandomStart, Field(discriminator="kind"), kind_or_table()]
+
+Stop = Annotated[StopAt | StopAfter, Field(discriminator="kind"), kind_or_table()]
 
 
 class Traces(Model):

@@ -1,0 +1,77 @@
+"""Applications with a rate, and stop times: resolved fields, refusals, demands and limits."""
+
+from typing import Any
+
+import pytest
+
+from longpipe import Scenario, ScenarioError, simulate
+
+
+def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
+    network = {"kind": "dumbbell", "sources": 2, "trunk_rate": "10 Mbit/s"}
+    switch = {"buffer": "100 packets"}
+    return Scenario(**{"framing": "ip", "duration": "10 s", "network": network, "switch": switch, **fields})
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"stop": {"kind": "at", "at": "0 s"}},
+            "stop of flow 'flow1'.at: 0 ps; needs more than the start, 0 ps",
+        ),
+        (
+            {"start": {"kind": "staggered", "interval": "1 s"}, "stop": {"kind": "at", "at": "1 s"}},
+            "stop of flow 'flow2'.at: 1 s; needs more than the start, 1 s",
+        ),
+        ({"stop": "10 s"}, "stop: '10 s'; accepts at, after"),
+        (
+            {"traffic": {"kind": "stream", "rate": "1 Mbit/s", "write": "0 B"}},
+            "traffic.write: 0 B; needs 1 B to 1 GiB",
+        ),
+        (
+            {"traffic": {"kind": "stream", "rate": "10 Tbit/s", "write": "1 B"}, "duration": "2400 h"},
+            "traffic.write: 1 B; needs at least 8.64 ms, a billionth of the duration, 2400 h",
+        ),
+        (
+            {"traffic": {"kind": "stream", "rate": "1 kbit/s", "bursts": {"on": "1 us", "off": "0 s"}}},
+            "traffic.bursts.on: 1 us and 0 s off; needs 4.096 s in all, the time of a write at the rate",
+        ),
+        (
+            {
+                "network": {
+                    "kind": "dumbbell",
+                    "group": [{"name": "a", "stop": {"kind": "after", "after": "1 s"}}],
+                    "pep": {"at": "switch1", "buffer": "1 MB"},
+                },
+            },
+            "network.group[0].stop of flow 'a': set; needs a flow that no proxy splits",
+        ),
+        (
+            {"traffic": {"kind": "stack", "stack": "quinn"}, "stop": {"kind": "at", "at": "1 s"}},
+            "stop of flow 'flow1': set; needs traffic without a real stack, whose size ends it",
+        ),
+    ],
+)
+def test_a_bad_stream_or_stop_is_refused_in_one_line(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        _scenario(**fields).resolve()
+    assert str(refused.value) == problem
+
+
+def test_a_stream_that_the_path_carries_is_limited_by_its_application() -> None:
+    traffic = {"kind": "stream", "rate": "2 Mbit/s"}
+    result = simulate(_scenario(traffic=traffic, stop={"kind": "after", "after": "5 s"}))
+    assert [one.limited_by for one in result.flow_limits] == ["application"] * 2
+    # 2 Mbit/s for half of the run, in 2442 segments of 512 bytes: write 2441 is at 4.9992 s, the next one at 5.0012 s.
+    assert list(result.demands_bps) == [1e6, 1e6]
+    assert list(result.flows["sent_segments"]) == [2442, 2442]
+    assert list(result.flows["completion_s"]) == pytest.approx([5.0, 5.0], abs=1e-3)
+
+
+def test_a_stream_above_the_rate_of_the_path_is_limited_by_the_link() -> None:
+    # Both windows fit into the buffer.
+    tcp = {"receiver_window": "20 KB"}
+    result = simulate(_scenario(traffic={"kind": "stream", "rate": "20 Mbit/s"}, tcp=tcp))
+    assert {one.limited_by for one in result.flow_limits} == {"link"}
+    assert result.total_bps == pytest.approx(10e6 * 512 / 552, rel=0.01)
