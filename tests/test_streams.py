@@ -9,8 +9,8 @@ from longpipe import Scenario, ScenarioError, simulate
 
 def _scenario(**fields: Any) -> Scenario:  # noqa: ANN401 - parts of a scenario
     network = {"kind": "dumbbell", "sources": 2, "trunk_rate": "10 Mbit/s"}
-    switch = {"buffer": "100 packets"}
-    return Scenario(**{"framing": "ip", "duration": "10 s", "network": network, "switch": switch, **fields})
+    common: dict[str, Any] = {"framing": "ip", "duration": "10 s", "network": network}
+    return Scenario(**{**common, "switch": {"buffer": "100 packets"}, **fields})
 
 
 @pytest.mark.parametrize(
