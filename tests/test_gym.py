@@ -218,9 +218,29 @@ class Fixed(Control):
         return Grant(window=10 * event.mss)
 
 
-def test_a_step_has_the_acks_that_arrive_in_it() -> None:
+# A path whose BDP is below the window of ten segments, so that packets wait.
+WAITING = {"network.trunk_delay": "2 ms", "switch.buffer": "100 packets"}
+RATES = {"rate": [["0 s", "12 Mbit/s"], ["150 ms", "5 Mbit/s"]], "rate_cycle": "300 ms"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        WAITING | {"switch.policy": "codel"},
+        WAITING | {"switch.policy": "fq-codel"},
+        WAITING | {"switch.policy": "cake"},
+        WAITING | {"switch.policy": {"kind": "cake", "rate": "6 Mbit/s"}},
+        WAITING | {"network.path": RATES},
+        WAITING | {"network.path": RATES, "switch.policy": "fq-codel"},
+    ],
+    ids=["still", "codel", "fq-codel", "cake", "shaping-cake", "varying", "varying-fq-codel"],
+)
+def test_a_step_has_the_acks_that_arrive_in_it(fields: dict[str, Any]) -> None:
     """Those of an ordinary run with equal window and seed, also where ACKs report losses."""
-    lossy = PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}, "duration": "2 s"})
+    lossy = PATH.with_(
+        **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}, "duration": "2 s"}, **fields
+    )
     counted: list[tuple[float, float]] = []
 
     def noted(features: Features) -> Any:  # noqa: ANN401 - an array
