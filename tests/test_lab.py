@@ -110,7 +110,7 @@ KNOBS: dict[str, tuple[object, ...]] = {
 WRONG: list[dict[str, Any]] = [
     {"duration": "5"},
     {"duration": 5},
-    {"duraton": "5 s"},
+    {"tcp": {"recovry": "rack"}},
     {"network": {"kind": "dumbbell", "return_policy": "ack-filter"}},
     {"framing": "ip", "network": {"group": [{"name": "a", "class": 2}]}, "switch": {"policy": "weighted-priority"}},
     {"framing": "ip", "switch": {"policy": {"kind": "dualpi2", "marking": {"kind": "ramp", "min": "3 ms"}}}},

