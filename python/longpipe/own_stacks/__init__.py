@@ -63,11 +63,11 @@ def find_program(words: Sequence[str], version: str | None) -> str:
     Raises ScenarioError if there is no such program.
     """
     if not words:
-        raise ScenarioError("command: empty; needs a program and its arguments")
+        raise ScenarioError("empty; needs a program and its arguments")
     if any("\0" in word for word in words):
-        raise ScenarioError("command: has a zero byte; needs words without it")
+        raise ScenarioError("a word with a NUL character; needs words without it")
     if words[0] != PYTHON and shutil.which(words[0]) is None:
-        raise ScenarioError(f"command: no program {words[0]!r}; needs one on PATH or an executable file")
+        raise ScenarioError(f"no program {words[0]!r}; needs one on PATH or an executable file")
     absolute = tuple(str(Path(word).absolute()) if _is_own_file(word) else word for word in words)
     digest = _digest(words, absolute, version)
     _known[digest] = OwnProgram(" ".join(words), absolute, version)

@@ -70,10 +70,10 @@ class OwnStack(Model):
             raise ValueError("version: needs a command; the digest of a file is its version")
         try:
             digest = self._find()
-        except ScenarioError:
+        except ScenarioError as error:
             # Results of a stack that is gone can be read, but not repeated.
             if self.digest is None:
-                raise
+                raise ValueError(f"{'command' if self.file is None else 'file'}: {error}") from None
             return self
         if self.digest not in (None, digest):
             needs = f"needs the stack as it was, or no digest; it has {digest[:12]}... now"
