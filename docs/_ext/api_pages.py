@@ -36,7 +36,14 @@ def _page(name: str) -> str:
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{package.__name__}."):
-        yield importlib.import_module(found.name)
+        try:
+            module = importlib.import_module(found.name)
+        except ModuleNotFoundError as error:
+            # An adapter for a library that is not installed, such as stable-baselines3.
+            if (error.name or "").startswith(longpipe.__name__):
+                raise
+            continue
+        yield module
 
 
 def _members(module: ModuleType) -> set[str]:

@@ -13,7 +13,7 @@ from longpipe.errors import ScenarioError, nearest
 from longpipe.files import PICTURES, check_file
 
 if TYPE_CHECKING:
-    from longpipe.fit.whatif import Measure, WhatIf
+    from longpipe.fit.whatif import ComparedMeasure, WhatIf
 
 _SCALES: Final = {
     "bit/s": (1e-6, "Mbit/s"),
@@ -86,26 +86,26 @@ def _show(found: WhatIf, path: Path) -> None:
         echo("intervals of 95 % count random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
 
 
-def _shown(one: Measure) -> tuple[float, str]:
+def _shown(one: ComparedMeasure) -> tuple[float, str]:
     """Returns the factor and the unit in which a measure is shown."""
     return _SCALES.get(one.unit, (1.0, one.unit))
 
 
-def _head(one: Measure) -> str:
+def _head(one: ComparedMeasure) -> str:
     unit = _shown(one)[1]
     return f"{one.name} [{unit}]" if unit else one.name
 
 
-def _observed(one: Measure) -> str:
+def _observed(one: ComparedMeasure) -> str:
     return "" if one.observed is None else f"{_shown(one)[0] * one.observed:.4g}"
 
 
-def _cell(one: Measure, found: tuple[float, float], sign: str = "") -> str:
+def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
     """Returns a mean and half of its interval."""
     scale = _shown(one)[0]
     return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
 
 
-def _interval(one: Measure) -> str:
+def _interval(one: ComparedMeasure) -> str:
     low, high = (format(_shown(one)[0] * number, ".4g") for number in one.runs)
     return f"{low} to {high}"

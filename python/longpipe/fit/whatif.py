@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from longpipe.analysis.measure import Measure as RunMeasure
-    from longpipe.analysis.measure import Specification
+    from longpipe.analysis.measure import Measure, Specification
 
     Numbers = NDArray[np.float64]
 
@@ -39,7 +38,7 @@ _NORMAL: Final = 1.96
 
 
 @dataclass(frozen=True)
-class Measure:
+class ComparedMeasure:
     """One measure of the baseline, of the changed scenario, and their difference: (mean, half of the 95 % interval).
 
     `observed` is the captured flow's value, None without estimates. `runs` has the 2.5 and 97.5 % quantiles of single
@@ -62,7 +61,7 @@ class WhatIf:
     scenario: Scenario
     changes: Mapping[str, object]
     seeds: int
-    measures: tuple[Measure, ...]
+    measures: tuple[ComparedMeasure, ...]
     baseline: FlowSeries
     changed: FlowSeries
     estimates: Mapping[str, Any] | None
@@ -125,7 +124,7 @@ def whatif(
     return WhatIf(scenario, dict(changes), seeds, compared, found[0][0], found[0][1], fitted)
 
 
-def _unit(measure: RunMeasure) -> tuple[str, float]:
+def _unit(measure: Measure) -> tuple[str, float]:
     """Returns the unit of a measure's values in results, bit/s or s where it is a rate or a time, and its divisor."""
     if measure.dimension in (BITS_PER_SECOND, SECONDS):
         return text_of(measure.dimension), 1 / measure.factor
@@ -171,7 +170,7 @@ def _observed(fitted: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _measure(name: str, unit: str, observed: float | None, before: list[float], after: list[float]) -> Measure:
+def _measure(name: str, unit: str, observed: float | None, before: list[float], after: list[float]) -> ComparedMeasure:
     from scipy.stats import t
 
     one, other = np.array(before), np.array(after)
@@ -181,7 +180,7 @@ def _measure(name: str, unit: str, observed: float | None, before: list[float], 
     def mean(values: Numbers) -> tuple[float, float]:
         return float(values.mean()), factor * float(values.std(ddof=1))
 
-    return Measure(name, unit, observed, mean(one), mean(other), mean(other - one), (float(low), float(high)))
+    return ComparedMeasure(name, unit, observed, mean(one), mean(other), mean(other - one), (float(low), float(high)))
 
 
 def _drawn(scenario: Scenario, fitted: Mapping[str, Any], random: np.random.Generator) -> dict[str, object]:
