@@ -1,15 +1,10 @@
 """Shared objects and WebAssembly modules by the digest that names them, kept in the user's cache directory."""
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
-
-from platformdirs import user_cache_path
 
 from longpipe import _core
 from longpipe.controls.compiler import KERNELS, build
@@ -18,8 +13,10 @@ from longpipe.controls.sources import MOST_BYTES, NEEDS, identity, read_source, 
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import write_bytes
 from longpipe.inputs import read_bytes
+from longpipe.object_cache import MAGIC, cache_folder, cached, cached_content
 
-_MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ", WASM)
+# Kind of the objects in the cache directory.
+_KIND: Final = "modules"
 
 
 @dataclass(frozen=True)
@@ -37,9 +34,9 @@ _known: dict[str, Object] = {}
 
 
 def find(file: str) -> Object:
-    """Returns the object of a file. A C source is compiled if that is not in the cache.
+    """Returns the object of a file, for a C source the compiled one, from the cache if possible.
 
-    Raises ScenarioError for a file that is neither, or does not compile.
+    Raises ScenarioError for a file of another type, and for a source that does not compile.
     """
     path = Path(file)
     found = _of_source(path) if path.suffix == ".c" else _of_object(path)
@@ -56,7 +53,7 @@ def remember(digest: str, name: str, content: bytes) -> None:
 def content(digest: str) -> bytes | None:
     """Returns the bytes of an object that this process knows, otherwise None."""
     found = _known.get(digest)
-    return None if found is None else _content(found.path)
+    return None if found is None else cached_content(found.path)
 
 
 def name_of(digest: str) -> str:
@@ -87,12 +84,12 @@ def _of_source(path: Path) -> Object:
     for linux in KERNELS:
         # Other files that are linked to it are not known before it is compiled.
         key = hashlib.sha256(f"{identity([source], linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
-        if (cached := _folder() / f"{key}.so").is_file():
-            found = facts(_content(cached))
-            return Object(found.source, cached, str(path), found)
+        if (compiled := cache_folder(_KIND) / f"{key}.so").is_file():
+            found = facts(cached_content(compiled))
+            return Object(found.source, compiled, str(path), found)
     built = build([path])
     key = hashlib.sha256(f"{identity([source], built.linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
-    target = _folder() / f"{key}.so"
+    target = cache_folder(_KIND) / f"{key}.so"
     write_bytes(target, built.content)
     return Object(built.facts.source, target, str(path), built.facts)
 
@@ -105,7 +102,7 @@ def _beside(path: Path) -> str:
 
 def _of_object(path: Path) -> Object:
     content = read_bytes(path, NEEDS, most=64 * MOST_BYTES)
-    if not content.startswith(_MAGIC):
+    if not content.startswith((*MAGIC, WASM)):
         raise ScenarioError(
             f"{path}: no shared object; needs one that `longpipe cc build` made, a C source (.c), or WebAssembly"
         )
@@ -119,25 +116,4 @@ def _of_object(path: Path) -> Object:
 
 
 def _cached(content: bytes) -> Path:
-    """Stores an object in the cache under a name with its digest."""
-    suffix = "wasm" if content.startswith(WASM) else "so"
-    target = _folder() / f"{hashlib.sha256(content).hexdigest()}.{suffix}"
-    if not target.is_file():
-        write_bytes(target, content)
-    return target
-
-
-@lru_cache(maxsize=64)
-def _content(path: Path) -> bytes:
-    """Returns the bytes of a cached object, always as the same value, so that a pickle contains it once."""
-    return path.read_bytes()
-
-
-def _folder() -> Path:
-    folder = user_cache_path("longpipe") / "modules"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"longpipe-modules-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return cached(_KIND, content, ".wasm" if content.startswith(WASM) else ".so")

@@ -4,26 +4,23 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from platformdirs import user_cache_path
-
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.files import write_bytes
 from longpipe.inputs import read_bytes
+from longpipe.object_cache import MAGIC, cached, cached_content
 
 # First word of a command for the interpreter that runs longpipe, because another one may not find longpipe.end.
 PYTHON: Final = "python"
 # Folder of `longpipe_end.h`.
 INCLUDE: Final = Path(__file__).parent / "include"
 _MOST_BYTES: Final = 256 << 20
-_MAGIC: Final = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"MZ")
+# Kind of the objects in the cache directory.
+_KIND: Final = "stacks"
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,10 @@ _known: dict[str, OwnObject | OwnProgram] = {}
 def find_object(file: str) -> str:
     """Returns the digest of a shared object. Raises ScenarioError if the file is none."""
     content = read_bytes(Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", most=_MOST_BYTES)
-    if not content.startswith(_MAGIC):
+    if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: no shared object; needs one that exports longpipe_ends (longpipe_end.h)")
     digest = hashlib.sha256(content).hexdigest()
-    _known[digest] = OwnObject(file, _cached(digest, content))
+    _known[digest] = OwnObject(file, cached(_KIND, content))
     return digest
 
 
@@ -129,7 +126,7 @@ def carried(digest: str) -> tuple[Any, ...] | None:
     """Returns what another process needs in order to know a stack: for an object its content."""
     found = _known.get(digest)
     if isinstance(found, OwnObject):
-        return ("object", found.name, _content(found.path))
+        return ("object", found.name, cached_content(found.path))
     return None if found is None else ("program", found.name, found.words, found.version)
 
 
@@ -139,30 +136,6 @@ def remember(digest: str, told: tuple[Any, ...]) -> None:
         return
     kind, name, *rest = told
     if kind == "object":
-        _known[digest] = OwnObject(name, _cached(digest, rest[0]))
+        _known[digest] = OwnObject(name, cached(_KIND, rest[0]))
     else:
         _known[digest] = OwnProgram(name, *rest)
-
-
-def _cached(digest: str, content: bytes) -> Path:
-    """Stores an object in the cache, because a file that is loaded must not change."""
-    target = _folder() / f"{digest}.so"
-    if not target.is_file():
-        write_bytes(target, content)
-    return target
-
-
-@lru_cache(maxsize=8)
-def _content(path: Path) -> bytes:
-    """Returns the bytes of a cached object, always as the same value, so that a pickle contains it once."""
-    return path.read_bytes()
-
-
-def _folder() -> Path:
-    folder = user_cache_path("longpipe") / "stacks"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"longpipe-stacks-{os.getuid()}"
-        folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
