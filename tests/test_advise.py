@@ -21,6 +21,7 @@ from longpipe.advise.ranges import Range, Uncertain, situations
 from longpipe.advise.selection import NO_VALUE, Allowances, Selection, continuation
 from longpipe.advise.templates import gateway
 from longpipe.advise.theory import rules
+from longpipe.advise.words import confidence
 from longpipe.analysis.measure import parse
 from longpipe.analysis.requirements import Requirement
 from longpipe.store import Store
@@ -207,6 +208,16 @@ def test_a_budget_of_runs_ends_the_selection_without_a_certificate() -> None:
     # Alternatives have equally many replications, as far as possible.
     assert [len(rows) for rows in found.rows] == [3, 3, 2, 2]
     assert found.choice is not None
+    assert found.cost >= 0
+
+
+def test_what_the_choice_loses_is_unknown_if_alternatives_have_a_single_replication() -> None:
+    found = answered(budget="4 runs")
+    assert [len(rows) for rows in found.rows] == [1, 1, 1, 1]
+    assert found.choice is not None
+    assert math.isnan(found.cost)
+    assert "at worst is unknown" in confidence(found)
+    assert "At worst it loses" in confidence(answered(budget="8 runs"))
 
 
 def test_a_budget_of_time_keeps_the_runs_that_are_complete() -> None:

@@ -79,6 +79,8 @@ class Answer:
 
     def half(self, alternative: int, measure: int) -> float:
         """Half of the 95 % interval of a mean; nan for fewer than two replications."""
+        if len(self.rows[alternative]) < 2:
+            return math.nan
         found = estimate(self.rows[alternative][:, measure])
         return (found.mean_high - found.mean_low) / 2
 
@@ -129,7 +131,8 @@ class Answer:
     def cost(self) -> float:
         """Upper bound of what the choice loses against the best alternative, sure to the stated confidence.
 
-        One-sided intervals of all differences hold together (Bonferroni). It is nan without a choice.
+        One-sided intervals of all differences hold together (Bonferroni). It is nan without a choice, and if a
+        difference has no interval because it has fewer than two replications.
         """
         if self.choice is None:
             return math.nan
@@ -138,7 +141,8 @@ class Answer:
             return 0.0
         # A two-sided interval with twice the error has the ends of a one-sided one.
         error = 2 * self.advice.question.error / len(others)
-        return max(0.0, *(-self.difference(one, error).low for one in others))
+        # Unlike `max`, numpy's maximum of numbers with a nan is nan.
+        return float(np.max([0.0, *(-self.difference(one, error).low for one in others)]))
 
     @cached_property
     def runner_up(self) -> Difference | None:

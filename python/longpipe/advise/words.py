@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,8 @@ def confidence(answer: Answer) -> str:
             f"Not certified: {advice.budget or 'the maximum of replications'} ended with {left} of {len(answer.rows)} "
             "alternatives left; the same command with a larger --budget continues."
         )
+    if math.isnan(answer.cost):
+        return f"{text} What it loses at worst is unknown: that needs two replications of each alternative."
     return f"{text} At worst it loses {shown(goal, answer.cost)} against another one (intervals of {sure} together)."
 
 
