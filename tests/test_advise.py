@@ -369,7 +369,11 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
     template = gateway("20 Mbit/s", "600 ms", 80, 2)
     # 300 ms one way and 60 ms of queueing.
     assert template.limits[0] == "datagrams:call*.p95 < 360 ms"
-    assert "--minimise" in done.stdout
+    # The command that asks the question of the file is complete, on the terminal and in the file.
+    asked = f"{template.options}\n"
+    assert "--minimise web.p95 --subject-to 'datagrams:call*.p95 < 360 ms' --subject-to" in asked
+    assert done.stdout.endswith(f"longpipe advise g.toml {asked}")
+    assert f"longpipe advise THIS_FILE {asked}" in (tmp_path / "g.toml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,10 +21,12 @@ DURATION: Final = "60 s"
 # the far network need their part.
 CALL_QUEUEING: Final = TIME.parse("60 ms")
 CALL_LOSS: Final = "1 %"
+# Page time of users, which is minimised.
+OBJECTIVE: Final = "web.p95"
 
 _SCENARIO: Final = """\
 # A gateway of {rate} and {rtt} for {users} users{calls_text}, as `longpipe advise --gateway` makes it.
-# Change what your users do, and ask again: longpipe advise THIS_FILE{options}
+# Change what your users do, and ask again: longpipe advise THIS_FILE {options}
 duration = "{duration}"
 framing = "ip"
 start = {{ kind = "random", over = "10 s" }}
@@ -62,14 +65,17 @@ traffic = "voice"
 
 @dataclass(frozen=True)
 class Template:
-    """A scenario as TOML text, with the default choices, objective and limits."""
+    """A scenario as TOML text, with the default choices, objective to minimise, and limits.
+
+    `options` are those of `longpipe advise` that ask the question of a file with the scenario.
+    """
 
     name: str
     scenario: str
     choices: tuple[str, ...]
     objective: str
-    maximise: bool
     limits: tuple[str, ...]
+    options: str
 
 
 def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
@@ -92,12 +98,15 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
             f"datagrams:call*.p95 < {(rtt_ps / 2 + CALL_QUEUEING) / 1e9:g} ms",
             f"datagrams:call*.loss < {CALL_LOSS}",
         )
+    asked = [("--choose", one) for one in choices]
+    asked += [("--minimise", OBJECTIVE), *(("--subject-to", one) for one in limits)]
+    options = shlex.join(word for option in asked for word in option)
     text = _SCENARIO.format(
         rate=RATE.format(rate_bps),
         rtt=TIME.format(rtt_ps),
         users=users,
         calls_text=f" and {calls} calls" if calls else "",
-        options=" " + " ".join(f"--choose '{one}'" for one in choices),
+        options=options,
         duration=DURATION,
         one_way=TIME.format(one_way),
         cycle=CYCLE,
@@ -105,7 +114,7 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
         downloads=max(1, users // USERS_PER_DOWNLOAD),
         calls=_CALLS.format(calls=calls) if calls else "",
     )
-    return Template("gateway", text, choices, "web.p95", maximise=False, limits=limits)
+    return Template("gateway", text, choices, OBJECTIVE, limits, options)
 
 
 def _parsed(option: str, text: str, dimension: Dimension) -> int:

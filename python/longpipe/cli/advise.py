@@ -167,7 +167,8 @@ def advise(
             raise ScenarioError("--write: needs --gateway")
         check_file("--write", write)
         write_text(write, template.scenario)
-        echo(f"Scenario: {write}; change it, then: {_following(template, write)}")
+        following = shlex.join(["longpipe", "advise", str(write)])
+        echo(f"Scenario: {write}; change it, then: {following} {template.options}")
         return
     question = _question(
         file, template, choices or [], maximise, minimise, limits, uncertain or [], changes or [],
@@ -200,13 +201,6 @@ def _template(file: Path | None, gateway: str | None, rtt: str, users: int, call
     return templates.gateway(gateway, rtt, users, calls)
 
 
-def _following(template: Template, file: Path) -> str:
-    options = [word for one in template.choices for word in ("--choose", one)]
-    options += ["--maximise" if template.maximise else "--minimise", template.objective]
-    options += [word for one in template.limits for word in ("--subject-to", one)]
-    return shlex.join(["longpipe", "advise", str(file), *options])
-
-
 def _question(
     file: Path | None,
     template: Template | None,
@@ -237,8 +231,7 @@ def _question(
     objective = maximise or minimise
     if template is not None:
         base = Scenario.from_toml(template.scenario, dict(change(text) for text in changes)).with_(name=template.name)
-        if objective is None:
-            objective, maximise = template.objective, template.objective if template.maximise else None
+        objective = objective or template.objective
         limits = list(template.limits) if limits is None else limits
         choices = choices or list(template.choices)
     else:
