@@ -131,6 +131,22 @@ def test_runs_are_stored_by_what_the_program_is(tmp_path: Path) -> None:
         simulate(first)
 
 
+def test_a_program_that_has_changed_since_its_scenario_was_checked_does_not_run(tmp_path: Path) -> None:
+    (script := tmp_path / "window.py").write_text(code("window.py"))
+    first, versioned = path(program(tmp_path)), path({**program(tmp_path), "version": "1"}, duration="1 s")
+    script.write_text(code("window.py") + "# changed\n")
+    with pytest.raises(
+        ScenarioError, match=r"traffic.command: python .*window.py has changed; needs the files as they"
+    ):
+        simulate(first)
+    assert simulate(versioned).flows.delivered_bytes[0] > 0
+
+
+def test_an_argument_may_name_a_file_that_does_not_exist_yet(folder: Path, tmp_path: Path) -> None:
+    command = ["python", str(folder / "window.py"), str(tmp_path / "log.txt")]
+    assert simulate(path({"command": command}, duration="1 s")).flows.delivered_bytes[0] > 0
+
+
 def test_a_version_stands_for_the_files(tmp_path: Path) -> None:
     digests = set()
     for text, version in (("1", "1.0"), ("2", "1.0"), ("2", "1.1")):

@@ -33,11 +33,17 @@ class OwnObject:
 
 @dataclass(frozen=True)
 class OwnProgram:
-    """A program: the name by which its user knows it, its words with absolute paths, and its declared version."""
+    """A program: its command as given, and with absolute paths, the files among its words, and its declared version."""
 
-    name: str
+    given: tuple[str, ...]
     words: tuple[str, ...]
+    files: tuple[str, ...]
     version: str | None
+
+    @property
+    def name(self) -> str:
+        """Returns the name by which its user knows it."""
+        return " ".join(self.given)
 
 
 # Stacks that this process knows, by digest.
@@ -65,20 +71,20 @@ def find_program(words: Sequence[str], version: str | None) -> str:
         raise ScenarioError("a word with a NUL character; needs words without it")
     if words[0] != PYTHON and shutil.which(words[0]) is None:
         raise ScenarioError(f"no program {words[0]!r}; needs one on PATH or an executable file")
-    absolute = tuple(str(Path(word).absolute()) if _is_own_file(word) else word for word in words)
-    digest = _digest(words, absolute, version)
-    _known[digest] = OwnProgram(" ".join(words), absolute, version)
+    paths = {word: str(Path(word).absolute()) for word in words if _is_own_file(word)}
+    files = tuple(paths[word] for word in words if word in paths)
+    found = OwnProgram(tuple(words), tuple(paths.get(word, word) for word in words), files, version)
+    _known[digest := _digest(found)] = found
     return digest
 
 
-def _digest(words: Sequence[str], files: Sequence[str], version: str | None) -> str:
+def _digest(program: OwnProgram) -> str:
     digest = hashlib.sha256(b"longpipe program\n")
-    for word in (*words, version or ""):
+    for word in (*program.given, program.version or ""):
         encoded = os.fsencode(word)
         digest.update(len(encoded).to_bytes(8, "little") + encoded)
-    for word in files if version is None else ():
-        if _is_own_file(word):
-            digest.update(hashlib.sha256(read_bytes(Path(word), "a program", most=_MOST_BYTES)).digest())
+    for file in program.files if program.version is None else ():
+        digest.update(hashlib.sha256(read_bytes(Path(file), "a program", most=_MOST_BYTES)).digest())
     return digest.hexdigest()
 
 
@@ -104,11 +110,13 @@ def register(digest: str) -> None:
         except _core.ScenarioError as error:
             raise ScenarioError(f"traffic.file: {str(error).replace(str(found.path), found.name)}") from None
         return
-    missing = [word for word in found.words if Path(word).is_absolute() and not Path(word).exists()]
-    if missing:
+    if missing := [file for file in found.files if not Path(file).exists()]:
         raise ScenarioError(
             f"traffic.command: {missing[0]} is not there; needs it on each machine that runs {found.name}"
         )
+    if _digest(found) != digest:
+        needs = "needs the files as they were when the scenario was checked, or a version"
+        raise ScenarioError(f"traffic.command: {found.name} has changed; {needs}")
     first = sys.executable if found.words[0] == PYTHON else found.words[0]
     _core.register_own_program(digest, [first, *found.words[1:]])
 
@@ -127,15 +135,16 @@ def carried(digest: str) -> tuple[Any, ...] | None:
     found = _known.get(digest)
     if isinstance(found, OwnObject):
         return ("object", found.name, cached_content(found.path))
-    return None if found is None else ("program", found.name, found.words, found.version)
+    return None if found is None else ("program", found.given, found.words, found.files, found.version)
 
 
 def remember(digest: str, told: tuple[Any, ...]) -> None:
     """Makes a stack of another process known to this one."""
     if digest in _known:
         return
-    kind, name, *rest = told
+    kind, *rest = told
     if kind == "object":
-        _known[digest] = OwnObject(name, cached(_KIND, rest[0]))
+        name, content = rest
+        _known[digest] = OwnObject(name, cached(_KIND, content))
     else:
-        _known[digest] = OwnProgram(name, *rest)
+        _known[digest] = OwnProgram(*rest)
