@@ -194,6 +194,23 @@ def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
     assert 0 <= found.cost < 0.02 * float(found.means[found.choice, 0])
 
 
+def test_what_would_change_the_answer_compares_equal_seeds() -> None:
+    """The choice is better in each seed of another alternative, but its mean over more seeds is worse."""
+    objectives = ([10.0, 11, 12, 1, 1, 1], [9.0, 10, 11], [5.0, 6, 7], [4.0, 5, 6])
+    values = tuple(np.array([[[one, 0.01]] for one in row]) for row in objectives)
+    selection = Selection(4, Allowances(0.05, 0.5, (0.001,), 3))
+    for replication in range(3):
+        selection.add({i: [row[replication], 0.02] for i, row in enumerate(objectives)})
+    found = Answer(Advice(question(first=3), values, selection, 0.5, spent=False, budget="", runs=15))
+    assert (found.choice, found.runner_up) == (0, found.difference(1))
+    assert {shift.choice for shift in found.shifts} == {0}
+    (buffer, (_, best_of_buffer)), (queue, (_, best_of_queue)) = ((one.factor, one.best) for one in found.effects)
+    assert {buffer: best_of_buffer, queue: best_of_queue} == {
+        "buffer": ("2 BDP", found.difference(1)),
+        "queue": ("fq-codel", found.difference(2)),
+    }
+
+
 def test_the_answer_does_not_depend_on_the_number_of_workers_nor_on_stored_runs() -> None:
     store = Store()
     first, again, two = answered(store=store), answered(store=store), answered(workers=2)
