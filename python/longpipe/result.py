@@ -336,6 +336,7 @@ class Result:
     def efficiency(self) -> float:
         """Payload delivered over a dumbbell's trunk, divided by the maximum that it could carry in this run: 0 to 1.
 
+        After a warm-up it can be above 1, because data delivered after it may have crossed the trunk during it.
         Flows in the direction `back` do not count. It is nan for a graph, which has no single trunk, and if VBR used
         the whole trunk. `analysis.efficiency` defines the maximum.
         """

@@ -1,6 +1,6 @@
 """Efficiency of a dumbbell: payload delivered over its trunk, as a share of the most that the trunk could carry.
 
-The most payload is found in two steps, and no run can exceed it:
+The most payload is found in two steps, and no run without a warm-up can exceed it:
 
 1. The trunk's capacity is what it can send from 0 to the end of the run: its rate times the duration, the integral of
    a rate that varies, or the opportunities of a schedule. The VBR cells that it sent are taken off. An outage takes
@@ -10,6 +10,10 @@ The most payload is found in two steps, and no run can exceed it:
    send any number of full segments. Datagrams, and segments shorter than the MSS, count only as far as they were sent.
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
+
+With a warm-up, the capacity and the data delivered are those after it. Data that crossed the trunk during the warm-up
+and were delivered after it make efficiency exceed 1 if the trunk was always busy. They are not subtracted, because
+counters show when data were delivered, not when they crossed the trunk.
 """
 
 from __future__ import annotations
