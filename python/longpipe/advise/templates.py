@@ -13,7 +13,7 @@ from longpipe.units import RATE, TIME, Dimension
 CYCLE: Final = "20 s"
 # Users per download without end.
 USERS_PER_DOWNLOAD: Final = 40
-# Part of the round trip on both sides of the gateway's link.
+# Delay of each access link and of each exit.
 NEAR: Final = TIME.parse("1 ms")
 # Simulated time, after which the first quarter of a minute of slow starts matters little.
 DURATION: Final = "60 s"
@@ -34,10 +34,10 @@ start = {{ kind = "random", over = "10 s" }}
 [network]
 kind = "dumbbell"
 access_rate = "1 Gbit/s"
-access_delay = "1 ms"
+access_delay = "{near}"
 trunk_rate = "{rate}"           # the link towards the users, whose queue is chosen
 trunk_delay = "{one_way}"
-exit_delay = "1 ms"
+exit_delay = "{near}"
 
 [[network.group]]               # every user reads pages: a batch of five files every 20 s on average, 117 KB each
 name = "user"
@@ -108,6 +108,7 @@ def gateway(rate: str, rtt: str, users: int, calls: int) -> Template:
         calls_text=f" and {calls} calls" if calls else "",
         options=options,
         duration=DURATION,
+        near=TIME.format(NEAR),
         one_way=TIME.format(one_way),
         cycle=CYCLE,
         per_download=USERS_PER_DOWNLOAD,

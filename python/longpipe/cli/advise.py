@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +18,7 @@ from longpipe.cli.storing import (
     WorkersOption,
     opened_if_wanted,
     repeatable,
+    typed_command,
 )
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, check_file, write_text
@@ -182,7 +182,7 @@ def advise(
     with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept), Bar("advise") as bar:
         advice = ask(question, Runner(kept, executor, workers, memory=memory), spending, bar.update)
     answer = Answer(advice)
-    command = shlex.join(["longpipe", *sys.argv[1:]])
+    command = typed_command()
     if answer.choice is not None:
         write_text(folder / "choice.toml", question.design.scenarios[answer.choice].to_toml())
     write_text(folder / "alternatives.csv", alternatives(answer).to_csv(index=False))

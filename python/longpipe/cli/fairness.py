@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +17,7 @@ from longpipe.cli.storing import (
     WorkersOption,
     opened_if_wanted,
     repeatable,
+    typed_command,
 )
 from longpipe.errors import ScenarioError
 from longpipe.files import check_directory, write_text
@@ -90,7 +89,7 @@ def fairness(
             with Bar(f"fairness, {name}") as bar:
                 frames.append(of_pairs.run(design, Runner(kept, executor, workers, memory=memory, progress=bar.update)))
     found = of_pairs.matrix(*frames)
-    command = shlex.join(["longpipe", *sys.argv[1:]])
+    command = typed_command()
     tables = {"pairs.csv": of_pairs.table(found), "runs.csv": frames[0], "alone.csv": frames[1]}
     for name, frame in tables.items():
         write_text(out / name, frame.to_csv(index=False))

@@ -114,10 +114,14 @@ def resumable(study: Study) -> Iterator[None]:
             yield
     except KeyboardInterrupt as end:
         finished = study.status().finished
-        # Show the typed command, because its outputs are still missing.
-        command = shlex.join(["longpipe", *sys.argv[1:]])
-        echo(f"{finished} finished runs are stored; go on with: {command}", err=True)
+        # The outputs of the command are still missing.
+        echo(f"{finished} finished runs are stored; go on with: {typed_command()}", err=True)
         _end(end)
+
+
+def typed_command() -> str:
+    """Returns the command line of this process, quoted for a shell."""
+    return shlex.join(["longpipe", *sys.argv[1:]])
 
 
 def _end(end: KeyboardInterrupt) -> NoReturn:

@@ -16,11 +16,12 @@ from longpipe.errors import ScenarioError
 from longpipe.fairness.controls import Sender
 from longpipe.scenario import Scenario
 from longpipe.study import Runner
+from longpipe.units import TIME
 
 PORT: Final = "port:switch1->switch2"
 ONE, OTHER = "one", "other"
 _SHARED: Final = (f"p95={PORT}.queueing_p95", f"loss={PORT}.loss")
-# Delay of both access links and exits, on each way.
+# Delay of each access link and of each exit.
 _NEAR: Final = "1 ms"
 
 
@@ -34,16 +35,15 @@ class Paths:
 
     def factors(self) -> list[Factor]:
         """Returns the factors of a design."""
-        from longpipe.units import TIME
-
+        near = TIME.parse(_NEAR)
         delays: dict[str, object] = {}
         for rtt in self.rtts:
             try:
-                one_way = TIME.parse(rtt) // 2 - 2 * TIME.parse(_NEAR)
+                one_way = TIME.parse(rtt) // 2 - 2 * near
             except ValueError as error:
                 raise ScenarioError(f"--rtt: {error}") from None
             if one_way < 0:
-                raise ScenarioError(f"--rtt: {rtt}; needs at least 4 ms")
+                raise ScenarioError(f"--rtt: {rtt}; needs at least {TIME.format(4 * near)}")
             delays[rtt] = TIME.format(one_way)
         return [
             Factor.over("network.trunk_rate", self.rates, "rate"),
