@@ -54,10 +54,15 @@ test("presets that the page cannot resolve, resolved by Python, have the native 
     await whole.page.context().close();
 });
 
-test("500 random scenarios have the native state hash", async () => {
+test("500 random scenarios have the native state hash, efficiency and fairness", async () => {
     assert.ok(expected.random.length >= 400);
+    assert.ok(expected.random.filter(({ toml }) => toml.includes('"stream"')).length >= 10);
     const found = await inPage(expected.random.map(({ toml }) => toml));
-    for (const [i, { state_hash, toml }] of expected.random.entries()) assert.equal(found[i].state_hash, state_hash, toml);
+    for (const [i, wanted] of expected.random.entries()) {
+        assert.equal(found[i].state_hash, wanted.state_hash, wanted.toml);
+        near(found[i].efficiency, wanted.efficiency, `efficiency of ${wanted.toml}`);
+        near(found[i].fairness, wanted.fairness, `fairness of ${wanted.toml}`);
+    }
 });
 
 test("a run that is drawn has the bits of one that is not", async () => {

@@ -66,7 +66,7 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     return {
         throughput: total / 1e6,
         efficiency: sum(forth) / attainable,
-        fairness: fairness(resolved.core, rates, { served: servedOf(run), durationS: durationS(resolved), trunkBps: left }),
+        fairness: fairness(resolved.core, rates, { written: writtenOf(resolved, run), durationS: durationS(resolved), trunkBps: left }),
         drops: sum(lost.map((name) => sum(ofSwitches(name)))) / sum(ofSwitches(`${unit}_in`)),
         resent: sum(numbers(run, "flows", "retransmitted_segments")) / sum(numbers(run, "flows", "sent_segments")),
         timeouts: sum(numbers(run, "flows", "timeouts")),
@@ -95,8 +95,25 @@ function most(values: number[]): number {
     return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
 }
 
-/** Bytes that the servers of web traffic wrote, by flow. */
-function servedOf(run: Counted): Map<string, number> {
-    const written = numbers(run, "web", "scheduled_bytes");
-    return new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, written[i] as number]));
+/** Bytes that web servers and applications with a rate wrote, by flow, as in longpipe.analysis.demands. */
+function writtenOf(resolved: Resolved, run: Counted): Map<string, number> {
+    const [served, starts] = [numbers(run, "web", "scheduled_bytes"), numbers(run, "flows", "start_s")];
+    const written = new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, served[i] as number]));
+    for (const [i, flow] of (resolved.core["flows"] as JsonTable[]).entries()) {
+        const traffic = flow["traffic"] as JsonTable;
+        if (traffic["kind"] !== "stream") continue;
+        const start = starts[i] as number;
+        const active = Math.min(stopS(flow, start), durationS(resolved)) - start;
+        const bursts = (traffic["bursts"] ?? null) as JsonTable | null;
+        const [on, off] = [Number(bursts?.["on_ps"] ?? 1), Number(bursts?.["off_ps"] ?? 0)];
+        written.set(String(flow["name"]), (Number(traffic["rate_bps"]) / 8) * (on / (on + off)) * Math.max(0, active));
+    }
+    return written;
+}
+
+/** Time from which a flow writes nothing more [s]. */
+function stopS(flow: JsonTable, startS: number): number {
+    const stop = flow["stop"] as JsonTable | undefined;
+    if (stop === undefined) return Number.POSITIVE_INFINITY;
+    return "at_ps" in stop ? Number(stop["at_ps"]) / 1e12 : startS + Number(stop["after_ps"]) / 1e12;
 }

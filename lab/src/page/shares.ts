@@ -1,8 +1,8 @@
 /** Max-min fair shares of the flows' demands, as in longpipe.analysis.shares. */
-import { NUMBERS } from "../scenario/model";
 import type { Json, JsonTable } from "../scenario/core";
+import { NUMBERS } from "../scenario/model";
 
-const OVER_TCP = ["greedy", "transfer", "web"];
+const OVER_TCP = ["greedy", "transfer", "stream", "web"];
 
 const table = (value: Json | undefined): JsonTable => value as JsonTable;
 const tables = (value: Json | undefined): JsonTable[] => value as JsonTable[];
@@ -24,13 +24,13 @@ export function routesOf(core: JsonTable): number[][] {
 export function fairness(
     core: JsonTable,
     rates: number[],
-    { served, durationS, trunkBps }: { served: Map<string, number>; durationS: number; trunkBps: number | null },
+    { written, durationS, trunkBps }: { written: Map<string, number>; durationS: number; trunkBps: number | null },
 ): number {
     const flows = tables(core["flows"]);
     const demands = flows.map((flow) => {
         const traffic = table(flow["traffic"]);
         if (!isOverTcp(flow)) return Number.NaN;
-        const size = served.get(String(flow["name"])) ?? traffic["size_bytes"];
+        const size = written.get(String(flow["name"])) ?? traffic["size_bytes"];
         return size === undefined || size === null ? Number.POSITIVE_INFINITY : (8 * Number(size)) / durationS;
     });
     const overTcp = flows.map((_, i) => i).filter((i) => !Number.isNaN(demands[i]));
