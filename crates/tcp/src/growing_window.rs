@@ -203,10 +203,12 @@ impl GrowingWindow {
         smoothed.round_trip
     }
 
-    /// Records that an ACK is sent, whose time later segments echo.
+    /// Records that an ACK is sent, whose time later segments echo. Without timestamps no segment is measured, and nothing is
+    /// recorded, because only measurements remove records.
     #[inline]
     pub fn on_ack(&mut self, now: Time) {
-        if let Some(smoothed) = &mut self.smoothed {
+        let measures = self.least_way.0 < u64::MAX;
+        if let (Some(smoothed), true) = (&mut self.smoothed, measures) {
             smoothed.on_ack(now);
         }
     }
@@ -318,6 +320,18 @@ mod tests {
         assert_eq!(found[3], Span(first.0 + (Span::millis(110).0 - first.0) / 8));
         // As long as no later ACK reaches the sender, nothing else is measured.
         assert_eq!(window.measure(at(310_000), at(250_000)), found[3]);
+    }
+
+    /// The times of ACKs would otherwise use 8 bytes of memory per millisecond for the whole run.
+    #[test]
+    fn acks_are_recorded_only_once_a_segment_has_a_timestamp() {
+        let mut window = GrowingWindow::new(MSS as u32, true);
+        let recorded = |window: &GrowingWindow| window.smoothed.as_ref().map(|smoothed| smoothed.acks.len());
+        (0..100).for_each(|tick| window.on_ack(Time(tick * TICK.0)));
+        assert_eq!(recorded(&window), Some(0));
+        window.measure(Time(100 * TICK.0), Time(50 * TICK.0));
+        window.on_ack(Time(100 * TICK.0));
+        assert_eq!(recorded(&window), Some(1));
     }
 
     #[test]
