@@ -267,10 +267,15 @@ fn the_longest_queue_loses_its_first_packet() {
 /// of other flows stay.
 #[test]
 fn acks_replace_redundant_ones() {
-    for (ack_filter, kept) in [
-        (CakeAckFilter::Off, vec![0, 1, 2, 3, 4, 5]),
-        (CakeAckFilter::On, vec![3, 4, 5]),
-        (CakeAckFilter::Aggressive, vec![3, 4, 5]),
+    // Circuits and acknowledgement numbers of packets in one queue.
+    let apart = [(0, 100), (0, 200), (0, 300), (0, 0), (0, 400), (0, 500)];
+    let in_a_row = [(0, 0), (1, 50), (0, 100), (0, 200), (0, 300)];
+    for (packets, ack_filter, kept) in [
+        (&apart[..], CakeAckFilter::Off, vec![0, 1, 2, 3, 4, 5]),
+        (&apart[..], CakeAckFilter::On, vec![3, 4, 5]),
+        (&apart[..], CakeAckFilter::Aggressive, vec![3, 4, 5]),
+        (&in_a_row[..], CakeAckFilter::On, vec![0, 1, 3, 4]),
+        (&in_a_row[..], CakeAckFilter::Aggressive, vec![0, 1, 4]),
     ] {
         let config = CakeConfig {
             isolation: CakeIsolation::Flowblind,
@@ -278,9 +283,10 @@ fn acks_replace_redundant_ones() {
             ..config()
         };
         let mut cake = cake(&config, &[([0, 1], 0), ([1, 0], 0)]);
-        for (number, ack) in [100, 200, 300, 0, 400, 500].into_iter().enumerate() {
+        for (number, &(circuit, ack)) in packets.iter().enumerate() {
             let packet = Packet {
                 number: number as u64,
+                circuit,
                 bytes: 40,
                 ack,
                 ..Packet::default()
@@ -293,7 +299,7 @@ fn acks_replace_redundant_ones() {
             .iter()
             .map(|sent| sent.1.number)
             .collect();
-        assert_eq!(left, kept, "{ack_filter:?}");
+        assert_eq!(left, kept, "{ack_filter:?} {packets:?}");
     }
 }
 
