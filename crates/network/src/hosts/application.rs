@@ -7,7 +7,7 @@ use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::external::ExternalPackets;
 use super::requests::Requests;
-use super::stream::Stream;
+use super::stream::Writer;
 use super::{asking, datagrams, proxy, stream, Hosts};
 use crate::clock::{Actor, START};
 use crate::medium::Medium;
@@ -21,7 +21,7 @@ pub(crate) enum Application {
     /// Writes all its data when it starts: a file, or data without end.
     Bulk,
     /// Writes data over time.
-    Stream(Box<Stream>),
+    Stream(Box<Writer>),
     /// Sends files in response to requests of the receiving host.
     Web(Box<Requests>),
     /// Sends datagrams instead of TCP segments.

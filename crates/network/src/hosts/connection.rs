@@ -5,7 +5,7 @@ use super::datagrams::Datagrams;
 use super::proxy::forwarding::{join, Proxy};
 use super::requests::Requests;
 use super::source::Source;
-use super::stream;
+use super::stream::Writer;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
@@ -209,7 +209,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
     flows
 }
 
-/// Creates the application of flow `entity`, with the first tick of its coarse clock.
+/// Creates the application of flow `entity`, whose coarse clock ticks for the first time at `phase`.
 fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
     if flow.foreign {
         return Application::External(Box::default());
@@ -218,11 +218,7 @@ fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64,
         TrafficConfig::Web(web) => Application::Web(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
         TrafficConfig::Stream(config) => {
             let draws = Stream::new(seed, "writes", entity);
-            Application::Stream(stream::Stream::new(Source::of_writes(
-                config,
-                flow.tcp.mss_bytes,
-                draws,
-            )))
+            Application::Stream(Writer::new(Source::of_writes(config, &flow.tcp, draws)))
         }
         traffic => match Source::of_datagrams(traffic, Stream::new(seed, "datagrams", entity)) {
             Some(source) => Application::Datagrams(Datagrams::new(source, may_repeat)),

@@ -8,6 +8,7 @@ use crate::impairments::in_time::exponential;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
 use crate::scenario::{BurstsConfig, StreamConfig, Times, TrafficConfig, VideoConfig};
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
+use longpipe_tcp::config::TcpConfig;
 
 /// Bits of the exponent that `power` uses; more than an f64 has.
 const POWER_BITS: u32 = 60;
@@ -108,23 +109,20 @@ impl Source {
         Some(Source::begin(pattern, stream))
     }
 
-    /// Creates the source of writes into a TCP socket, for segments of `mss` bytes.
-    pub fn of_writes(config: &StreamConfig, mss: u32, stream: Stream) -> Source {
-        let length = config.write_bytes.unwrap_or(mss);
-        let (even, count) = (
-            Even {
-                rate_bps: config.rate_bps,
-                length,
-                counted: length,
-            },
-            0,
-        );
+    /// Creates the source of writes into a TCP socket.
+    pub fn of_writes(config: &StreamConfig, tcp: &TcpConfig, stream: Stream) -> Source {
+        let length = config.length(tcp);
+        let even = Even {
+            rate_bps: config.rate_bps,
+            length,
+            counted: length,
+        };
         let pattern = match config.bursts {
-            None => Pattern::Even { even, count },
+            None => Pattern::Even { even, count: 0 },
             Some(config) => Pattern::OnOff {
                 even,
                 config,
-                count,
+                count: 0,
                 burst: (0, 0),
             },
         };

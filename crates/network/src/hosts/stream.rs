@@ -9,16 +9,16 @@ use crate::packets::Flow;
 
 /// State of an application that writes over time.
 #[derive(Clone, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct Writer {
     source: Source,
     /// Data written so far [byte].
     written: u64,
 }
 
-impl Stream {
+impl Writer {
     /// Creates an application that has written nothing.
-    pub(super) fn new(source: Source) -> Box<Stream> {
-        Box::new(Stream { source, written: 0 })
+    pub(super) fn new(source: Source) -> Box<Writer> {
+        Box::new(Writer { source, written: 0 })
     }
 }
 
@@ -27,15 +27,15 @@ pub(super) fn write<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, f
     let now = hosts.clock.now;
     let state = &mut hosts.flows[flow.index()];
     let start = state.start;
-    let Application::Stream(stream) = &mut state.application else {
+    let Application::Stream(writer) = &mut state.application else {
         return;
     };
-    while let Some((_, length)) = stream.source.due(start).filter(|due| due.0 <= now) {
-        stream.source.step();
-        stream.written += u64::from(length);
+    while let Some((_, length)) = writer.source.due(start).filter(|due| due.0 <= now) {
+        writer.source.step();
+        writer.written += u64::from(length);
     }
-    state.sender.write_up_to(stream.written);
-    if let Some((next, _)) = stream.source.due(start) {
+    state.sender.write_up_to(writer.written);
+    if let Some((next, _)) = writer.source.due(start) {
         hosts.expect_action(flow, next);
     }
     hosts.send_data(medium, flow);

@@ -23,9 +23,14 @@ pub struct StreamConfig {
 }
 
 impl StreamConfig {
+    /// Returns the length of a write [byte].
+    pub(crate) fn length(&self, tcp: &TcpConfig) -> u32 {
+        self.write_bytes.unwrap_or(tcp.mss_bytes)
+    }
+
     /// Returns the length of a write [bit].
     pub(super) fn write_bits(&self, tcp: &TcpConfig) -> u64 {
-        8 * u64::from(self.write_bytes.unwrap_or(tcp.mss_bytes))
+        8 * u64::from(self.length(tcp))
     }
 
     pub(super) fn problem(&self) -> Option<Problem> {
