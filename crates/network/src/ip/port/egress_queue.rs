@@ -299,13 +299,9 @@ impl EgressQueue {
         self.count_in(&packet);
         let queued = self.take(now, packet, options)?;
         let bytes = queued.bytes();
-        let room = self.limit_packets > 0 && bytes <= self.limit_bytes;
         let empty = !self.is_busy() && self.backlog().0 == 0;
-        if room && empty && self.disc.pass_through(&queued) {
-            self.count_entry(now);
-            self.report.peak_packets = self.report.peak_packets.max(1);
-            self.report.peak_bytes = self.report.peak_bytes.max(bytes);
-            self.in_service = (1, bytes);
+        if self.has_room_for(bytes) && empty && self.disc.pass_through(&queued) {
+            self.begin_alone(now, bytes);
             return Some(queued);
         }
         self.enqueue(now, queued);
@@ -320,8 +316,7 @@ impl EgressQueue {
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
-        let fits = self.limit_packets > 0 && bytes <= self.limit_bytes;
-        if packet.has_options() || !(self.is_bare && fits && self.backlog().0 == 0) {
+        if packet.has_options() || !(self.is_bare && self.has_room_for(bytes) && self.backlog().0 == 0) {
             return false;
         }
         if self.finish(free).is_some() {
@@ -334,11 +329,23 @@ impl EgressQueue {
             return false;
         }
         self.count_in(&packet);
+        self.begin_alone(now, bytes);
+        true
+    }
+
+    /// Returns whether the empty buffer has room for a packet of `bytes` bytes.
+    #[inline]
+    fn has_room_for(&self, bytes: u64) -> bool {
+        self.limit_packets > 0 && bytes <= self.limit_bytes
+    }
+
+    /// Records that the transmission of a packet starts at `now`, when it arrives at the empty port.
+    #[inline]
+    fn begin_alone(&mut self, now: Time, bytes: u64) {
         self.count_entry(now);
         self.report.peak_packets = self.report.peak_packets.max(1);
         self.report.peak_bytes = self.report.peak_bytes.max(bytes);
         self.in_service = (1, bytes);
-        true
     }
 
     /// Enqueues an arriving packet; if it is duplicated, its clone first.
