@@ -15,7 +15,7 @@ pub(crate) const CELL: Order = 1 << 32;
 pub(crate) const WHOLE_FRAME: Order = 2 << 32;
 /// Timers of end points.
 pub(crate) const TIMER: Order = 3 << 32;
-/// Starts of applications.
+/// Actions of applications: starts, stops, and requests, datagrams or writes that are due.
 pub(crate) const START: Order = 4 << 32;
 /// Updates of VBR sources.
 pub(crate) const VBR: Order = 5 << 32;
@@ -40,12 +40,12 @@ pub(crate) enum Actor {
     Port(usize),
 }
 
-/// Present time, end of the run, and pending events.
+/// Current time, end of the run, and pending events.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
-    /// Time up to which events are handled: the end of the run, or earlier while external packets may still enter.
+    /// Time up to which events are handled: the end of the run, or earlier while external packets or an agent may still act.
     pub until: Time,
     pub queue: EventQueue,
     /// Events handled.

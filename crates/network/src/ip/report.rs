@@ -146,8 +146,8 @@ impl PacketReport {
         }
     }
 
-    /// Whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`. For `Interface` and
-    /// `Router` the first holds by construction; there the balance per router (`account.rs`) is the check.
+    /// Returns whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`. For
+    /// `Interface` and `Router` the first holds by construction; there the balance per router (`account.rs`) is the check.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
@@ -157,7 +157,7 @@ impl PacketReport {
             }
     }
 
-    /// Packets lost before the end of the wire. Bit errors and missing routes count as out.
+    /// Returns the number of packets lost before the end of the wire. Packets that bit errors or missing routes lose have left.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
         self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying

@@ -16,8 +16,8 @@ pub(crate) struct EarlyHosts {
     /// Whether in-order data have a fast path besides that for packets without options. True if some sender keeps records or some
     /// ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
-    /// Whether ports may act later than their events as long as no packet of theirs arrives anywhere: nothing observes them,
-    /// neither a probe nor an external packet.
+    /// Whether a port with a queue discipline may act later than its time, as long as none of its packets has arrived anywhere.
+    /// True if neither a probe nor an external packet observes ports.
     pub late_ports: bool,
 }
 

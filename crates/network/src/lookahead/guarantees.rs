@@ -49,8 +49,8 @@ impl Guarantees {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            // Without these guarantees: a frame's cells, which leave a line that varies one by one, and a host, where losses by
-            // outages would not be attributed to their cause.
+            // A port whose departures vary has neither guarantee for cells, because the cells of a frame leave one by one, and none
+            // at a host, where losses by outages would not be attributed to their cause.
             let varies = (link.motion.as_ref()).is_some_and(|motion| {
                 motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
             });

@@ -201,7 +201,7 @@ impl Control {
         self.dequeue_or_drop(law, now, backlog, others, dropped)
     }
 
-    /// As `dequeue`, without its shortcut.
+    /// Like `dequeue`, but without its shortcut.
     #[inline(never)]
     fn dequeue_or_drop<T: Queued>(
         &mut self,

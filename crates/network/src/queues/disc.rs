@@ -74,7 +74,7 @@ pub trait QueueDisc<T: Queued> {
     }
 
     /// Returns whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate
-    /// transmitter may send packets that find the port empty without asking.
+    /// transmitter may send packets that find the port empty without calling the discipline.
     fn passes_through_statelessly(&self) -> bool {
         false
     }

@@ -328,7 +328,7 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns the queue with most bytes, and them.
+    /// Returns the number of bytes of the longest queue, and the queue; of several, the one with the lowest index.
     pub fn longest(&self) -> Option<(u64, Reverse<usize>)> {
         let listed = self.lists[Turn::New as usize]
             .iter()

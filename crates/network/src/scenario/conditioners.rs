@@ -306,8 +306,8 @@ impl LinkConfig {
         self.conditioners.iter().any(duplication)
     }
 
-    /// Returns whether the link has conditioners, or its queue discipline shapes: other parts than the transmitter delay
-    /// packets.
+    /// Returns whether the link has conditioners, or its queue discipline shapes: parts other than policy and transmitter then
+    /// decide when packets leave.
     pub(crate) fn is_conditioned(&self) -> bool {
         !self.conditioners.is_empty() || self.policy.shapes()
     }

@@ -70,7 +70,8 @@ impl LinkConfig {
         self.order() == OrderConfig::Free
     }
 
-    /// Returns the guarantees of a link: of a wire of one delay, maybe with bit errors, or of a time-varying link.
+    /// Returns the guarantees of a static or time-varying link. `lookahead` withdraws those that conditioners, a shaping discipline
+    /// or a queue at a host void.
     pub(crate) fn guarantees(&self) -> LinkGuarantees {
         let spoils = matches!(self.loss, LossConfig::BitErrors { .. });
         let Some(motion) = &self.motion else {

@@ -21,7 +21,7 @@ pub(crate) struct RateSteps {
     per_cycle: u128,
     /// Index of the step in force at the latest query.
     at: usize,
-    /// Shortcut for later queries within that step: its begin, its end and its rate.
+    /// Start, end and rate of that step, as a shortcut for later queries within it.
     current: (u64, u64, u64),
 }
 
@@ -49,7 +49,7 @@ impl RateSteps {
         self.find_rate(instant)
     }
 
-    /// As `rate`, without its shortcut.
+    /// Like `rate`, but without its shortcut.
     fn find_rate(&mut self, instant: u64) -> (u64, u64) {
         let (base, within) = match self.cycle {
             Some(cycle) => (instant - instant % cycle, instant % cycle),

@@ -117,7 +117,7 @@ impl Line {
         (self.free < ready.0) & (self.repeatable == bytes)
     }
 
-    /// As `may_repeat`, for a packet of another length.
+    /// Like `may_repeat`, but for a packet of another length.
     #[inline(always)]
     pub fn may_repeat_but_for_length(&self, ready: Time) -> bool {
         (self.free < ready.0) & (self.repeatable > 0)

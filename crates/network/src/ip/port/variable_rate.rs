@@ -61,7 +61,7 @@ pub(crate) struct VariableRatePort {
     /// Whether rate, delay or outages vary over time, so that the report covers them.
     varies: bool,
     state: TransmitterState,
-    /// Begin of the next outage that drops waiting packets.
+    /// Start of the next outage that drops waiting packets.
     next_purge: Option<Time>,
     /// Packets to be lost on the wire, in order.
     lost_on_wire: Ring<LostOnWire>,
