@@ -247,7 +247,10 @@ MOST_WINDOW_SCALE: Final = 14
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]
 # 64 bits of picoseconds are 213 days.
-Duration = Annotated[str, _quantity(TIME, "1 ps", "2400 h")]
+_LONGEST: Final = "2400 h"
+Duration = Annotated[str, _quantity(TIME, "1 ps", _LONGEST)]
+# Part of a duration, which may be empty.
+Span = Annotated[str, _quantity(TIME, "0 s", _LONGEST)]
 Instant = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 SymbolRate = Annotated[str, _quantity(SYMBOLS, "1 kbaud", "10 Gbaud")]
 # Exact to a billionth.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import Checked, Duration
+from longpipe.scenario.base import Checked, Span
 from longpipe.units import TIME
 
 AUTOMATIC: Final = "automatic"
@@ -16,19 +16,16 @@ FIELD: Final = "warm_up_ps"
 
 
 def _check(value: object) -> str:
-    text = " ".join(value.split()) if isinstance(value, str) else value
-    if text in (AUTOMATIC, "auto"):
+    if isinstance(value, str) and value.strip() in (AUTOMATIC, "auto"):
         return AUTOMATIC
-    # Zero is no duration.
-    if isinstance(text, str) and text.split(" ")[0] == "0" and TIME.parse(text) == 0:
-        return NONE
     try:
-        return str(_DURATION.func(text))  # type: ignore[call-arg]
+        text = str(_SPAN.func(value))  # type: ignore[call-arg]
     except ValueError as error:
         raise ValueError(f"{error}, or {AUTOMATIC!r}") from None
+    return text if TIME.parse(text) else NONE
 
 
-_DURATION: Final = next(one for one in Duration.__metadata__ if isinstance(one, Checked))  # type: ignore[attr-defined]
+_SPAN: Final = next(one for one in Span.__metadata__ if isinstance(one, Checked))  # type: ignore[attr-defined]
 WarmUp = Annotated[str, Checked(_check, accepts=f"less than the duration, or {AUTOMATIC}")]
 
 
