@@ -339,6 +339,30 @@ test("a flow of datagrams has a picture of what was sent and what arrived", asyn
     await done(opened);
 });
 
+test("an application with a rate has a window, RTTs and acknowledged segments", async () => {
+    const opened = await open({ hash: "#preset=fiber" });
+    const { page } = opened;
+    const toml = `framing = "ip"\nduration = "5 s"\ntraffic = { kind = "stream", rate = "2 Mbit/s" }\nnetwork = { kind = "dumbbell", sources = 1, trunk_delay = "20 ms" }\n`;
+    await rerun(page, () => page.setInputFiles("#file", { name: "call.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
+    for (const id of ["window", "rtt"]) assert.match(await page.getAttribute(`#${id}`, "aria-label"), /: flow1/);
+    assert.match(await page.getAttribute("#sequence", "aria-label"), /: flow1 sent, acknowledged/);
+    await done(opened);
+});
+
+test("what is not recorded is not denied: a click into the window of a long run", async () => {
+    const opened = await open({ hash: "#preset=cellular" });
+    const { page } = opened;
+    const click = async () => {
+        const box = await page.locator("#window .u-over").boundingBox();
+        await page.mouse.click(box.x + 0.5 * box.width, box.y + 20);
+        return text(page, "why");
+    };
+    assert.match(await click(), /^\d+ of \d+\. At |the window of flow1 does not fall/);
+    await rerun(page, () => page.selectOption("#preset", "starlink"));
+    assert.match(await click(), /^The reason of a fall is not recorded in runs of more than 300,000 segments\.$/);
+    await done(opened);
+});
+
 test("a pinned run stands beside the next", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
@@ -347,6 +371,18 @@ test("a pinned run stands beside the next", async () => {
     const [now, before] = await page.$eval("#metric-efficiency", (one) => one.textContent.match(/[\d.]+/g).map(Number));
     assert.ok(now > before, `EPD ${now}, UBR ${before}`);
     assert.match(await text(page, "window"), /pinned flow1/);
+    await done(opened);
+});
+
+test("the RTTs of a pinned run are of the flow whose segments it showed, also after a zoom", async () => {
+    const opened = await open({ hash: "#step=5" });
+    const { page } = opened;
+    await rerun(page, () => page.selectOption("#flow", "1"));
+    await page.click("#pin");
+    await rerun(page, () => page.selectOption("#flow", "2"));
+    assert.match(await text(page, "rtt"), /pinned flow2.*flow3/);
+    await rerun(page, () => page.fill("#to", "2").then(() => page.press("#to", "Enter")));
+    await page.waitForFunction(() => /pinned flow2.*flow3/.test(document.getElementById("rtt").textContent));
     await done(opened);
 });
 

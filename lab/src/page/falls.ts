@@ -10,7 +10,9 @@ const NEAR = 0.03;
 /** The explanations of one run. */
 export class Falls {
     private falls: Fall[] = [];
+    private flow = "";
     private tcp: JsonTable = {};
+    private missing: string | null = null;
     private span = 1;
     private at = -1;
 
@@ -19,10 +21,11 @@ export class Falls {
         byId("fall-next").addEventListener("click", () => this.tell(this.at + 1));
     }
 
-    /** Takes the falls of a finished run, of a flow with this TCP; `tcp` is undefined for datagrams. */
-    show(falls: Fall[], tcp: JsonTable | undefined, view: View): void {
+    /** Takes the falls of a flow in a finished run; `missing` says why none are recorded, if so. */
+    show(falls: Fall[], flow: JsonTable, view: View, missing: string | null): void {
         this.falls = falls.filter((fall) => fall.time_s >= view.from_s && fall.time_s <= view.to_s);
-        [this.tcp, this.span, this.at] = [tcp ?? {}, view.to_s - view.from_s, -1];
+        [this.flow, this.tcp, this.missing] = [String(flow["name"]), flow["tcp"] as JsonTable, missing];
+        [this.span, this.at] = [view.to_s - view.from_s, -1];
         byId("why").textContent = "";
         this.enable();
     }
@@ -32,7 +35,7 @@ export class Falls {
         const distance = (i: number): number => Math.abs((this.falls[i] as Fall).time_s - instant);
         const best = this.falls.map((_, i) => i).reduce((nearest, i) => (nearest < 0 || distance(i) < distance(nearest) ? i : nearest), -1);
         if (best >= 0 && distance(best) <= NEAR * this.span) this.tell(best);
-        else byId("why").textContent = `Near ${instant.toFixed(2)} s the window does not fall.`;
+        else byId("why").textContent = this.missing === null ? `Near ${instant.toFixed(2)} s the window of ${this.flow} does not fall.` : `The reason of a fall ${this.missing}.`;
     }
 
     private tell(place: number): void {

@@ -15,18 +15,17 @@ import { Form } from "./form";
 import { Falls } from "./falls";
 import { Guide, type Place } from "./guide";
 import { changed } from "./knobs";
-import { CHARTS, type Drawn } from "./models";
+import { CHARTS, type Drawn, MOST_FLOWS } from "./models";
 import { prepareMany } from "./many";
 import { prepareOutputs } from "./outputs";
 import { type Numbers, durationS, metricsOf, numbers } from "./metrics";
 import { showFlows, showNumbers } from "./numbers";
 import type { Counted, Picture, View } from "./protocol";
-import { recorded, recordingOf } from "./recording";
+import { notRecorded, recorded, recordingOf } from "./recording";
 import { type Origin, startOf } from "./origin";
 import { Past } from "./past";
 import { isFixed, resolvePreset } from "./preset";
 import { fromHash } from "./share";
-import { isOverTcp } from "./shares";
 import { explainOnHover } from "./terms";
 
 type Table = Record<string, unknown>;
@@ -41,7 +40,6 @@ interface Done {
 }
 
 const BINS = 1000;
-const MOST_FLOWS = 8;
 /** Maximum duration of a run that is repeated while a slider moves [ms]. */
 const LIVE_MS = 150;
 const LARGEST_SEED = 2n ** 64n - 1n;
@@ -221,10 +219,12 @@ function drawDone(): void {
     if (done?.counted.picture === undefined) return;
     const behind = pinned?.counted.picture === undefined || !sameView(pinned.view, done.view) ? null : pinned;
     draw(drawn(done.resolved, done.view, done.counted, 1), behind === null ? null : drawn(behind.resolved, behind.view, behind.counted, 1));
-    const flow = (done.resolved.core["flows"] as JsonTable[])[done.view.sequence];
-    falls.show(done.counted.detail?.falls ?? [], flow?.["tcp"] as JsonTable, done.view);
-    byId("no-rtt").hidden = done.counted.detail !== undefined;
-    byId("no-rtt").textContent = isOverTcp(flow as JsonTable) ? "is not recorded in runs of more than 300,000 segments" : "needs a flow over TCP";
+    const flow = (done.resolved.core["flows"] as JsonTable[])[done.view.sequence] as JsonTable;
+    const detail = done.counted.detail;
+    const missing = detail === undefined ? notRecorded(flow) : null;
+    falls.show(detail?.falls ?? [], flow, done.view, missing);
+    byId("no-rtt").hidden = missing === null;
+    byId("no-rtt").textContent = missing;
 }
 
 function draw(now: Drawn, behind: Drawn | null): void {
@@ -238,11 +238,12 @@ function sameView(a: View, b: View): boolean {
 function runPinned(view: View): void {
     const of = pinned;
     if (of === null) return;
-    const detail = recordingOf(of.resolved, 0);
-    const { done: over } = workers.pinned.run(recorded(of.resolved, detail), of.seed, { ...view, sequence: 0 }, undefined, detail);
+    const own: View = { ...of.view, from_s: view.from_s, to_s: view.to_s };
+    const detail = recordingOf(of.resolved, own.sequence);
+    const { done: over } = workers.pinned.run(recorded(of.resolved, detail), of.seed, own, undefined, detail);
     over.then(({ counted: found }) => {
         if (pinned !== of && pinned?.fields !== of.fields) return;
-        pinned = { ...of, counted: found, view };
+        pinned = { ...of, counted: found, view: own };
         drawDone();
     }).catch(() => undefined);
 }

@@ -51,7 +51,8 @@ export const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#b37700", "#2d8fc4", "#b
 export const DARK = ["#56b4e9", "#ff8b3d", "#2bc79b", "#e69f00", "#8fd0f5", "#e09abf", "#e0d145", "#a79df0"];
 /** Colours of saved files, whose background is white. */
 export const PRINTED: Palette = { lines: LIGHT, pinned: "#9aa1ad", ink: "#1d2430" };
-const MOST_FLOWS = 8;
+/** Maximum number of flows in a chart. */
+export const MOST_FLOWS = 8;
 const MOST_PORTS = 3;
 
 /** Returns all charts of a run, with another run in the background for comparison. */
@@ -60,7 +61,7 @@ export function chartsOf(now: Drawn, pinned: Drawn | null, sequence: number, pal
     return {
         window: windows(now, pinned, palette, flows),
         queue: queues(now, pinned, palette),
-        rtt: roundTrips(now, pinned, sequence, palette),
+        rtt: roundTrips(now, pinned, palette),
         throughput: throughput(now, pinned, palette, flows),
         sequence: sequences(now, sequence, palette.lines),
     };
@@ -152,13 +153,13 @@ function ports(drawn: Drawn): number[] {
     return order.sort((a, b) => (peaks[b] as number) - (peaks[a] as number)).slice(0, MOST_PORTS);
 }
 
-function roundTrips(now: Drawn, pinned: Drawn | null, flow: number, palette: Palette): Chart {
+function roundTrips(now: Drawn, pinned: Drawn | null, palette: Palette): Chart {
     const lines: Line[] = [];
     if (pinned !== null && pinned.rtt !== null) {
-        lines.push({ label: pinnedName(pinned, flow), colour: palette.pinned, values: line(pinned.rtt, 1e3, until(pinned)), width: 2 });
+        lines.push({ label: pinnedName(pinned, pinned.view.sequence), colour: palette.pinned, values: line(pinned.rtt, 1e3, until(pinned)), width: 2 });
     }
     if (now.rtt !== null) {
-        lines.push({ label: nameOf(now, flow), colour: palette.lines[0] as string, values: line(now.rtt, 1e3, until(now)) });
+        lines.push({ label: nameOf(now, now.view.sequence), colour: palette.lines[0] as string, values: line(now.rtt, 1e3, until(now)) });
     }
     return { title: "RTT", unit: "ms", lines };
 }

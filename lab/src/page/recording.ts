@@ -17,6 +17,11 @@ export function recordingOf(of: Resolved, flow: number): Recording | undefined {
     return { marks: "ecn" in tcp, rack: coreKind(tcp["recovery"]) === "rack" };
 }
 
+/** Returns why nothing is recorded of a flow: the end of a sentence about it. */
+export function notRecorded(flow: JsonTable): string {
+    return isOverTcp(flow) ? `is not recorded in runs of more than ${MOST_RECORDED.toLocaleString("en")} segments` : "needs a flow over TCP";
+}
+
 /** Returns the scenario for the engine, with the traces that a recording needs. */
 export function recorded({ core }: Resolved, recording: Recording | undefined): string {
     if (recording === undefined) return toJson(core);
