@@ -504,6 +504,16 @@ for (const [i, exercise] of EXERCISES.entries()) {
     });
 }
 
+test("a change of the scenario ends the check of the previous answer", async () => {
+    const opened = await open({ hash: "#exercise=1" });
+    const { page } = opened;
+    await page.click("#check");
+    assert.match(await text(page, "verdict"), /^Running 11 choices/);
+    await rerun(page, () => page.selectOption("#answer", { label: "5 ms" }));
+    assert.equal(await text(page, "verdict"), "");
+    await done(opened);
+});
+
 test("settings survive a reload; undo and Back return to the previous ones, also to a place of the lesson", async () => {
     const opened = await open();
     const { page } = opened;

@@ -1,5 +1,4 @@
 /** The panel of the lesson and the exercises: what to look at, and the answer of an exercise, which the engine checks. */
-import { ScenarioError } from "../scenario/errors";
 import { byId, make, table } from "./dom";
 import { Cancelled } from "./engine";
 import { EXERCISES, type Exercise, check, chosen } from "./exercises";
@@ -47,8 +46,6 @@ export class Guide {
 
     /** Shows a place; none without one. */
     show(place: Place): void {
-        this.checking?.abort();
-        this.checking = null;
         this.place = PLACES.findIndex((one) => one.step === place.step && one.exercise === place.exercise);
         this.menu.value = String(this.place);
         byId<HTMLButtonElement>("lesson-before").disabled = this.place <= 0;
@@ -68,12 +65,14 @@ export class Guide {
         this.changed();
     }
 
-    /** Updates the answer after a change of the scenario. */
+    /** Updates the answer after a change of the scenario, and ends the check of the previous one. */
     changed(): void {
+        this.checking?.abort();
+        this.checking = null;
         const exercise = EXERCISES[(PLACES[this.place]?.exercise ?? 0) - 1];
         if (exercise === undefined) return;
         byId<HTMLSelectElement>("answer").value = String(chosen(exercise, this.page.now().fields));
-        if (this.checking === null) byId("verdict").replaceChildren();
+        byId("verdict").replaceChildren();
     }
 
     private showExercise(exercise: Exercise, number: number): void {
@@ -114,7 +113,7 @@ export class Guide {
             place.append(make("p", {}, exercise.why), all);
         } catch (error) {
             if (error instanceof Cancelled || this.checking !== mine) return;
-            if (!(error instanceof ScenarioError) && !(error instanceof Error)) throw error;
+            if (!(error instanceof Error)) throw error;
             place.replaceChildren(make("p", { className: "wrong" }, error.message));
         } finally {
             if (this.checking === mine) this.checking = null;
