@@ -56,8 +56,12 @@ async function picture(of: Outputs, as: "png" | "svg"): Promise<void> {
     const which = byId<HTMLSelectElement>("which").value;
     const printed = of.charts.printed();
     if (printed === null) return;
-    // A picture without lines, as RTTs of a run that does not record them, is left out.
+    // A picture without lines, such as RTTs of a run that does not record them, is left out.
     const charts = (which.split(" ") as ChartName[]).map((name) => printed.charts[name]).filter((chart) => chart.lines.length > 0);
+    if (charts.length === 0) {
+        byId("status").textContent = `No file: the picture of ${which} is empty`;
+        return;
+    }
     const svg = svgOf(charts, printed.view, of.title());
     const content = as === "png" ? await pngOf(svg) : new Blob([svg.text], { type: "image/svg+xml" });
     save(`${of.name()}-${which.replaceAll(" ", "-")}.${as}`, content);
