@@ -312,6 +312,25 @@ def test_measures_may_be_expressions() -> None:
     assert [measure.dimension for measure in found.measures] == [(0.0, 0.0), (0.0, 1.0)]
 
 
+@pytest.mark.parametrize(
+    ("name", "uncertain", "message"),
+    [
+        ("runs", [], "--choose: 'runs' is the name of another column; needs NAME:FIELD=..."),
+        ("efficiency", [], "--choose: 'efficiency' is the name of another column"),
+        ("queue", ["switch.policy=1..2"], "--uncertain: 'switch.policy' has other values by --choose or --uncertain"),
+        ("queue", ["network.trunk_rate=1..2 Mbit/s"] * 2, "--uncertain: 'network.trunk_rate' has other values"),
+    ],
+)
+def test_a_name_or_field_that_is_there_twice_is_refused(name: str, uncertain: list[str], message: str) -> None:
+    factor = Factor.over("switch.policy", ["pie", "codel"], name)
+    asked = Question(
+        Scenario.from_toml(LINK), (factor,), "efficiency", uncertain=tuple(map(Uncertain.parse, uncertain))
+    )
+    with pytest.raises(ScenarioError) as error:
+        asked.check()
+    assert str(error.value).startswith(message)
+
+
 REFUSED = [
     (["--maximise", "efficiency"], "--choose: absent; needs FIELD=LEVEL,LEVEL"),
     (["--choose", "switch.policy=pie,codel"], "--maximise: absent; needs --maximise MEASURE"),

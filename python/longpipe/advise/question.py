@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from longpipe.advise.quantities import quantity
+from longpipe.advise.quantities import head, quantity
 from longpipe.advise.ranges import Uncertain, situations
 from longpipe.analysis.measure import Measure, parse
 from longpipe.analysis.requirements import Requirement
@@ -22,6 +22,8 @@ _OVER: Final = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
 # Indifference zone of shares, and of other measures as a part of the best mean after the first replications.
 ZONE_OF_SHARES: Final = 0.01
 ZONE: Final = 0.02
+# Columns of tables besides factors, uncertain inputs and measures; designs reserve further ones.
+COLUMNS: Final = ("runs", "front", "result")
 # Tolerance of a limit as a part of the limit.
 TOLERANCE: Final = 0.05
 
@@ -68,7 +70,7 @@ class Question:
 
     def check(self) -> None:
         """Raises ScenarioError for what cannot be run, measured or read."""
-        _ = self.measures
+        self._check_names()
         for scenario in (one for row in self.scenarios for one in row):
             for measure in self.measures:
                 measure.check(scenario)
@@ -76,6 +78,18 @@ class Question:
             tolerance(limit, self.tolerance)
         if self.zone is not None:
             quantity(self.goal, self.zone, "--zone")
+
+    def _check_names(self) -> None:
+        """Raises ScenarioError if two columns of tables have one name, or if a field has values of two options."""
+        taken = {*COLUMNS, *(name for one in self.measures for name in (one.name, head(one)))}
+        for factor in self.factors:
+            if factor.name in taken:
+                raise ScenarioError(f"--choose: {factor.name!r} is the name of another column; needs NAME:FIELD=...")
+        chosen = {field for factor in self.factors for changes in factor.levels.values() for field in changes}
+        for one in self.uncertain:
+            if one.field in chosen:
+                raise ScenarioError(f"--uncertain: {one.field!r} has other values by --choose or --uncertain")
+            chosen.add(one.field)
 
     @cached_property
     def design(self) -> Design:
