@@ -83,7 +83,10 @@ def test_the_command_prints_a_matrix_and_writes_page_and_tables(tmp_path: Path) 
         assert words in page
 
 
-def test_the_duration_of_a_run_has_an_option_of_its_own(tmp_path: Path) -> None:
-    done = run("fairness", "--controls", "cubic,vegas", "--set", "duration=1 s", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("field", "option"), [("duration=1 s", "--duration"), ("network.trunk_rate=9 Mbit/s", "--rate")]
+)
+def test_fields_with_an_option_of_their_own_are_refused(field: str, option: str, tmp_path: Path) -> None:
+    done = run("fairness", "--controls", "cubic,vegas", "--set", field, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "error: --set: duration=1 s; needs --duration '1 s'\n"
+    assert done.stderr == f"error: --set: {field}; needs the option {option}\n"

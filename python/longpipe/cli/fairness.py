@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
     from longpipe.fairness.pairs import Pair
 
+# Options that set fields of every run, in place of --set.
+OPTIONS = {
+    "duration": "--duration",
+    "network.trunk_rate": "--rate",
+    "network.trunk_delay": "--rtt",
+    "switch.buffer": "--buffer",
+}
+
 
 def fairness(
     controls: Annotated[
@@ -76,8 +84,9 @@ def fairness(
     from longpipe.study import Runner
 
     fields = dict(change(text) for text in changes or ())
-    if "duration" in fields:
-        raise ScenarioError(f"--set: duration={fields['duration']}; needs --duration '{fields['duration']}'")
+    for field, option in OPTIONS.items():
+        if field in fields:
+            raise ScenarioError(f"--set: {field}={fields[field]}; needs the option {option}")
     scenario = of_pairs.base(duration, fields)
     paths = of_pairs.Paths(*(tuple(one.strip() for one in text.split(",")) for text in (rates, rtts, buffers)))
     designs = of_pairs.designs(scenario, senders(controls), paths, seeds)
