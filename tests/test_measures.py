@@ -124,6 +124,7 @@ def test_a_study_goes_on_until_a_named_measure_is_known() -> None:
         ("flow.throughput", "accepts flow, port, web, datagrams, as in flow:web*.throughput"),
         ("bulk", "'bulk' is not a measure; accepts efficiency, fairness, throughput_bps"),
         ("share=bulk/(bulk+web)", "or one of a flow as bulk.throughput; see docs/analysis.md"),
+        ("flow:bulk", "'flow:bulk' names no quantity; accepts NAME=flow:FLOW.throughput"),
         ("p95 + 1", "or one of a flow as call.p95; see docs/analysis.md"),
         ("throughput-bulk.throughput", "a minus sign needs spaces around it"),
         ("flow:bulk.throughput + web.p95", "combines bit/s and s; needs terms of one unit"),

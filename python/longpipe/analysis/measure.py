@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longpipe.analysis import expressions
-from longpipe.analysis.asked import GRAMMAR, NAME, QUANTITIES, NamedMeasure
+from longpipe.analysis.asked import GRAMMAR, NAME, OF, QUANTITIES, NamedMeasure
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, NUMBER, Dimension, shown_in
 from longpipe.analysis.expressions import Expression
 from longpipe.analysis.functions import TARGET, FunctionMeasure
@@ -183,6 +183,8 @@ def parse(what: Specification, known: Iterable[Measure] = (), field: str = "meas
     if not spec or (named and not NAME.fullmatch(name)):
         raise ScenarioError(f"{field}: {shortened(what, 80)!r}; {GRAMMAR}")
     if (found := TARGET.fullmatch(spec)) is not None:
+        if found["module"] in OF:
+            raise ScenarioError(f"{field}: {shortened(what, 80)!r} names no quantity; {GRAMMAR}")
         return FunctionMeasure.parse(name, found[0])
     expression = expressions.parse(spec, field)
     terms = {term: _term(term, names, field) for term in expression.names}
