@@ -1,15 +1,15 @@
-"""A congestion controller from a file: a module of Linux, or a shared object for longpipe_control.h."""
+"""A congestion controller from a file: a module of Linux, or an object or WebAssembly module for longpipe_control.h."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from longpipe.scenario.own_control import Known, OwnControl, Value
+from longpipe.scenario.own_control import Known, OwnControl, Value, core_values
 
 
 class Module(OwnControl):
-    """A controller from a file: a Linux module (.c, or .so by `longpipe cc build`), or a shared object of your own."""
+    """A controller from a file: a Linux module (.c, or .so by `longpipe cc build`), or your own (.so or .wasm)."""
 
     noun: ClassVar[str] = "file"
     pickled_as: ClassVar[str] = "object"
@@ -18,7 +18,7 @@ class Module(OwnControl):
     file: str = Field(
         min_length=1,
         max_length=4096,
-        description="A path of a C source or of a shared object, read when the scenario is checked",
+        description="A path of a C source, a shared object or a WebAssembly module, read when the scenario is checked",
     )
     parameters: dict[str, Value] = Field(
         default_factory=dict, max_length=64, description="Parameters of the module by name, as {beta = 717}"
@@ -59,13 +59,9 @@ def core_module(module: Module, hz: int) -> dict[str, Any]:
     return {
         "kind": module.kind,
         "digest": module.digest,
-        "parameters": [[name, _text(value)] for name, value in sorted(module.parameters.items())],
+        "parameters": core_values(module.parameters),
         "hz": hz if module.hz is None else module.hz,
     }
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def modules_of(resolved: Mapping[str, Any]) -> list[str]:

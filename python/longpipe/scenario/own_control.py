@@ -1,6 +1,7 @@
 """Common parts of user-defined congestion controllers, files or classes."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self
 
 from pydantic import BeforeValidator, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
@@ -18,6 +19,15 @@ def _scalar(value: object) -> object:
 
 # A parameter or setting of code of the user's own.
 Value = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_scalar)]
+
+
+def core_values(values: Mapping[str, object]) -> list[list[str]]:
+    """Converts parameters or settings for the core, which passes them on as text, in the order of their names."""
+    return [[name, _text(value)] for name, value in sorted(values.items())]
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Known(Protocol):

@@ -1,7 +1,6 @@
 """A protocol stack of the user at both ends of a flow: a program, or a shared object for `longpipe_end.h`."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -9,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import Model, PathMtu
-from longpipe.scenario.own_control import Value
+from longpipe.scenario.own_control import Value, core_values
 from longpipe.scenario.stack import stack_tcp_of
 from longpipe.scenario.tcp import Tcp
 from longpipe.units import SIZE
@@ -122,17 +121,12 @@ class OwnStack(Model):
 
 def core_own_stack(stack: OwnStack) -> dict[str, Any]:
     """Converts a stack for the core, which passes the settings on as text."""
-    settings: Mapping[str, object] = stack.settings
     return {
         "kind": "stack",
         "stack": stack.name,
         "version": stack.digest,
-        "settings": [[name, _text(settings[name])] for name in sorted(settings)],
+        "settings": core_values(stack.settings),
     }
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def own_stack_tcp(stack: OwnStack) -> Tcp:
