@@ -29,6 +29,8 @@ from longpipe.scenario.congestion import Congestion
 
 FIELD: Final = "tcp.congestion.class"
 _NEEDS_CLASS: Final = "needs a subclass of longpipe.Control, as 'package.module:Class' or 'file.py:Class'"
+# Kinds of tcp.congestion that need ECN, which a class cannot request for its connection.
+_NEED_ECN: Final = ("dctcp", "prague")
 # Bits of longpipe_control.h.
 _RECORDS, _RATES, _SENDING, _PACING, _LOSSES, _OWNS_WINDOW, _DELAYS = (1 << bit for bit in range(7))
 
@@ -263,7 +265,9 @@ def _base(cls: type[Control], name: str) -> str | None:
     """Returns the TCP of a connection whose controller is the base of a class, as the core has it."""
     if cls.base is None:
         return None
-    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python")]
+    known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *_NEED_ECN)]
+    if cls.base in _NEED_ECN:
+        raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}, which needs ECN; accepts {', '.join(known)}")
     if cls.base not in known:
         raise ScenarioError(f"{FIELD}: {name}; base {cls.base!r}; {nearest(str(cls.base), known)}")
     fields = {"framing": "ip", "switch.buffer": "100 packets", "tcp.profile": "linux-6", "tcp.congestion": cls.base}
