@@ -36,7 +36,7 @@ pub fn load_file(
     ))
 }
 
-/// Returns the first bytes of a file, completed with zeros.
+/// Returns the first bytes of a file, or zeros if it is shorter.
 fn read_start(file: &Path) -> Result<[u8; 4], Error> {
     let mut start = [0; 4];
     match File::open(file)?.read_exact(&mut start) {

@@ -20,16 +20,6 @@ const MOST_PARAMETERS: u32 = 256;
 /// Maximum length of a text that is read [byte].
 const MOST_TEXT: u32 = 1000;
 
-/// An operation that a module may leave out.
-#[derive(Clone, Copy, Debug)]
-pub enum Operation {
-    Sample,
-    Sent,
-    Lost,
-    Reduction,
-    Recovered,
-}
-
 /// An entry of the list of parameters.
 #[derive(Debug)]
 pub struct Parameter {
@@ -170,16 +160,19 @@ impl Guest {
         })
     }
 
-    /// Returns whether the module has an operation.
-    pub fn has(&self, operation: Operation) -> bool {
-        let functions = &self.functions;
-        match operation {
-            Operation::Sample => functions.on_sample.is_some(),
-            Operation::Sent => functions.on_sent.is_some(),
-            Operation::Lost => functions.on_lost.is_some(),
-            Operation::Reduction => true,
-            Operation::Recovered => functions.on_recovered.is_some(),
-        }
+    /// Returns whether the module has `on_sample`.
+    pub fn has_on_sample(&self) -> bool {
+        self.functions.on_sample.is_some()
+    }
+
+    /// Returns whether the module has `on_sent`.
+    pub fn has_on_sent(&self) -> bool {
+        self.functions.on_sent.is_some()
+    }
+
+    /// Returns whether the module has `on_lost`.
+    pub fn has_on_lost(&self) -> bool {
+        self.functions.on_lost.is_some()
     }
 
     /// Returns the name that the controller reports.
@@ -366,22 +359,34 @@ impl Guest {
         self.run(|store| function.call(store, (state, report, flight)))
     }
 
-    /// Calls `on_reduction` or `on_recovered`, whose second argument is a number.
-    pub fn on_event(
+    /// Calls `on_reduction`.
+    pub fn on_reduction(&mut self, state: u32, cause: i32, flight: &Flight, grant: &mut Grant) -> Result<(), String> {
+        self.event_and_take(self.functions.on_reduction, state, cause, flight, grant)
+    }
+
+    /// Calls `on_recovered`.
+    pub fn on_recovered(
         &mut self,
-        operation: Operation,
+        state: u32,
+        spurious: i32,
+        flight: &Flight,
+        grant: &mut Grant,
+    ) -> Result<(), String> {
+        match self.functions.on_recovered {
+            None => Ok(()),
+            Some(function) => self.event_and_take(function, state, spurious, flight, grant),
+        }
+    }
+
+    /// Calls a function whose second argument is a number, and takes over the grant that it returns.
+    fn event_and_take(
+        &mut self,
+        function: OnEvent,
         state: u32,
         number: i32,
         flight: &Flight,
         grant: &mut Grant,
     ) -> Result<(), String> {
-        let function = match operation {
-            Operation::Recovered => self.functions.on_recovered,
-            _ => Some(self.functions.on_reduction),
-        };
-        let Some(function) = function else {
-            return Ok(());
-        };
         let (flight, at) = (
             self.put(FLIGHT, layout::bytes(flight))?,
             self.put(GRANT, layout::bytes(grant))?,

@@ -9,7 +9,7 @@ use crate::complaints::Complaints;
 use crate::flow::Flow;
 use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
-use guest::{Guest, Operation};
+use guest::Guest;
 use longpipe_events::Stream;
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
@@ -31,9 +31,9 @@ pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz
         file: shown.to_owned(),
         requirements: requirements(wanted),
         complaints: Complaints::default(),
-        samples: guest.has(Operation::Sample),
-        sends: guest.has(Operation::Sent),
-        loses: guest.has(Operation::Lost),
+        samples: guest.has_on_sample(),
+        sends: guest.has_on_sent(),
+        loses: guest.has_on_lost(),
     };
     Ok(Sandboxed(Arc::new(Module {
         about,
@@ -80,8 +80,13 @@ impl Module {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls an operation unless the module has failed.
-    fn call<T>(&self, now_ps: u64, name: &str, call: impl FnOnce(&mut Guest) -> Result<T, String>) -> Option<T> {
+    /// Calls an operation unless the module has failed. A failure names the time if it is known.
+    fn call<T>(
+        &self,
+        now_ps: Option<u64>,
+        name: &str,
+        call: impl FnOnce(&mut Guest) -> Result<T, String>,
+    ) -> Option<T> {
         let mut running = self.running();
         if running.failure.is_some() {
             return None;
@@ -89,8 +94,8 @@ impl Module {
         match call(&mut running.guest) {
             Ok(value) => Some(value),
             Err(why) => {
-                let at = now_ps as f64 / 1e12;
-                running.failure = Some(format!("{}: {name} fails at {at:.6} s: {why}", self.about.file));
+                let at = now_ps.map_or_else(String::new, |now_ps| format!(" at {:.6} s", now_ps as f64 / 1e12));
+                running.failure = Some(format!("{}: {name} fails{at}: {why}", self.about.file));
                 None
             }
         }
@@ -139,7 +144,7 @@ impl Operations for SandboxedFlow {
 
     fn create(&mut self, ecn: bool, preconnect_us: u32) {
         let create = |guest: &mut Guest| guest.create(self.source, ecn, preconnect_us);
-        let created = self.module.call(0, "create", create);
+        let created = self.module.call(None, "create", create);
         self.state = created.unwrap_or(0);
     }
 
@@ -149,44 +154,48 @@ impl Operations for SandboxedFlow {
 
     fn on_start(&mut self, rtt_ps: u64, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(0, "on_start", |guest| guest.on_start(state, rtt_ps, flight, grant));
+        module.call(None, "on_start", |guest| guest.on_start(state, rtt_ps, flight, grant));
     }
 
     fn on_sample(&mut self, sample: &Sample, flight: &Flight) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_sample", |guest| {
+        module.call(Some(flight.now_ps), "on_sample", |guest| {
             guest.on_sample(state, sample, flight)
         });
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_ack", |guest| guest.on_ack(state, ack, flight, grant));
+        module.call(Some(flight.now_ps), "on_ack", |guest| {
+            guest.on_ack(state, ack, flight, grant)
+        });
     }
 
     fn on_sent(&mut self, sent: &Sent, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_sent", |guest| {
+        module.call(Some(flight.now_ps), "on_sent", |guest| {
             guest.on_sent(state, sent, flight, grant)
         });
     }
 
     fn on_lost(&mut self, lost: &Lost, flight: &Flight) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_lost", |guest| guest.on_lost(state, lost, flight));
+        module.call(Some(flight.now_ps), "on_lost", |guest| {
+            guest.on_lost(state, lost, flight)
+        });
     }
 
     fn on_reduction(&mut self, cause: c_int, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_reduction", |guest| {
-            guest.on_event(Operation::Reduction, state, cause, flight, grant)
+        module.call(Some(flight.now_ps), "on_reduction", |guest| {
+            guest.on_reduction(state, cause, flight, grant)
         });
     }
 
     fn on_recovered(&mut self, spurious: bool, flight: &Flight, grant: &mut Grant) {
         let (module, state) = (&self.module, self.state);
-        module.call(flight.now_ps, "on_recovered", |guest| {
-            guest.on_event(Operation::Recovered, state, c_int::from(spurious), flight, grant)
+        module.call(Some(flight.now_ps), "on_recovered", |guest| {
+            guest.on_recovered(state, c_int::from(spurious), flight, grant)
         });
     }
 }
@@ -194,7 +203,7 @@ impl Operations for SandboxedFlow {
 impl Drop for SandboxedFlow {
     fn drop(&mut self) {
         if self.state != 0 {
-            self.module.call(0, "destroy", |guest| guest.destroy(self.state));
+            self.module.call(None, "destroy", |guest| guest.destroy(self.state));
         }
     }
 }
