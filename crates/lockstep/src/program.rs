@@ -30,7 +30,7 @@ pub const VERSION: u32 = 1;
 const LONGEST: u32 = 1 << 24;
 /// Maximum length of a line that a program returns [character].
 const LINE: usize = 500;
-/// Time for which a program whose output has ended is given to exit, so that its exit status can be told.
+/// Time that a program whose output has ended has to exit, so that the error can contain its exit status.
 const EXIT: Duration = Duration::from_secs(2);
 
 mod to_program {
@@ -183,7 +183,7 @@ impl Program {
         }
     }
 
-    /// Asks for a value in JSON.
+    /// Requests a value in JSON.
     fn ask<T: for<'a> Deserialize<'a>>(&mut self, kind: u8) -> Result<T, String> {
         self.write(kind, &[])?;
         self.flush()?;
@@ -194,7 +194,7 @@ impl Program {
         serde_json::from_slice(&self.body).map_err(|error| format!("answered {error}"))
     }
 
-    /// Asks for a value in JSON; keeps the error, and returns no values, if there is no valid answer.
+    /// Requests a value in JSON. If there is no valid answer, keeps the error and returns the default.
     fn asked<T: Default + for<'a> Deserialize<'a>>(&mut self, kind: u8) -> T {
         self.ask(kind).unwrap_or_else(|line| {
             self.failed.get_or_insert(line);
