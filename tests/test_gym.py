@@ -150,7 +150,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
 
 @pytest.mark.parametrize("lossy", [False, True])
 def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> None:
-    """The sender gets an ACK for each two segments, and for each segment at the end of a step in a lossless path."""
+    """Holds with losses, too, after which the receiver acknowledges each segment instead of every second one."""
     fields = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}} if lossy else {}
     seen: list[tuple[float, ...]] = []
 

@@ -1,7 +1,8 @@
 """A protocol stack of your own in Python, as the end of a flow: `traffic.kind = "own-stack"` starts it as a program.
 
-A subclass of :class:`End` is told what arrives and when, says what it sends and when it wants to act next, and uses no
-clock. :func:`serve` runs it. All times are picoseconds of the run, as whole numbers, so that no time is rounded::
+A subclass of :class:`End` receives datagrams with their arrival times, returns the datagrams to send and the time of
+its next action, and uses no clock. :func:`serve` runs it. All times are picoseconds of the run, as whole numbers, so
+that no time is rounded::
 
     from longpipe.end import End, serve
 
