@@ -511,6 +511,8 @@ def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(ScenarioError) as error:
             LinkEnv(PATH, **arguments)
         assert str(error.value) == told
+    with pytest.raises(ScenarioError, match=r"^threads: -1; needs at least one, or None for all cores$"):
+        LinkVectorEnv(2, PATH, threads=-1)
     with pytest.raises(ScenarioError, match=r"agents: 'flow9'; .*accepts flow1"):
         LinkEnv(PATH, agent="flow9").reset(seed=1)
     with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):

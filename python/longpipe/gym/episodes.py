@@ -1,6 +1,5 @@
 """Episodes of several environments that take their steps together: what all interfaces have in common."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from longpipe.gym.actions import Action, action, step_length
 from longpipe.gym.draws import Scenarios, drawing
 from longpipe.gym.features import NAMES, Array, Features
 from longpipe.gym.observations import Observation, observation, reward
+from longpipe.memory import cores
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
 
@@ -51,8 +51,10 @@ class Episodes:
             raise ScenarioError(f"num_envs: {count}; needs at least one environment with one agent")
         if settings.most_steps < 2:
             raise ScenarioError(f"most_steps: {settings.most_steps}; needs at least 2")
-        threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
-        self._core = _core.Environments(count, self.per_episode, self._action.steers, length, min(threads, count))
+        if threads is not None and threads < 0:
+            raise ScenarioError(f"threads: {threads}; needs at least one, or None for all cores")
+        threads = min(threads or cores(), count)
+        self._core = _core.Environments(count, self.per_episode, self._action.steers, length, threads)
         self.count = count
         rows = count * self.per_episode
         self._measured = np.zeros((rows, len(NAMES)))
