@@ -284,6 +284,22 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(table: dict[str, A
 
 
 @built
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        ({"warm_up": "1 s"}, "warm_up:"),
+        ({"traffic": {"kind": "own-stack", "command": "python mine.py"}}, "traffic: 'own-stack';"),
+        ({"traffic": "voice"}, "traffic: voice;"),
+        ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
+        ({"tcp": {"congestion": {"kind": "module", "file": "mine.c"}}}, "tcp.congestion: 'module';"),
+    ],
+)
+def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any], what: str) -> None:
+    (page,) = of_page([{"framing": "ip", **table}])
+    assert page == {"problems": [f"{what} is not on this page; longpipe run has it"]}
+
+
+@built
 def test_every_constraint_has_the_command_lines_words() -> None:
     # The page refuses conditioners as such.
     shown = [changes for (model, _), changes, _ in CASES if model not in ("Policer", "Tbf", "Jitter", "Aggregation")]

@@ -26,8 +26,6 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'
 NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
 # Modules in Linux's table; Reno is not a module.
 IN_TABLE = [name for name in NAMES if name in CONTROLS.index]
-# Controllers whose losses differ from Linux's by more than 15 %, as do longpipe's own: see docs/linux.md.
-LOST_BEYOND = {"hybla": -0.266}
 # Lists of lost packets after which a module sends other segments than Linux. BBR's pacing timer expires within 1 us of an
 # ACK, and their order decides between a new segment and a retransmission; Linux has either order: see docs/linux.md. The
 # causes for Hybla and HighSpeed are not known.
@@ -115,8 +113,7 @@ def test_a_module_in_longpipe_does_what_it_does_in_linux(name: str) -> None:
     assert goodput_mbps(result, 20, 60) == pytest.approx(linux["goodput_mbps"], rel=0.006)
     steady = at(np.arange(200, 600) / 10, result.traces["rtt"], "srtt_s")
     assert np.median(steady) * 1e3 == pytest.approx(linux["median_srtt_ms"], rel=0.03)
-    more = int(result.ports["packets_lost_overflow"].sum()) / linux["drops"] - 1
-    assert abs(more) <= 0.15 or more == pytest.approx(LOST_BEYOND.get(name), abs=0.01)
+    assert int(result.ports["packets_lost_overflow"].sum()) == pytest.approx(linux["drops"], rel=0.15)
 
 
 @pytest.mark.parametrize("name", IN_TABLE)

@@ -42,7 +42,7 @@ class Result:
 
 
 async def load() -> None:
-    """Loads the engine. To be awaited once, before the first run."""
+    """Loads the engine; has to be awaited once, before the first run."""
     global _engine
     from js import URL, Blob, Object
     from pyodide.code import run_js

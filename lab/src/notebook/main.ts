@@ -1,4 +1,4 @@
-/** The engine as a module for notebooks in the browser: see integrations/pyodide. Runs are made in the thread that calls. */
+/** The engine as a module for notebooks in the browser: see integrations/pyodide. Each run blocks the calling thread. */
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
 import { metricsOf } from "../page/metrics";
 import type { Columns, Counted } from "../page/protocol";
@@ -18,7 +18,7 @@ interface Found {
     ports?: Columns;
 }
 
-/** Decompresses and compiles the engine. To be awaited once. */
+/** Decompresses and compiles the engine; has to be awaited once. */
 export async function load(): Promise<void> {
     const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));

@@ -15,6 +15,9 @@ export interface Part {
 /** A checked value: quantities as text, integers unchanged. */
 export type Value = string | number | bigint | boolean | null | Part | Value[];
 
+/** Problem of fields and kinds that only the command line has. */
+export const ELSEWHERE = "is not on this page; longpipe run has it";
+
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
 
@@ -46,7 +49,8 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
     for (const given of Object.keys(fields)) {
         if (known.fields.some((field) => field.name === given)) continue;
         const names = known.fields.map((field) => field.name);
-        tell(path === "" ? given : `${path}.${given}`, `unknown field; ${accepts(given, names)}`);
+        const elsewhere = known.elsewhere?.includes(given) === true;
+        tell(path === "" ? given : `${path}.${given}`, elsewhere ? ELSEWHERE : `unknown field; ${accepts(given, names)}`);
     }
     const made = { part: name, values, written };
     if (sound) together(made, path, tell);
@@ -98,7 +102,7 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
         case "part":
             return checkPart(type.part, tableOf(given), path, say);
         case "kinds":
-            return checkPart(kind(type.kinds, given), kindTable(given), path, say);
+            return checkPart(kind(type, given), kindTable(given), path, say);
     }
 }
 
@@ -239,13 +243,14 @@ function kindTable(given: unknown): Table {
     return typeof given === "string" ? { kind: given } : tableOf(given);
 }
 
-function kind(kinds: Record<string, string>, given: unknown): string {
+function kind({ kinds, elsewhere }: Type & { is: "kinds" }, given: unknown): string {
     const table = kindTable(given);
     const names = Object.keys(kinds);
     const tag = table["kind"];
     if (tag === undefined) throw new ValueProblem(`${shown(given)}; needs a kind: ${names.join(", ")}`);
     const found = kinds[String(tag)];
     if (found !== undefined && typeof tag === "string") return found;
+    if (elsewhere?.includes(String(tag)) === true) throw new ValueProblem(`${repr(tag)}; ${ELSEWHERE}`);
     throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}`);
 }
 

@@ -1,5 +1,5 @@
 /** Checks of combinations of a scenario's parts that are valid individually: see scenario/checks.py. */
-import { type Part, kindOf, valueOf } from "./check";
+import { ELSEWHERE, type Part, kindOf, valueOf } from "./check";
 import { violations } from "./constraints";
 import { ScenarioError, repr } from "./errors";
 import { flowField } from "./graph";
@@ -7,9 +7,8 @@ import { DESCRIPTION, NUMBERS } from "./model";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, TIME } from "./units";
 
-const OVER_TCP = new Set(["greedy", "transfer", "stream", "web"]);
 // Resolved by Python alone: presets, files, and real stacks.
-const ELSEWHERE = new Set(["voice", "arrivals", "stack"]);
+const BY_PYTHON = new Set(["voice", "arrivals", "stack"]);
 
 /** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
@@ -70,8 +69,7 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
         const own = valueOf(flow, "traffic") as Part | null;
         const kind = kindOf(own ?? (valueOf(scenario, "traffic") as Part));
         const field = own === null ? "traffic" : `${flowField(network, i)}.traffic`;
-        if (OVER_TCP.has(kind)) continue;
-        if (ELSEWHERE.has(kind)) throw new ScenarioError([`${field}: ${kind}; is not on this page; longpipe run has it`]);
+        if (BY_PYTHON.has(kind)) throw new ScenarioError([`${field}: ${kind}; ${ELSEWHERE}`]);
     }
 }
 

@@ -19,7 +19,8 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "buffer" }
     | { is: "window scale" }
     | { is: "part"; part: string }
-    | { is: "kinds"; kinds: Record<string, string>; chosen: boolean }
+    // Parts by kind, and kinds that only the command line has.
+    | { is: "kinds"; kinds: Record<string, string>; elsewhere?: string[]; chosen: boolean }
     // Types of a row's items: `each` if they differ, with `of` for the first one.
     | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
 );
@@ -55,6 +56,8 @@ export interface Constraint {
 export interface Model {
     kind: string | null;
     fields: Field[];
+    /** Names of fields that only the command line has. */
+    elsewhere?: string[];
     constraints?: Constraint[];
 }
 

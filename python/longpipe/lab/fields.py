@@ -24,14 +24,17 @@ from longpipe.scenario.base import (
 )
 from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python
+from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.reference import described, kind_of, parts
 from longpipe.scenario.variant import CHOSEN
 from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, decimal
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page cannot have, because it loads no machine code and has no interpreter.
-_ELSEWHERE: Final = (Module, Python)
+# Kinds that a page cannot have, because it loads no machine code, starts no program and has no interpreter.
+_ELSEWHERE: Final = (Module, OwnStack, Python)
+# Fields that it does not have, because its metrics and pictures show whole runs.
+_FIELDS_ELSEWHERE: Final = frozenset({"warm_up"})
 
 
 def models() -> Json:
@@ -49,7 +52,13 @@ def models() -> Json:
 
 def _model(model: type[BaseModel]) -> Json:
     constraints = [one.described() for one in model.constraints] if issubclass(model, Model) else []
-    return {"kind": kind_of(model), "fields": _fields(model), **({"constraints": constraints} if constraints else {})}
+    elsewhere = sorted(_FIELDS_ELSEWHERE.intersection(model.model_fields))
+    return {
+        "kind": kind_of(model),
+        "fields": _fields(model),
+        **({"elsewhere": elsewhere} if elsewhere else {}),
+        **({"constraints": constraints} if constraints else {}),
+    }
 
 
 def dimensions() -> Json:
@@ -71,9 +80,7 @@ def dimensions() -> Json:
 
 
 def _fields(model: type[BaseModel]) -> list[Json]:
-    # The page shows whole runs, and runs no stack or program of the user's, whose parameters have free names.
-    known = {name: field for name, field in model.model_fields.items() if name != "warm_up"}
-    return [_field(name, field) for name, field in known.items() if get_origin(field.annotation) is not dict]
+    return [_field(name, field) for name, field in model.model_fields.items() if name not in _FIELDS_ELSEWHERE]
 
 
 def _field(name: str, field: FieldInfo) -> Json:
@@ -121,9 +128,11 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
+        elsewhere = [str(kind_of(part)) for part in arguments if part in _ELSEWHERE]
         return {
             "is": "kinds",
             "kinds": {str(kind_of(part)): part.__name__ for part in arguments if part not in _ELSEWHERE},
+            **({"elsewhere": elsewhere} if elsewhere else {}),
             "chosen": CHOSEN in metadata,
         }
     if issubclass(annotation, BaseModel):
