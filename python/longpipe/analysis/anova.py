@@ -204,8 +204,7 @@ def anova(
     as error; an unreplicated one gets all but the highest, which becomes the error; one that lacks combinations of
     levels gets main effects. `blocks` is a column whose effect is taken out without interactions: with common random
     numbers, the seed. `seeds` names the column, if the frame has it, from which `check` tells whether runs share random
-    numbers. `saturated` allows a model without an error term,
-    whose F tests and intervals are nan.
+    numbers. `saturated` allows a model without an error term, whose F tests and intervals are nan.
 
     Raises ScenarioError for columns that can't serve, terms that the design cannot separate, and a model that leaves
     no degrees of freedom.

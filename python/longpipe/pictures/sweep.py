@@ -59,8 +59,8 @@ def sweep_means(
     are any, the mean is nan. The interval has confidence `level` (0 to 1), and is nan for a single replication. The
     default of `y` is efficiency, or throughput if there is none; it may be an expression or a function, as in
     `Design.measures`. `where` selects runs, as in "rtt=10 ms". Over other varying factors each replication is averaged
-    first. Raises ScenarioError for an unknown factor or measure, a
-    measure without values, and other factors whose levels differ between means.
+    first. Raises ScenarioError for an unknown factor or measure, a measure without values, and other factors whose
+    levels differ between means.
     """
     return _swept(study, x, y, by, level, where).means
 
