@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -178,6 +178,14 @@ class Study:
             study._read = replace(self.design, measures=(*self.design.measures, str(found)))
         return study, found.name
 
+    def _resolved(self, names: Sequence[str]) -> tuple[Self, list[str]]:
+        """Returns the columns of measures, and the study that has them, as `resolve` does for one measure."""
+        study, columns = self, []
+        for name in names:
+            study, column = study.resolve(name)
+            columns.append(column)
+        return study, columns
+
     def drop(self, *names: str) -> Self:
         """Removes requested measures, by name; runs stay. Raises ScenarioError for one that was not requested."""
         asked = {measure.name: str(measure) for measure in self.design.asked}
@@ -284,11 +292,8 @@ class Study:
         from longpipe.analysis.intervals import estimate
 
         check_level(level)
-        study, wanted = self, list(names)
-        for i, name in enumerate(names):
-            # Measures of the caller keep their names.
-            if measure is None:
-                study, wanted[i] = study.resolve(name)
+        # Measures of the caller keep their names.
+        study, wanted = self._resolved(names) if measure is None else (self, list(names))
         frame, heads = study.frame(measure), ["point", *self.design.levels(1)]
         measures = [name for name in frame.columns if name not in (*heads, "replication", "seed")]
         for name in wanted:
@@ -318,9 +323,7 @@ class Study:
 
         for given in (share, level):
             check_level(given)
-        study, wanted = self, list(names)
-        for i, name in enumerate(names):
-            study, wanted[i] = study.resolve(name)
+        study, wanted = self._resolved(names)
         frame, heads = study.frame(), ["point", *self.design.levels(1)]
         for name in wanted:
             if name not in frame:
