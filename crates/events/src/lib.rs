@@ -16,6 +16,6 @@ pub mod units;
 pub use event_queue::EventQueue;
 pub use key::{Entity, Key, Order};
 pub use rng::{mix, Stream};
-pub use time::{MaybeTime, Span, Time, PS_PER_SECOND};
+pub use time::{MaybeTime, Span, Time, PS_PER_NS, PS_PER_SECOND};
 pub use tournament::Tournament;
 pub use units::{Bytes, Cells, Rate};

@@ -5,6 +5,9 @@ use std::ops::{Add, AddAssign, Sub};
 /// Picoseconds in one second.
 pub const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
+/// Picoseconds in one nanosecond, the unit of Linux's queue disciplines.
+pub const PS_PER_NS: u64 = 1_000;
+
 /// A time [ps since the start of the run]; 64 bits cover 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
@@ -24,6 +27,12 @@ impl Time {
     /// Returns the time in seconds, for reports only.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
+    }
+
+    /// Returns the time in whole nanoseconds, rounded down.
+    #[inline]
+    pub fn as_nanoseconds(self) -> i64 {
+        (self.0 / PS_PER_NS) as i64
     }
 
     /// Returns the time since `earlier`, zero if `earlier` is later.

@@ -4,9 +4,8 @@
 //! of 2⁻¹³ of the jitter.
 
 use super::correlated::Correlated;
-use super::PS_PER_NS;
 use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
-use longpipe_events::Stream;
+use longpipe_events::{Stream, PS_PER_NS};
 
 /// Units of a table's entries per jitter (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8192;

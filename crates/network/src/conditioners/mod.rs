@@ -15,9 +15,6 @@ use crate::scenario::conditioners::ConditionerConfig;
 use longpipe_events::Time;
 use policer::Policer;
 
-/// Picoseconds per nanosecond, because Linux computes conditioners in nanoseconds.
-const PS_PER_NS: u64 = 1_000;
-
 /// Decision of a policer about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {

@@ -2,7 +2,7 @@
 //!
 //! The arithmetic is that of Linux's `net/sched/act_police.c`, with the burst in ticks of 64 ns as iproute2 passes it.
 
-use super::token_bucket::{nanoseconds, Bucket, Rates};
+use super::token_bucket::{Bucket, Rates};
 use super::Decision;
 use crate::drops::DropCause;
 use crate::packets::Circuit;
@@ -43,8 +43,8 @@ impl Policer {
             [all] => all,
             each => &mut each[vc.index()],
         };
-        if bytes <= self.mtu_bytes && self.rates.deficit(bucket, nanoseconds(now), bytes) == 0 {
-            self.rates.take(bucket, nanoseconds(now), bytes);
+        if bytes <= self.mtu_bytes && self.rates.deficit(bucket, now.as_nanoseconds(), bytes) == 0 {
+            self.rates.take(bucket, now.as_nanoseconds(), bytes);
             return Decision::Pass;
         }
         match self.exceed {
@@ -56,8 +56,8 @@ impl Policer {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PS_PER_NS;
     use super::*;
+    use longpipe_events::PS_PER_NS;
 
     fn config() -> PolicerConfig {
         PolicerConfig {

@@ -3,10 +3,9 @@
 //! The arithmetic is that of Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013. The packet that
 //! waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but still occupies the buffer.
 
-use super::token_bucket::{nanoseconds, Bucket, LengthToTime, Rates};
-use super::PS_PER_NS;
+use super::token_bucket::{Bucket, LengthToTime, Rates};
 use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
-use longpipe_events::Time;
+use longpipe_events::{Time, PS_PER_NS};
 
 /// A shaper with its token bucket.
 #[derive(Clone, Debug)]
@@ -44,7 +43,7 @@ impl Tbf {
 
     /// Consumes the tokens of the first packet, which the transmitter could begin at `now`. Returns the time at which they suffice.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {
-        let now_ns = nanoseconds(now);
+        let now_ns = now.as_nanoseconds();
         let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));
         self.rates.take(&mut self.bucket, now_ns + deficit, u32::from(bytes));
         match deficit {

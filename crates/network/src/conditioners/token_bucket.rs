@@ -1,15 +1,7 @@
 //! Token buckets as Linux computes them for `tc police` and `tbf`: `psched_ratecfg_precompute` and `psched_l2t_ns` of
 //! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time of a length is a multiplication and a shift.
 
-use super::PS_PER_NS;
-use longpipe_events::Time;
-
 const NS_PER_SECOND: u64 = 1_000_000_000;
-
-/// Returns an instant in whole nanoseconds, rounded down.
-pub(super) fn nanoseconds(time: Time) -> i64 {
-    (time.0 / PS_PER_NS) as i64
-}
 
 /// Transmission time of a length at a rate (`struct psched_ratecfg`).
 #[derive(Clone, Copy, Debug)]

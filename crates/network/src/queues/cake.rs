@@ -3,15 +3,12 @@
 //!
 //! A packet's tin follows from its DSCP, its queue within the tin (`tin.rs`) from a hash of its flow.
 
-use super::cobalt::nanoseconds;
 use super::tin::{Keys, LineTime, Tin};
 use super::{PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
 use crate::scenario::cake::{CakeAckFilter, CakeConfig};
-use longpipe_events::{mix, Stream, Time};
+use longpipe_events::{mix, Stream, Time, PS_PER_NS};
 use std::cmp::Reverse;
-
-const PS_PER_NS: u64 = 1_000;
 
 /// Shaper. It releases the next packet when the previous one has been sent at the configured rate. A failsafe time, which adds
 /// 1.5 times the transmission time of each packet and ignores dropped packets, bounds the wait.
@@ -71,7 +68,7 @@ impl<T: Queued> Cake<T> {
             }
         };
         let rate = config.rate_bps.map_or(0, |bps| bps / 8);
-        let (rtt, isolates) = (nanoseconds(Time(config.rtt_ps)), config.isolation.isolates());
+        let (rtt, isolates) = (Time(config.rtt_ps).as_nanoseconds(), config.isolation.isolates());
         let tin = |share| Tin::new(share, rtt, isolates);
         let tins: Vec<Tin<T>> = config.tins.shares(rate).into_iter().map(tin).collect();
         Cake {
@@ -185,7 +182,7 @@ impl<T: Queued> Cake<T> {
 
 impl<T: Queued> QueueDisc<T> for Cake<T> {
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
-        let now = nanoseconds(port.now);
+        let now = port.now.as_nanoseconds();
         let keys = self.circuits[packet.flow() as usize];
         let queue = self.tins[keys.tin].queue_of(&keys);
         let tin = &mut self.tins[keys.tin];
@@ -217,7 +214,7 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
     }
 
     fn dequeue(&mut self, now: Time, mut drop: impl FnMut(T, DropCause)) -> Option<T> {
-        let now = nanoseconds(now);
+        let now = now.as_nanoseconds();
         let mut first = true;
         'tin: while self.packets > 0 && self.shaper.as_ref().is_none_or(|shaper| shaper.release() <= now) {
             self.current = match self.shaper {

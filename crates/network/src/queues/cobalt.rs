@@ -6,7 +6,7 @@
 //! target at once.
 
 use super::Queued;
-use longpipe_events::{Stream, Time};
+use longpipe_events::Stream;
 
 /// The number of counts with tabulated reciprocal square roots (`REC_INV_SQRT_CACHE`).
 const TABULATED: usize = 16;
@@ -17,12 +17,6 @@ const INCREMENT: u32 = 1 << 24;
 const DECREMENT: u32 = 1 << 20;
 /// A time before any run.
 const NEVER: i64 = i64::MIN / 4;
-const PS_PER_NS: u64 = 1_000;
-
-/// Returns a time in whole nanoseconds, rounded down.
-pub fn nanoseconds(time: Time) -> i64 {
-    (time.0 / PS_PER_NS) as i64
-}
 
 /// Performs a step of Newton's method towards 1/√count.
 const fn newton(root: u32, count: u32) -> u32 {
@@ -96,7 +90,7 @@ impl Cobalt {
         bulk_flows: i64,
         random: &mut Stream,
     ) -> bool {
-        let sojourn = now - nanoseconds(packet.arrival());
+        let sojourn = now - packet.arrival().as_nanoseconds();
         let above =
             sojourn > params.target && sojourn > 2 * params.mtu_time * bulk_flows && sojourn > 4 * params.mtu_time;
         let mut late = now - self.next;
@@ -180,6 +174,7 @@ impl Cobalt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use longpipe_events::{Time, PS_PER_NS};
 
     /// A packet: its arrival [ns], and whether it is ECN-capable and marked.
     #[derive(Clone, Copy, Debug, PartialEq)]

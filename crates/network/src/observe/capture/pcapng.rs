@@ -1,6 +1,6 @@
 //! Writer of pcapng files with one or more interfaces (draft-ietf-opsawg-pcapng).
 
-use longpipe_events::Time;
+use longpipe_events::{Time, PS_PER_NS};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -19,7 +19,6 @@ const IF_SPEED: u16 = 8;
 const IF_TIME_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
 const NANOSECONDS: u8 = 9;
-const PS_PER_NS: u64 = 1_000;
 /// Size of the write buffer [byte].
 const BUFFER: usize = 1 << 18;
 
