@@ -7,6 +7,7 @@
 use crate::flight::Flight;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
+use std::collections::VecDeque;
 
 /// Cause of a segment's loss, as numbered by the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,18 +56,14 @@ struct LatestReduction {
 /// The reductions of one sender, by cause.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses that no reduction has answered, in the order of their reports.
-    noted: Vec<Noted>,
-    /// Length of `noted` above which acknowledged losses are removed.
-    most: usize,
+    /// Losses of segments that are not acknowledged, by increasing sequence number and time. Of losses of one segment, those
+    /// before the cause of a reduction are removed, so that a reduction takes as long as there are later ones.
+    noted: VecDeque<Noted>,
     latest: Option<LatestReduction>,
     /// Cause of the latest answered loss, and SND.MAX at that time.
     episode: Option<(LossCause, u64)>,
     totals: [Total; CAUSES],
 }
-
-/// Minimum number of noted losses before acknowledged ones are removed.
-const FEW: usize = 64;
 
 impl Reductions {
     /// Returns the totals by number of the cause.
@@ -76,11 +73,17 @@ impl Reductions {
 
     /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
-        if self.noted.len() >= self.most.max(FEW) {
-            self.noted.retain(|one| one.sequence >= una);
-            self.most = 2 * self.noted.len();
+        self.forget_before(una);
+        let place = self.noted.partition_point(|one| (one.sequence, one.time) <= (sequence, time));
+        self.noted.make_room();
+        self.noted.insert(place, Noted { sequence, time, cause });
+    }
+
+    /// Removes the losses of segments that start before `una`.
+    fn forget_before(&mut self, una: u64) {
+        while self.noted.front().is_some_and(|one| one.sequence < una) {
+            self.noted.pop_front();
         }
-        self.noted.put(Noted { sequence, time, cause });
     }
 
     /// Records a reduction of the window from `before` [byte], for an ECN mark or a loss. Returns its cause.
@@ -122,14 +125,13 @@ impl Reductions {
     /// go-back-N after a timeout retransmits segments that arrived, and their duplicate ACKs may look like another loss (RFC
     /// 2582 section 5).
     fn take_cause(&mut self, now: Time, flight: &Flight) -> LossCause {
-        let lost = self
-            .noted
-            .iter()
-            .filter(|one| one.sequence >= flight.una && one.time <= now);
-        let first = lost.min_by_key(|one| (one.sequence, std::cmp::Reverse(one.time)));
-        let cause = first.map(|one| one.cause);
-        self.noted.retain(|one| one.sequence >= flight.una);
-        if let Some(cause) = cause {
+        self.forget_before(flight.una);
+        if let Some(first) = self.noted.iter().position(|one| one.time <= now) {
+            let sequence = self.noted[first].sequence;
+            let of_segment = self.noted.range(first..).take_while(|one| one.sequence == sequence && one.time <= now);
+            let latest = first + of_segment.count() - 1;
+            let cause = self.noted[latest].cause;
+            self.noted.drain(first..latest);
             self.episode = Some((cause, flight.max));
             return cause;
         }
@@ -248,6 +250,19 @@ mod tests {
         for segment in 0..10_000 {
             reductions.note_loss(1000 * segment, Time(segment), RANDOM, 1000 * segment);
         }
-        assert!(reductions.noted.len() <= FEW + 1);
+        assert_eq!(reductions.noted.len(), 1);
+    }
+
+    /// A segment whose every retransmission is lost would otherwise cost time that grows with the square of their number.
+    #[test]
+    fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
+        let mut reductions = Reductions::default();
+        for timeout in 1..1000 {
+            reductions.note_loss(1000, second(2 * timeout), RANDOM, 1000);
+            reductions.note_loss(3000, second(2 * timeout), OVERFLOW, 1000);
+            let cause = reductions.on_reduction(false, second(2 * timeout + 1), &flight(1000), 5000.0);
+            assert_eq!(cause, RANDOM);
+            assert_eq!(reductions.noted.len() as u64, 1 + timeout);
+        }
     }
 }
