@@ -126,14 +126,17 @@ impl VariableRatePort {
             TransmitterState::Interrupted(at, packets) if *at == now => {
                 self.queue.drop_in_service(now, packets);
                 self.transmitter.stop(now);
+                // The transmitter becomes free after the purge, so that the discipline notices the empty queue.
+                if self.next_purge == Some(now) {
+                    self.purge(now);
+                }
                 self.prepare(now);
             }
             _ => {
                 if let TransmitterState::Shaped(_, held) = &self.state {
                     self.queue.drop_in_service(now, [&held.packet]);
                 }
-                self.queue.purge(now);
-                self.next_purge = next_purge(&mut self.transmitter, Some(now));
+                self.purge(now);
                 if let TransmitterState::Waiting(_) | TransmitterState::Held(_) | TransmitterState::Shaped(..) =
                     self.state
                 {
@@ -142,6 +145,12 @@ impl VariableRatePort {
             }
         }
         None
+    }
+
+    /// Drops the waiting packets, because an outage begins at `now`.
+    fn purge(&mut self, now: Time) {
+        self.queue.purge(now);
+        self.next_purge = next_purge(&mut self.transmitter, Some(now));
     }
 
     /// Schedules the start of the next transmission; the transmitter is free at `now`.
