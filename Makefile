@@ -68,12 +68,14 @@ reproduce: setup
 	@$(BIN)/longpipe reproduce $(PAPERS)
 	@$(BIN)/longpipe report $(PAPERS)
 
+# Random cases are the same in each run, so that a failure belongs to the change that is tested; `make soak` draws others.
+SEED ?= 1
 test:
 	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
-	cargo test $(TESTED) --profile ci --lib --tests
+	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci --lib --tests
 	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
 	# there are processors, as tests wait for a fifth of their time.
-	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --durations 25
+	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
 # as `setup`, or all crates are compiled again.
