@@ -12,7 +12,7 @@ use longpipe_tcp::congestion::VegasRules;
 
 const MB: u64 = 1 << 20;
 
-/// A window of 16 MiB, all of it sent at once into a queue without a limit.
+/// A flow sends a window of 16 MiB at once into an unlimited queue.
 fn burst(recovery: RecoveryKind) -> Scenario {
     let mut config = tcp(recovery, 16 * MB);
     config.initial_window_segments = 65_535;
@@ -45,7 +45,8 @@ fn run(scenario: &Scenario, limit: u64) -> Result<Report, Ended> {
     })
 }
 
-/// The run ends at a limit, needing no more than three times as much next, and is the same below another one.
+/// The run ends with an error at one limit; with another limit, at most three times as high, its results are those
+/// without a limit.
 fn ends(mut scenario: Scenario, limit: u64) {
     for engine in [Engine::Trains, Engine::Reference] {
         scenario.engine = engine;
@@ -68,7 +69,7 @@ fn queues_of_cells_and_of_packets_end_a_run() {
 #[test]
 fn what_a_receiver_keeps_beyond_holes_and_a_sender_s_times_end_a_run() {
     let mut holes = burst(RecoveryKind::Sack);
-    // Every other packet is lost, so that no two of a window's others touch.
+    // Every other packet is lost, so that no two received packets of a window are adjacent.
     holes.links[0].loss = longpipe_network::scenario::LossConfig::Packets {
         indices: (0..40_000).filter(|index| index % 2 == 0).collect(),
     };

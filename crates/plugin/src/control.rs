@@ -3,7 +3,7 @@
 use crate::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use std::ffi::{c_int, c_void, CStr};
 
-/// Why the window has to fall.
+/// Cause of a window reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Duplicate ACKs, SACK or RACK reported a loss.
@@ -12,7 +12,7 @@ pub enum Cause {
     Timeout,
     /// The receiver reported ECN marks.
     Mark,
-    /// A mark that should cost less than a loss (RFC 8511).
+    /// An ECN mark that should reduce the window less than a loss (RFC 8511).
     MarkAbe,
 }
 
@@ -28,7 +28,8 @@ impl Cause {
     }
 }
 
-/// Random numbers of a connection, which follow from the seed of the run. A controller draws from nothing else.
+/// Random numbers of a connection, derived from the seed of the run; a controller must use no other source of
+/// randomness.
 #[derive(Clone, Copy, Debug)]
 pub struct Random {
     pub(crate) draw: extern "C" fn(*mut c_void, u32) -> u32,
@@ -47,7 +48,7 @@ impl Random {
 pub struct Setup {
     /// Whether packets of the connection can be ECN-marked.
     pub ecn: bool,
-    /// Time for which the connection is established and idle before its first segment leaves [us].
+    /// Idle time between the establishment of the connection and its first segment [us].
     pub preconnect_us: u32,
     /// Random numbers, valid as long as the connection.
     pub random: Random,
@@ -55,8 +56,8 @@ pub struct Setup {
 
 /// A congestion controller of one connection.
 ///
-/// A hook changes the fields of `grant` that should change; they initially contain the current values. Sizes are bytes,
-/// times picoseconds since the start of the run, rates bits of payload per second.
+/// A hook changes the fields of `grant` that should change; they initially contain the current values. Sizes are in
+/// bytes, times in picoseconds since the start of the run, and rates in bits of payload per second.
 pub trait Control: Sized {
     /// Optional inputs, bits of [`wants`](crate::table::wants). Each costs time per packet.
     const WANTS: u32 = 0;
@@ -81,15 +82,16 @@ pub trait Control: Sized {
     /// Invoked for every ACK, after loss recovery has processed it.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, grant: &mut Grant);
 
-    /// Invoked for every transmission, with `wants::SENDING`; of the grant only the pacing rate counts.
+    /// Invoked for every transmission, with `wants::SENDING`; only the pacing rate of the grant is used.
     fn on_sent(&mut self, _sent: &Sent, _flight: &Flight, _grant: &mut Grant) {}
 
     /// Invoked for every transmission declared lost, with `wants::LOSSES`.
     fn on_lost(&mut self, _lost: &Lost, _flight: &Flight) {}
 
-    /// Invoked once per recovery, timeout or round of marks: the window has to fall.
+    /// Invoked once per recovery, timeout, or round with ECN marks, to reduce the window.
     fn on_reduction(&mut self, cause: Cause, flight: &Flight, grant: &mut Grant);
 
-    /// Invoked at the end of a recovery; if it was spurious, nothing had been lost and the window is restored.
+    /// Invoked at the end of a recovery; if the recovery was spurious, nothing had been lost, and the window is
+    /// restored.
     fn on_recovered(&mut self, _spurious: bool, _flight: &Flight, _grant: &mut Grant) {}
 }

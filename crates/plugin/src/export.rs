@@ -18,7 +18,7 @@ macro_rules! export_control {
         $crate::export_control!(@fact "interface=1");
         $($crate::export_control!(@fact "parameter=", stringify!($parameter), ":", stringify!($kind));)*
 
-        /// The table of this object.
+        /// The function table of this object.
         #[no_mangle]
         #[allow(unsafe_code, non_upper_case_globals)]
         pub static longpipe_control: $crate::table::Control = {
@@ -32,7 +32,7 @@ macro_rules! export_control {
             $crate::export::table::<$control>(concat!($name, "\0"), parameters)
         };
     };
-    // A fact that longpipe reads from the file without loading it (LONGPIPE_FACT of longpipe_control.h).
+    // A property that longpipe reads from the file without loading it (LONGPIPE_FACT of longpipe_control.h).
     (@fact $($part:expr),+) => {
         const _: () = {
             const TEXT: &str = concat!("\x01longpipe\x01", $($part,)+ "\0");
@@ -42,7 +42,7 @@ macro_rules! export_control {
     };
 }
 
-/// Returns the bytes of a text of this length.
+/// Returns the bytes of a text of length `N`.
 #[doc(hidden)]
 pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
     let (mut bytes, mut at) = ([0; N], 0);
@@ -104,7 +104,7 @@ unsafe extern "C" fn destroy<C: Control>(flow: *mut c_void) {
 }
 
 unsafe extern "C" fn on_start<C: Control>(flow: *mut c_void, rtt_ps: u64, flight: *const Flight, grant: *mut Grant) {
-    // SAFETY: the interface passes what `create` returned and structures that are valid during the call.
+    // SAFETY: the interface passes the result of `create`, and structures that are valid during the call.
     let (flow, flight, grant) = unsafe { (&mut *flow.cast::<C>(), &*flight, &mut *grant) };
     flow.on_start(rtt_ps, flight, grant);
 }

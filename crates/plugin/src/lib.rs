@@ -32,7 +32,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! A panic ends the process of the run, or the module in its sandbox; the run then names it.
+//! A panic ends the process of the run, or the module in its sandbox; the error of the run then contains the panic.
 
 mod control;
 pub mod export;

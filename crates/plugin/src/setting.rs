@@ -1,4 +1,4 @@
-//! Parameters of a controller that a scenario sets, as `tcp.congestion.parameters.beta = 0.7`.
+//! Parameters of a controller that a scenario can set, as in `tcp.congestion.parameters.beta = 0.7`.
 #![allow(unsafe_code)]
 
 use crate::table::{types, Parameter};

@@ -19,11 +19,11 @@ pub mod wants {
     pub const RATES: u32 = 2;
     /// Calls of `on_sent`.
     pub const SENDING: u32 = 4;
-    /// Segments leave at the rate of the grant.
+    /// Pacing at the rate of the grant.
     pub const PACING: u32 = 8;
     /// Calls of `on_lost`.
     pub const LOSSES: u32 = 16;
-    /// The controller moves the window during recovery, too; needs `tcp.recovery = "rack"`.
+    /// The controller also sets the window during recovery; needs `tcp.recovery = "rack"`.
     pub const OWNS_WINDOW: u32 = 32;
     /// One-way delays; needs timestamps.
     pub const DELAYS: u32 = 64;
@@ -73,7 +73,7 @@ pub struct Grant {
     pub ssthresh: f64,
     /// Pacing rate [bit/s], or [`SAME_RATE`].
     pub pacing_bps: f64,
-    /// Minimum number of segments that leave at one instant when paced; 0 means two.
+    /// Minimum number of segments that a paced sender sends at one time; 0 means two.
     pub burst_segments: u32,
     /// Reserved; 0.
     pub reserved: u32,
@@ -89,11 +89,11 @@ pub struct Sample {
     pub delivered: u64,
     /// Bytes of `delivered` that were ECN-marked.
     pub marked: u64,
-    /// RTT of the latest segment acknowledged [ps], or [`NO_TIME`].
+    /// RTT of the most recently sent segment that was acknowledged [ps], or [`NO_TIME`].
     pub rtt_ps: i64,
     /// One-way delay [ps], or [`NO_TIME`].
     pub delay_ps: i64,
-    /// Bytes delivered since the latest segment acknowledged left; 0 without a sample.
+    /// Bytes delivered since the most recently sent acknowledged segment was sent; 0 without a sample.
     pub delivered_since_sent: u64,
     /// 1 if the ACK carries SACK blocks.
     pub has_sack_blocks: u32,
@@ -119,7 +119,7 @@ pub struct Ack {
     pub in_flight: u64,
     /// Maximum bytes in flight during the latest window of data.
     pub most_in_flight: u64,
-    /// Congestion window when the ACK arrived, before loss recovery moved it [byte].
+    /// Congestion window when the ACK arrived, before loss recovery changed it [byte].
     pub cwnd: f64,
     /// RTT sample [ps], or [`NO_TIME`].
     pub rtt_ps: i64,
@@ -133,11 +133,11 @@ pub struct Ack {
     pub rate_delivered: u64,
     /// Interval of the delivery rate sample [ps], or [`NO_TIME`] without one.
     pub rate_interval_ps: i64,
-    /// Bytes delivered before the sampled segment left.
+    /// Bytes delivered before the sampled segment was sent.
     pub rate_prior_delivered: u64,
-    /// Bytes in flight when the sampled segment left.
+    /// Bytes in flight when the sampled segment was sent.
     pub rate_in_flight: u64,
-    /// Bytes declared lost since the sampled segment left.
+    /// Bytes declared lost since the sampled segment was sent.
     pub rate_lost: u64,
     /// 1 if the application limited the sample.
     pub rate_app_limited: u32,
@@ -205,7 +205,7 @@ pub struct Connection {
     pub source: *mut c_void,
     /// 1 if packets of the connection can be ECN-marked.
     pub ecn: u32,
-    /// Time for which the connection is established and idle before its first segment leaves [us].
+    /// Idle time between the establishment of the connection and its first segment [us].
     pub preconnect_us: u32,
 }
 
@@ -213,7 +213,7 @@ pub struct Connection {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Parameter {
-    /// Null in the entry that ends a list.
+    /// Name of the parameter; null in the entry that ends a list.
     pub name: *const c_char,
     /// One of [`types`].
     pub kind: u32,
@@ -221,7 +221,7 @@ pub struct Parameter {
     pub reserved: u32,
     /// Returns 0, or -1 if the value is not accepted.
     pub set: Option<unsafe extern "C" fn(*const Parameter, *const c_void) -> c_int>,
-    /// Available to the controller.
+    /// Reserved for the controller's own use.
     pub at: *mut c_void,
 }
 

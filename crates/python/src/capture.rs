@@ -1,4 +1,4 @@
-//! Captures: opened before a run, reported after it.
+//! Packet captures, opened before a run and reported after it.
 
 use crate::ScenarioError;
 use longpipe_network::observe::capture::{CaptureConfig, Captures, Place};

@@ -16,18 +16,18 @@ struct GrantRecord {
     burst: f64,
 }
 
-/// Names of the fields of the grant of compiled hooks, in the order in which they lie in memory.
+/// Names of the fields of the grant of compiled hooks, in memory order.
 #[pyfunction]
 pub(crate) fn compiled_grant_fields() -> [&'static str; 4] {
     ["window", "ssthresh", "rate", "burst"]
 }
 
-/// The rate of a hook that does not set one.
+/// Pacing rate of a hook that does not set one.
 const UNCHANGED: f64 = -1.0;
 
 type Entry = unsafe extern "C" fn(*mut c_void, *const c_void, *mut GrantRecord);
 
-/// A compiled hook: a function of the connection's state, a record and a grant.
+/// A compiled hook, called with the connection's state, a record and a grant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Compiled(Entry);
 
@@ -51,8 +51,8 @@ impl Compiled {
             burst: 0.0,
         };
         let at = std::ptr::from_ref(record).cast();
-        // SAFETY: the state is an array of the controller's own, the record and the grant have the layout for which the hook
-        // was compiled.
+        // SAFETY: the state is an array that the controller owns; the record and the grant have the layout for which
+        // the hook was compiled.
         unsafe { (self.0)(state as *mut c_void, at, &mut grant) };
         // A value that the hook did not change leaves cwnd or ssthresh unchanged.
         let changed = |value: f64, before: f64| (value.to_bits() != before.to_bits()).then_some(value);

@@ -83,7 +83,7 @@ impl Endpoint {
         self.sender.next_timeout().get().map(|time| time.0)
     }
 
-    /// Processes the timers that are due at `now_ps`.
+    /// Processes the timers that are due by `now_ps`.
     fn on_timeout(&mut self, now_ps: u64) {
         self.sender.on_timeout(Time(now_ps));
     }
@@ -95,7 +95,8 @@ impl Endpoint {
             .collect()
     }
 
-    /// Returns the state by the names of Linux's TCP_INFO; windows and counts in segments, times in microseconds.
+    /// Returns the state under the names of Linux's TCP_INFO. Windows and counts are in segments, times in
+    /// microseconds.
     fn info<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let standing = self.sender.standing();
         let info = PyDict::new(py);
@@ -131,7 +132,7 @@ impl Endpoint {
     }
 }
 
-/// Linux's value of ssthresh before a threshold is set (TCP_INFINITE_SSTHRESH).
+/// Linux's value of ssthresh before it is set (TCP_INFINITE_SSTHRESH).
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 const PS_PER_US: u64 = 1_000_000;
 /// Linux's numbers of the states TCP_CA_Open and so on.

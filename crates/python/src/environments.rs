@@ -1,4 +1,4 @@
-//! Simulations that agents in Python steer, several at a time.
+//! Simulations that agents in Python control, several at a time.
 
 use crate::modules::{self, Controls};
 use crate::own_control::length;
@@ -13,13 +13,13 @@ use pyo3::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// An episode with the controllers of its other flows.
+/// An episode, with the controllers of the flows that are not agents.
 struct Episode {
     environment: Environment,
     controls: Controls,
 }
 
-/// Episodes by number, each of a scenario and a seed, with equally many agents.
+/// Numbered episodes, each with a scenario and a seed, and all with the same number of agents.
 #[pyclass(module = "longpipe._core")]
 pub(crate) struct Environments {
     episodes: Mutex<Vec<Option<Episode>>>,
@@ -82,7 +82,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Writes the measurements since the latest step, a row for each agent of each episode.
+    /// Writes the measurements since the latest step, one row per agent and episode.
     fn measure(&mut self, mut measured: PyReadwriteArray1<'_, f64>) -> PyResult<()> {
         let width = self.agents * FEATURES.len();
         let measured = measured.as_slice_mut()?;
@@ -95,7 +95,7 @@ impl Environments {
         Ok(())
     }
 
-    /// Runs one step of each episode that `active` names, with a factor for each agent. `alive` becomes 0 at the last step of a
+    /// Runs one step of each episode in `active`, with a factor for each agent. `alive` becomes 0 at the last step of a
     /// scenario.
     fn step(
         &mut self,
@@ -142,7 +142,7 @@ impl Environments {
     }
 }
 
-/// A step of one episode.
+/// One step of an episode.
 struct Task<'a> {
     environment: &'a mut Environment,
     factors: &'a [f64],
@@ -150,7 +150,7 @@ struct Task<'a> {
     alive: &'a mut bool,
 }
 
-/// Runs tasks in threads; an error is a defect.
+/// Runs tasks in threads; an error indicates a bug in longpipe.
 fn run(mut tasks: Vec<Task<'_>>, threads: usize) -> Result<(), String> {
     let each = tasks.len().div_ceil(threads).max(1);
     let part = |tasks: &mut [Task<'_>]| {

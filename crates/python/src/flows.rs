@@ -8,7 +8,7 @@ use longpipe_network::Scenario;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Returns one row per flow; for a split flow, that of its last part.
+/// Returns one row per flow; for a split flow, the row of its last part.
 pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = scenario.flows.iter().zip(&report.flows);
@@ -52,7 +52,7 @@ fn counters(columns: &Bound<'_, PyDict>, flows: &[&FlowReport]) -> PyResult<()> 
     integers("fast_retransmits", |flow| flow.sender.fast_retransmits)
 }
 
-/// Returns one row per connection whose data a proxy forwards over another one.
+/// Returns one row per connection whose data a proxy forwards over another connection.
 pub fn proxies<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let rows = &report.proxies;

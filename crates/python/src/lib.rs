@@ -257,7 +257,7 @@ fn has_stacks(scenario: &Scenario) -> bool {
     flows.any(|flow| matches!(flow.traffic, scenario::TrafficConfig::Stack(_)))
 }
 
-/// Returns whether any link has bit errors; if none has, results contain no column for them.
+/// Returns whether any link has bit errors; otherwise results contain no column for them.
 pub(crate) fn has_bit_errors(scenario: &Scenario) -> bool {
     let mut losses = scenario.links.iter().map(|link| &link.loss);
     losses.any(|loss| matches!(loss, scenario::LossConfig::BitErrors { .. }))

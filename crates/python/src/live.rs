@@ -50,8 +50,9 @@ fn path(scenario_json: &str, seed: u64) -> PyResult<(Scenario, Path, Controls)> 
 
 /// Carries packets between hosts until `stop` is readable. Releases the interpreter lock.
 ///
-/// Hosts are tuples of addresses, device descriptor, and the kernel's Ethernet address if the device carries frames. Ways
-/// are tuples of both end hosts by number, first external flow and number of flows. All descriptors are closed at the end.
+/// Hosts are tuples of addresses, device descriptor, and the kernel's Ethernet address if the device carries frames.
+/// Paths (`ways`) are tuples of both end hosts by number, first external flow and number of flows. All descriptors are
+/// closed at the end.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, hosts, ways, longest, options, stop, watch, record=None, capture=None))]
 #[expect(clippy::too_many_arguments)]
@@ -116,19 +117,19 @@ pub(crate) fn live_run<'py>(
     Ok(result)
 }
 
-/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines every 10 µs; at real-time priority
-/// it also naps. Releases the interpreter lock.
+/// Measures for `lasts_ns` how late a thread that only reads the clock notices deadlines, which are 10 µs apart; at
+/// real-time priority the thread also sleeps briefly. Releases the interpreter lock.
 #[pyfunction]
 pub(crate) fn live_alone(py: Python<'_>, lasts_ns: u64, real_time: bool) -> PyResult<Bound<'_, PyDict>> {
     let found = py.detach(|| alone(Span(lasts_ns.saturating_mul(1_000)), real_time));
     quantiles(py, &found.map_err(os_error)?)
 }
 
-/// Simulated time between reads of the clock, and real time between checks for signals.
+/// Simulated time between two readings of the clock, and real time between two checks for signals.
 const STEP: Span = Span(100_000_000_000);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Reason for which a replay ends before its record: an error of the record, or the exception of a signal handler.
+/// Reason why a replay ends before the end of its record: an error of the record, or the exception of a signal handler.
 enum Stopped {
     Record(ReadError),
     Signal(PyErr),
@@ -262,7 +263,7 @@ fn quantiles<'py>(py: Python<'py>, histogram: &Histogram) -> PyResult<Bound<'py,
     Ok(result)
 }
 
-/// Adds the counters of the ports, for real programs and simulated flows together.
+/// Adds the counters of the ports, which count packets of real programs and of simulated flows together.
 fn ports(py: Python<'_>, result: &Bound<'_, PyDict>, scenario: &Scenario, path: &mut Path) -> PyResult<()> {
     let report = path.report().map_err(|error| DefectError::new_err(error.to_string()))?;
     let columns = match scenario.framing {

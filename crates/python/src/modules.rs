@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The controllers of a run that are not longpipe's own.
+/// The controllers of a run that longpipe does not provide itself.
 pub(crate) struct Controls {
     objects: Vec<Arc<dyn Object>>,
     classes: Vec<Arc<InRun>>,
@@ -24,7 +24,7 @@ impl Controls {
     }
 }
 
-/// Reads a resolved scenario and loads the congestion controllers that it names, a copy of each for this run.
+/// Reads a resolved scenario and loads the congestion controllers that it names; each run has its own copies.
 ///
 /// With `interrupts`, an error of a class interrupts the process as Ctrl-C does.
 pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scenario, Controls)> {
@@ -35,7 +35,7 @@ pub(crate) fn scenario(scenario_json: &str, interrupts: bool) -> PyResult<(Scena
     Ok((scenario, Controls { objects, classes }))
 }
 
-/// Values of controllers that were replaced because they made no sense, a row each.
+/// Invalid values that controllers returned and that were replaced, one row each.
 pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
     let objects = controls
@@ -52,7 +52,7 @@ pub(crate) fn columns<'py>(py: Python<'py>, controls: &Controls) -> PyResult<Bou
     Ok(columns)
 }
 
-/// Registers the file for a digest, by which resolved scenarios refer to it; messages call it `name`.
+/// Registers a file under the digest by which resolved scenarios refer to it; `name` is its name in messages.
 #[pyfunction]
 pub(crate) fn register_module(digest: String, file: PathBuf, name: String) {
     register(digest, file, name);

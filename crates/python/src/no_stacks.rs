@@ -6,7 +6,7 @@ use longpipe_network::{Probe, Report, Scenario, Simulation};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// Counters of the ends of flows, which do not exist here.
+/// Counters of the ends of flows; never created on these systems.
 #[derive(Default)]
 pub(crate) struct Ends;
 

@@ -32,7 +32,7 @@ enum Hook {
     Compiled(Compiled),
 }
 
-/// A class as `longpipe.controls.classes` describes it.
+/// Description of a class by `longpipe.controls.classes`.
 #[derive(Debug)]
 struct Class {
     /// Name of the class in messages.
@@ -43,7 +43,7 @@ struct Class {
     requirements: Requirements,
     interval: Option<Length>,
     hooks: [Hook; NAMES.len()],
-    /// Base congestion control of longpipe, which applies where the hooks return nothing.
+    /// Base congestion control of longpipe; it acts whenever a hook returns nothing.
     base: Option<CongestionConfig>,
 }
 
@@ -74,7 +74,7 @@ const LOST: usize = 9;
 /// Classes by the digest that scenarios name.
 static CLASSES: Mutex<BTreeMap<String, Arc<Class>>> = Mutex::new(BTreeMap::new());
 
-/// Names of the hooks of a controller.
+/// Names of the hooks that a controller may have.
 #[pyfunction]
 pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
     NAMES
@@ -82,9 +82,9 @@ pub(crate) fn control_hooks() -> [&'static str; NAMES.len()] {
 
 /// Registers a class under its digest in this process.
 ///
-/// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind (time [s],
-/// round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved TCP of a connection whose
-/// controller acts where the hooks return nothing.
+/// `hooks` has the hooks of the class by name, each with the address of a compiled one, or 0. `interval` is a kind
+/// (time [s], round-trips or acks) and a number. `wants` are bits of `longpipe_control.h`. `base` is the resolved TCP
+/// of a connection whose controller acts whenever a hook returns nothing.
 #[pyfunction]
 pub(crate) fn register_class(
     digest: String,
@@ -126,7 +126,7 @@ pub(crate) fn register_class(
     Ok(())
 }
 
-/// Returns the length of a kind ("time" [s], "round-trips" or "acks") and a number.
+/// Converts a kind ("time" [s], "round-trips" or "acks") and a number to the length of a monitor interval.
 pub(crate) fn length((kind, number): &(String, f64)) -> Length {
     match kind.as_str() {
         "time" => Length::Time(Span((number * 1e12).round() as u64)),
@@ -147,7 +147,7 @@ pub(crate) struct InRun {
     interrupts: bool,
 }
 
-/// The first error of a class, and the hook and time of its occurrence.
+/// The first error of a class, and the hook and the time at which it occurred.
 #[derive(Debug)]
 struct Failure {
     error: PyErr,
@@ -161,7 +161,7 @@ impl InRun {
         &self.class.name
     }
 
-    /// Lines about values that were replaced because they made no sense.
+    /// Messages about invalid values that were replaced.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.lines()
     }
@@ -205,7 +205,7 @@ impl InRun {
 /// Digest of a class, and names and values of its parameters.
 type Settings = (String, Vec<(String, String)>);
 
-/// Fills the slots of a scenario whose digests are classes; returns the classes in use, each with its errors.
+/// Fills the slots of a scenario whose digests are classes; returns the classes in use, each with its error state.
 pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRun>> {
     let mut found: BTreeMap<Settings, Arc<InRun>> = BTreeMap::new();
     for flow in &mut scenario.flows {
@@ -234,7 +234,7 @@ pub(crate) fn connect(scenario: &mut Scenario, interrupts: bool) -> Vec<Arc<InRu
     found.into_values().collect()
 }
 
-/// A class in the form in which a scenario holds it.
+/// A class as the plug-in of a scenario's slot.
 #[derive(Clone, Debug)]
 struct Shared(Arc<InRun>);
 
@@ -341,7 +341,7 @@ impl Connection {
         self.answers.take(&answer, flight, now, &self.run.complaints)
     }
 
-    /// Combines the grant of a hook with the update of the base congestion control. `flight` is the state of the connection
+    /// Combines a hook's grant with the update of the base congestion control. `flight` is the state of the connection
     /// after that update.
     fn over(
         &mut self,
@@ -358,8 +358,8 @@ impl Connection {
         }
     }
 
-    /// Completes the grant of a reduction, by default that of RFC 5681: ssthresh is half of the window, and the window is
-    /// ssthresh, or one segment after a timeout.
+    /// Completes the grant of a reduction, with the defaults of RFC 5681: ssthresh is half of the window, and the new
+    /// window is ssthresh, or one segment after a timeout.
     fn reduced(&self, cause: Cause, grant: Option<Grant>, flight: &Flight) -> Grant {
         let half = (flight.cwnd() / 2.0).max(2.0 * flight.mss());
         let timeout = cause == Cause::Timeout;
@@ -453,9 +453,9 @@ impl Control for Connection {
         }
     }
 
-    /// Also creates the instance: it is the last setting before the connection begins.
+    /// Also creates the instance, because this is the last call before the connection begins.
     fn draw_from(&mut self, mut draws: Stream) {
-        // The base congestion control draws the same numbers as it does without a class.
+        // The base congestion control draws the same random numbers as without a class.
         if let Some(base) = &mut self.base {
             base.draw_from(draws.clone());
         }

@@ -1,6 +1,6 @@
 //! Records that hooks of controllers in Python receive: numbers in bytes, seconds and bit/s, NaN for unknown values.
 //!
-//! The layout is that of C, so that compiled hooks read the same structures through a pointer.
+//! The structures have C layout, so that compiled hooks read them through a pointer.
 
 use longpipe_control::monitor::Monitor;
 use longpipe_events::{Span, Time};
@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 
 /// A record that a hook receives.
 pub(crate) trait Record: Copy {
-    /// Returns the record as an object of Python.
+    /// Returns the record as a Python object.
     fn object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>>;
 }
 
-/// Defines a structure of numbers and truth values with their names for Python.
+/// Defines a structure of numbers and booleans, and their names in Python.
 macro_rules! record {
     ($(#[$about:meta])* $name:ident as $shown:literal { $($number:ident,)* } { $($flag:ident,)* }) => {
         $(#[$about])*
@@ -35,7 +35,7 @@ macro_rules! record {
 
         #[pymethods]
         impl $name {
-            /// Names of the numbers and of the truth values, in the order in which they lie in memory.
+            /// Names of the numbers and of the booleans, in memory order.
             #[staticmethod]
             fn _fields() -> (Vec<&'static str>, Vec<&'static str>) {
                 (vec![$(stringify!($number),)*], vec![$(stringify!($flag),)*])
@@ -89,7 +89,7 @@ pub(crate) fn seconds(time: Option<Span>) -> f64 {
     time.map_or(f64::NAN, Span::as_seconds)
 }
 
-/// Bits per second of bytes in a time.
+/// Returns the rate of `bytes` in a time [bit/s].
 pub(crate) fn rate(bytes: u64, time: Span) -> f64 {
     if time.0 == 0 {
         return f64::NAN;
@@ -222,7 +222,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Returns this grant, completed by another one.
+    /// Returns this grant, with missing values taken from another one.
     pub(crate) fn or(self, other: Grant) -> Grant {
         Grant {
             window: self.window.or(other.window),

@@ -19,16 +19,18 @@ pub(crate) struct Ends {
     decisions: u64,
 }
 
-/// Number of instants between two checks for Ctrl-C, some 20 ms.
+/// Number of time steps between two checks for Ctrl-C, about 20 ms.
 const INSTANTS: u64 = 2_000;
 
-/// Loads the object with the stacks, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
+/// Loads the object with the stacks, once per process. Returns the names of its stacks, such as "quinn 0.11.19, noq
+/// 1.4.0".
 #[pyfunction]
 pub(crate) fn register_stacks(file: PathBuf) -> PyResult<String> {
     registry::register(&file).map_err(ScenarioError::new_err)
 }
 
-/// Loads a user's object with stacks, which scenarios name by `digest`. Returns its stacks, as in "mine 1, other 2".
+/// Loads a user's object with stacks, which scenarios name by `digest`. Returns the names of its stacks, such as "mine
+/// 1, other 2".
 #[pyfunction]
 pub(crate) fn register_own_object(digest: &str, file: PathBuf) -> PyResult<String> {
     registry::register_object(digest, &file).map_err(ScenarioError::new_err)
@@ -49,7 +51,7 @@ pub(crate) fn complete<P: Probe + Send>(
     controls: &Controls,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Report, Simulation<P>, Ends)> {
-    // Stacks run without the lock of the interpreter, which the watchdog needs.
+    // Stacks run without the interpreter lock, because the watchdog needs it.
     let created = py.detach(|| {
         Lockstep::new(scenario, seed, probe, &mut |config, setup| {
             Ok(Box::new(Watched(heartbeat::during(|| {
@@ -71,7 +73,7 @@ pub(crate) fn complete<P: Probe + Send>(
     Ok((report, run.into_simulation(), Ends { flows, decisions }))
 }
 
-/// An end whose calls the watchdog of this process sees.
+/// An end whose calls are visible to the watchdog of this process.
 struct Watched(Box<dyn End>);
 
 impl End for Watched {

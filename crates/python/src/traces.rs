@@ -72,7 +72,7 @@ pub(crate) fn columns<'py>(
     if wanted.delay {
         let columns = PyDict::new(py);
         let delays = recorder.delays;
-        // The queueing delay without the packet's own transmission time, if the rate is constant.
+        // If the rate is constant, the queueing delay excludes the packet's own transmission time.
         let own = |(&port, &bytes): (&u32, &u32)| {
             let link = &scenario.links[port as usize];
             let stands = link.motion.as_ref().is_none_or(|motion| motion.service.is_none());

@@ -1,6 +1,7 @@
-//! A handshake without cryptography: messages of TLS 1.3's number and approximate length, which carry transport parameters.
+//! A handshake without cryptography: it has as many messages as TLS 1.3, of about the same lengths, and they carry
+//! transport parameters.
 
-/// Lengths of messages [byte]: as rustls' with an Ed25519 certificate, without transport parameters.
+/// Lengths of messages without transport parameters [byte]; those of rustls with an Ed25519 certificate.
 const CLIENT_HELLO: usize = 240;
 const SERVER_HELLO: usize = 90;
 const SERVER_FLIGHT: usize = 600;
@@ -29,7 +30,7 @@ pub struct Handshake {
     own: Vec<u8>,
     /// Transport parameters of the peer.
     pub peer: Option<Vec<u8>>,
-    /// Data of a message that is not complete.
+    /// Received data of an incomplete message.
     received: Vec<u8>,
 }
 
@@ -58,7 +59,7 @@ impl Handshake {
         !matches!(self.stage, Stage::SendFinished | Stage::Over)
     }
 
-    /// Takes data of the peer.
+    /// Processes handshake data from the peer.
     pub fn read(&mut self, data: &[u8]) {
         self.received.extend_from_slice(data);
         while let Some(message) = self.message() {
@@ -75,7 +76,7 @@ impl Handshake {
         }
     }
 
-    /// Writes the next message, if there is one; returns whether new keys are in force afterwards.
+    /// Writes the next message, if there is one; returns whether new keys are in use afterwards.
     pub fn write(&mut self, out: &mut Vec<u8>) -> bool {
         let (next, length, parameters) = match self.stage {
             Stage::SendHello => (Stage::AwaitServerHello, CLIENT_HELLO, true),
@@ -98,7 +99,7 @@ impl Handshake {
         keys
     }
 
-    /// The parameters of the next message, empty where it has none; None until it is complete.
+    /// Returns the transport parameters in the next message, empty if it has none; None until the message is complete.
     fn message(&mut self) -> Option<Vec<u8>> {
         let word = |at: usize| {
             let bytes = self.received.get(at..at + 2)?;
@@ -124,7 +125,7 @@ mod tests {
         let (mut client, mut server) = (Handshake::client(vec![1, 2]), Handshake::server(vec![3]));
         let mut flight = Vec::new();
         assert!(!client.write(&mut flight));
-        // In two parts, as in two packets.
+        // The message arrives in two parts, as if in two packets.
         server.read(&flight[..100]);
         assert!(!server.write(&mut Vec::new()));
         server.read(&flight[100..]);

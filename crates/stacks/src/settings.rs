@@ -5,7 +5,7 @@ use longpipe_end::{Role, Setup};
 /// The application's workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// The flow's sender connects and sends streams, all at once.
+    /// The flow's sender connects and sends all streams concurrently.
     Streams {
         /// Number of streams.
         count: u64,
@@ -32,7 +32,8 @@ pub struct Settings<'a> {
     pub workload: Workload,
     /// Whether packets are encrypted by TLS 1.3 keys.
     pub tls: bool,
-    /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's own if absent.
+    /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's defaults if
+    /// absent.
     pub window: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Counters of a connection, with equal names for each stack.
+//! Counters of a connection, with the same names for every stack.
 
 use std::time::Duration;
 

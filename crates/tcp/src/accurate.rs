@@ -10,7 +10,7 @@ const FIRST: u64 = 5;
 const FIRST_UNMARKED: u64 = 1;
 /// The three-bit ACE field holds the packet counter modulo this value.
 const CYCLE: u64 = 8;
-/// Number of marked packets not yet reported at which the receiver sends an ACK at once (section 3.2.2.5.1).
+/// Number of unreported marked packets at which the receiver sends an ACK at once (section 3.2.2.5.1).
 const UNTOLD: u32 = 2;
 /// Weight of one ACK in the moving average of packets per ACK, and the average above which the sender assumes that the ACE
 /// counter may have wrapped (Linux's tcp_accecn_process; appendix A.2.1 suggests such an average, "well below 8").
@@ -29,11 +29,11 @@ pub struct Counter {
     /// r.ceb, and r.e0b or r.e1b: payload bytes received in marked and in unmarked packets.
     marked: u64,
     unmarked: u64,
-    /// Marked packets received since the last ACK left.
+    /// Marked packets received since the last ACK was sent.
     untold: u32,
     /// Whether the latest packet was marked.
     latest: bool,
-    /// True when the next ACK must not be delayed.
+    /// Whether the next ACK must not be delayed.
     is_due: bool,
     /// Whether ACKs carry the AccECN option with byte counters.
     tells_bytes: bool,
@@ -70,7 +70,7 @@ impl Counter {
         self.is_due |= begins || ends || self.untold >= UNTOLD;
     }
 
-    /// True when an ACK must leave at once: the marking state changed, or UNTOLD marked packets are unreported.
+    /// Returns whether an ACK must be sent at once: the marking state changed, or UNTOLD marked packets are unreported.
     pub fn is_due(&self) -> bool {
         self.is_due
     }
@@ -80,7 +80,7 @@ impl Counter {
         ByteCounts::new(self.unmarked, self.marked)
     }
 
-    /// Records that an ACK leaves; returns its ACE field.
+    /// Records that an ACK is sent; returns its ACE field.
     pub fn next_ace(&mut self) -> u8 {
         (self.untold, self.is_due) = (0, false);
         (self.packets % CYCLE) as u8
@@ -96,7 +96,7 @@ pub struct Feedback {
     marked: u64,
     /// Highest byte that ACKs have covered [byte].
     told: u64,
-    /// Moving average of packets per ACK; none before the first ACK.
+    /// Moving average of packets per ACK; None before the first ACK.
     each: Option<f64>,
 }
 
@@ -141,26 +141,26 @@ impl Feedback {
         bytes.unwrap_or(marked * mss)
     }
 
-    /// Number of marked packets that ACKs have reported.
+    /// Returns the number of marked packets that ACKs have reported.
     #[cfg(test)]
     pub fn counted(&self) -> u64 {
         self.packets - FIRST
     }
 
-    /// Number of marked bytes that AccECN options have reported.
+    /// Returns the number of marked bytes that AccECN options have reported.
     #[cfg(test)]
     pub fn counted_bytes(&self) -> u64 {
         self.marked
     }
 
-    /// Number of packets that this ACK newly covers, assuming full-sized segments.
+    /// Returns the number of packets that this ACK newly covers, assuming full-sized segments.
     fn newly_told(&mut self, ack: &AckSegment, flight: &Flight) -> u64 {
         let mss = u64::from(flight.mss);
         let beyond: u64 = ack.sack_blocks().map(|(start, end)| end - start).sum();
         let before = self.told;
         self.told = before.max(ack.acknowledgement + beyond);
         if ack.acknowledgement == flight.una {
-            // A duplicate ACK reports one more packet, at an unknown place.
+            // A duplicate ACK reports one more packet, whose position is unknown.
             self.told = self.told.max(before + mss).min(flight.max);
         }
         (self.told - before).div_ceil(mss)
@@ -180,11 +180,11 @@ fn safest(newly: u64, least: u64) -> u64 {
 fn newly_marked(counts: ByteCounts, before: u64) -> i64 {
     let shift = i64::BITS - BYTES_BITS;
     let apart = i64::from(counts.marked()) - before as i64;
-    // The difference modulo 2^24 of smallest magnitude (sign extension of 24 bits).
+    // Sign extension of 24 bits selects the difference of smallest magnitude modulo 2^24.
     apart << shift >> shift
 }
 
-/// Chooses between the two candidate numbers of marked packets by the number of marked bytes (appendix A.2.2).
+/// Chooses between the two possible numbers of marked packets with the number of marked bytes (appendix A.2.2).
 fn likely(bytes: u64, mss: u64, least: u64, safest: u64) -> u64 {
     let fits = bytes <= mss * least && LEAST_SHARE * bytes < mss * safest;
     if fits {

@@ -1,4 +1,4 @@
-//! State for congestion controllers that need more input than the number of bytes an ACK acknowledges, or that set a pacing
+//! State for congestion controllers that need more input than the number of acknowledged bytes, or that set a pacing
 //! rate.
 
 use crate::config::TcpConfig;
@@ -19,7 +19,7 @@ pub struct CcState {
     pub usage: Usage,
     /// Pacing rate that the controller has set.
     pub pacing: Option<Pacing>,
-    /// Delays segments to that rate, if pacing is on.
+    /// Pacer that delays segments to that rate, if pacing is enabled.
     pub pacer: Option<Pacer>,
     /// Whether the pacing rate is derived from cwnd and SRTT instead of set by the controller.
     by_window: bool,
@@ -73,13 +73,13 @@ impl CcState {
         }
     }
 
-    /// Returns the time from `now` until the next segment may leave.
+    /// Returns the time from `now` until the next segment may be sent.
     #[inline]
     pub fn held(&self, now: Time) -> Span {
         self.pacer.as_ref().map_or(Span(0), |pacer| pacer.held(now))
     }
 
-    /// Returns true if a segment of `length` bytes has to wait for the pacer.
+    /// Returns whether a segment of `length` bytes has to wait for the pacer.
     #[inline]
     pub fn holds(&mut self, now: Time, length: u32) -> bool {
         self.pacer

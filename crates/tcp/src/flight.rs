@@ -2,7 +2,7 @@
 
 use crate::congestion::limits::Limits;
 
-/// Sequence variables (RFC 9293 3.3.1) and the window. `una <= nxt <= max` always.
+/// Sequence variables (RFC 9293 section 3.3.1) and the window. `una <= nxt <= max` always.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Flight {
@@ -41,7 +41,8 @@ impl Flight {
         }
     }
 
-    /// Returns the congestion window [byte]. A real number, so that congestion avoidance can add exactly MSS²/cwnd.
+    /// Returns the congestion window [byte]. It is a real number, so that congestion avoidance can add exactly
+    /// MSS²/cwnd.
     #[inline(always)]
     pub fn cwnd(&self) -> f64 {
         self.limits.cwnd()

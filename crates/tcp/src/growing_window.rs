@@ -2,14 +2,14 @@
 //! acknowledged at once.
 //!
 //! The window (`rcv_ssthresh`) starts small and grows by two segments per segment received in order, up to a bound
-//! (`window_clamp`) that follows the data that the application reads per RTT. ACKs advertise it if the scenario asks for it;
-//! otherwise the window that the scenario sets is advertised from the start.
+//! (`window_clamp`) that follows the data that the application reads per RTT. ACKs advertise it if the scenario
+//! requests it; otherwise the window that the scenario sets is advertised from the start.
 
 use crate::config::MAX_WINDOW_FIELD;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
-/// The window and its bound.
+/// The receive window and its bound.
 #[derive(Clone, Debug)]
 pub struct GrowingWindow {
     window: u64,
@@ -18,14 +18,14 @@ pub struct GrowingWindow {
     mss: u64,
     /// Maximum data read within one RTT [byte].
     read: u64,
-    /// Start of the current RTT, and bytes read by then.
+    /// Start of the current RTT, and the bytes read before it.
     began: Time,
     before: u64,
-    /// Minimum one-way delay of data, by timestamps.
+    /// Minimum one-way delay of data, measured with timestamps.
     least_way: Span,
-    /// Smoothed RTT, if the estimate is not that of each segment.
+    /// Smoothed RTT; None if each segment's own estimate is used.
     smoothed: Option<Smoothed>,
-    /// The window in ACKs, if they advertise the growing one.
+    /// The advertised window, if ACKs advertise the growing window.
     advertised: Option<Advertised>,
 }
 
@@ -43,14 +43,14 @@ struct Advertised {
 /// RTT estimate that follows a shorter RTT at once, and a longer one by an eighth of the difference (tcp_rcv_rtt_update,
 /// 6.1.176). Timestamps count milliseconds.
 ///
-/// A segment echoes the tick of the latest ACK that the sender had received. Only the first of several segments with one echo is
-/// measured (tcp_rcv_rtt_measure_ts): a paced sender sends several for each ACK.
+/// A segment echoes the tick of the latest ACK that the sender had received. Only the first of several segments with
+/// the same echo is measured (tcp_rcv_rtt_measure_ts): a paced sender sends several for each ACK.
 #[derive(Clone, Debug)]
 struct Smoothed {
     round_trip: Span,
     /// Echo of the latest segment measured.
     tick: u64,
-    /// Times of the first ACK of each tick, from the latest one that a segment echoed.
+    /// Time of the first ACK in each tick, starting with the tick that a segment echoed last.
     acks: VecDeque<Time>,
 }
 
@@ -69,7 +69,7 @@ impl Smoothed {
         }
     }
 
-    /// Takes the RTT of a segment; `least_way` approximates the delay of the ACK that it echoes.
+    /// Takes the RTT of a segment; `least_way` approximates the one-way delay of the ACK that the segment echoes.
     fn measure(&mut self, sent: Time, least_way: Span, round_trip: Span) {
         let arrived = |ack: &Time| ack.0 + least_way.0 <= sent.0;
         while self.acks.get(1).is_some_and(arrived) {
@@ -89,11 +89,11 @@ impl Smoothed {
     }
 }
 
-/// The initial bound: half of a socket's initial buffer [byte] (tcp_rmem).
+/// Initial bound of the window: half of a socket's initial buffer [byte] (tcp_rmem).
 const FIRST: u64 = 65_536;
-/// Data read in the first RTT: an initial window [segment].
+/// Data assumed to be read in the first RTT: one initial window [segment].
 const FIRST_READ: u64 = 10;
-/// Share of the buffer that a segment beyond a hole occupies, relative to its payload, in 16ths: half of the packet's memory
+/// Window space that a segment beyond a hole occupies, in 1/16 of its payload. It is half of the packet's memory
 /// (truesize, 2727 bytes for 1448 bytes of payload; tcp_win_from_space), because the window is half of the buffer.
 const TAKEN: u64 = 15;
 /// The bound has room for TWICE the data read and SPARE segments, and is increased by TWICE their relative growth.
@@ -146,8 +146,8 @@ impl GrowingWindow {
         }
     }
 
-    /// Returns the window of an ACK of all bytes before `next` [byte], while `beyond` bytes wait beyond a hole; 0 if ACKs do not
-    /// advertise it (tcp_select_window).
+    /// Returns the window of an ACK of all bytes before `next` [byte], while `beyond` bytes wait beyond a hole
+    /// (tcp_select_window); 0 if ACKs do not advertise the growing window.
     pub fn advertise(&mut self, next: u64, beyond: u64) -> u32 {
         let Some(Advertised { unit, edge, .. }) = &mut self.advertised else {
             return 0;
@@ -165,16 +165,16 @@ impl GrowingWindow {
         (field * *unit) as u32
     }
 
-    /// Increases the window by two segments, if there is room besides the `beyond` bytes that wait beyond a hole. Returns
-    /// whether it grew (`tcp_grow_window`).
+    /// Increases the window by two segments, if there is room in addition to the `beyond` bytes that wait beyond a
+    /// hole. Returns whether it grew (`tcp_grow_window`).
     pub fn grow(&mut self, beyond: u64) -> bool {
         let room = self.bound.saturating_sub(self.window + beyond * TAKEN / 16);
         self.window += room.min(2 * self.mss);
         room > 0
     }
 
-    /// Processes a segment `sent` at that time that arrived in order, up to byte `end`, and is read at once, while `beyond`
-    /// bytes wait beyond a hole. Returns whether the window grew.
+    /// Processes a segment that was sent at `sent`, arrived in order up to byte `end`, and is read at once, while
+    /// `beyond` bytes wait beyond a hole. Returns whether the window grew.
     pub fn on_segment(&mut self, now: Time, sent: Time, end: u64, beyond: u64) -> bool {
         let grows = self.grow(beyond);
         let round_trip = self.measure(now, sent);
@@ -189,7 +189,7 @@ impl GrowingWindow {
         grows
     }
 
-    /// Measures the RTT of a segment `sent` at that time. Returns the estimate.
+    /// Measures the RTT with a segment that was sent at `sent`. Returns the estimate.
     pub fn measure(&mut self, now: Time, sent: Time) -> Span {
         // The RTT is this segment's one-way delay plus the minimum; this agreed best with two captures of Linux over one
         // path.
@@ -203,8 +203,8 @@ impl GrowingWindow {
         smoothed.round_trip
     }
 
-    /// Records that an ACK is sent, whose time later segments echo. Without timestamps no segment is measured, and nothing is
-    /// recorded, because only measurements remove records.
+    /// Records that an ACK is sent; later segments echo its time. Without timestamps no segment is measured, and
+    /// nothing is recorded, because only measurements remove records.
     #[inline]
     pub fn on_ack(&mut self, now: Time) {
         let measures = self.least_way.0 < u64::MAX;
@@ -238,8 +238,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Plays RTTs of 100 ms with these numbers of segments, 1.2 ms apart. Returns which segments are acknowledged at once,
-    /// and the bound after each RTT.
+    /// Plays RTTs of 100 ms with the given numbers of segments, sent at intervals of 1.2 ms. Returns which segments are
+    /// acknowledged at once, and the bound after each RTT.
     fn rounds(segments: &[u64]) -> (Vec<bool>, Vec<u64>) {
         let mut window = GrowingWindow::new(MSS as u32, false);
         let (mut end, mut at_once, mut bounds) = (0, vec![], vec![]);
@@ -254,8 +254,8 @@ mod tests {
         (at_once, bounds)
     }
 
-    /// Linux 6.1 over 10 Mbit/s and 100 ms: the bounds are 168, 288 and 558 segments, and ACKs are immediate from the 31st
-    /// segment on until about 288 segments have arrived.
+    /// Compares with Linux 6.1 over 10 Mbit/s and 100 ms: the bounds are 168, 288 and 558 segments, and ACKs are
+    /// immediate from the 31st segment on until about 288 segments have arrived.
     #[test]
     fn the_bound_follows_what_is_read_in_a_round_trip() {
         let (at_once, bounds) = rounds(&[10, 20, 40, 80, 83, 83, 83]);
@@ -266,13 +266,13 @@ mod tests {
         assert!((260..=300).contains(&last.unwrap()), "{last:?}");
     }
 
-    /// tcp_grow_window: segments beyond a hole also make the window grow, while the buffer has room besides them.
+    /// tcp_grow_window: segments beyond a hole also make the window grow while the buffer has room for more.
     #[test]
     fn segments_beyond_a_hole_make_the_window_grow_until_they_fill_the_buffer() {
         let mut window = GrowingWindow::new(MSS as u32, false);
         window.bound = FIRST + 20 * MSS;
         let grown: Vec<bool> = (1..12).map(|segments| window.grow(segments * MSS)).collect();
-        // Each takes 15/16 of a segment and adds two: 6 · 2 + 7 · 15/16 is 18.6 of 20.
+        // Each segment occupies 15/16 of a segment and adds two to the window: 6 · 2 + 7 · 15/16 is 18.6 of 20.
         assert_eq!(
             grown,
             [true, true, true, true, true, true, true, false, false, false, false]
@@ -281,8 +281,8 @@ mod tests {
         assert!(window.grow(0));
     }
 
-    /// tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later ACKs multiples of 2048, and the right
-    /// edge never moves back.
+    /// Advertised windows follow tcp_select_window with a window scale of 11: the SYN-ACK offers 65 160 bytes, later
+    /// ACKs multiples of 2048, and the right edge never moves back.
     #[test]
     fn the_advertised_window_is_rounded_up_and_its_edge_stays() {
         assert_eq!(
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(GrowingWindow::new(MSS as u32, false).advertise(0, 0), 0);
     }
 
-    /// tcp_rcv_rtt_measure_ts: of the segments that echo one ACK, the first is measured.
+    /// Only the first of the segments that echo one ACK is measured (tcp_rcv_rtt_measure_ts).
     #[test]
     fn segments_that_echo_one_ack_are_measured_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);
@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(window.measure(at(310_000), at(250_000)), found[3]);
     }
 
-    /// The times of ACKs would otherwise use 8 bytes of memory per millisecond for the whole run.
+    /// The recorded times of ACKs do not accumulate, which would cost 8 bytes of memory per millisecond of the run.
     #[test]
     fn acks_are_recorded_only_once_a_segment_has_a_timestamp() {
         let mut window = GrowingWindow::new(MSS as u32, true);
@@ -345,8 +345,9 @@ mod tests {
         );
     }
 
-    /// Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice the previous one and ends with a queue: the
-    /// bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and 633 to 1115 are acknowledged one by one.
+    /// Compares with Linux 6.1.176 over 11.2 Mbit/s and 507 ms, where each flight is twice as large as the previous one
+    /// and builds a queue at its end: the bound rises when a flight begins, so that segments 33 to 275, 313 to 553 and
+    /// 633 to 1115 are acknowledged one by one.
     #[test]
     fn a_shorter_round_trip_counts_at_once() {
         let mut window = GrowingWindow::new(MSS as u32, true);

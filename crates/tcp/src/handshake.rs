@@ -15,11 +15,11 @@ pub enum Due {
 pub struct Handshake {
     /// Bytes of options that only the SYN carries.
     pub bytes: u8,
-    /// Time at which the first SYN left, and the number of its retransmissions.
+    /// Time at which the first SYN was sent, and the number of its retransmissions.
     pub first: Option<Time>,
     pub again: u32,
     pub due: Due,
-    /// Whether other features need every ACK, without the fast path, once the connection is established.
+    /// Whether other features need the slow path for every ACK once the connection is established.
     pub slow_path: bool,
 }
 

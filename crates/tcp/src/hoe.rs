@@ -34,8 +34,8 @@ impl HoeEstimator {
         }
     }
 
-    /// Processes an ACK. The third one returns the bandwidth-delay product in whole segments; none if it arrived
-    /// together with the second.
+    /// Processes an ACK. The third one returns the bandwidth-delay product in whole segments; None if it arrived at the
+    /// same time as the second.
     pub fn on_ack(&mut self, now: Time) -> Option<u64> {
         let (next, segments) = match *self {
             HoeEstimator::First { sent } => {

@@ -1,6 +1,6 @@
 //! Journal of a sender: events with causes for observers, and a summary of the causes of window reductions.
 //!
-//! It is written off the fast path, because all recorded events are rare.
+//! Only slow paths write to it, because all recorded events are rare.
 
 use crate::congestion::control::Cause;
 use crate::flight::Flight;
@@ -35,7 +35,7 @@ pub enum EventKind {
 #[strum(serialize_all = "kebab-case")]
 #[repr(u8)]
 pub enum EventCause {
-    /// No cause besides the event itself.
+    /// No cause other than the event itself.
     #[default]
     None,
     /// Duplicate ACKs, or segments that SACK blocks report, reached the threshold.
@@ -108,20 +108,20 @@ pub struct SenderEvent {
     pub sequence: u64,
     /// Bytes of the segment; for a fast retransmit or a timeout, the bytes outstanding; otherwise 0.
     pub length: u64,
-    /// Congestion window before a reduction; otherwise after the event [byte].
+    /// Congestion window [byte]: for a reduction, before it; for other events, after the event.
     pub cwnd: f64,
     /// Slow start threshold after the event [byte].
     pub ssthresh: f64,
 }
 
-/// The journal of one sender; a null pointer until there is something to write.
+/// The journal of one sender; a null pointer until the first entry.
 #[derive(Clone, Debug, Default)]
 pub struct Journal(Option<Box<Pages>>);
 
 #[derive(Clone, Debug, Default)]
 struct Pages {
     reductions: Reductions,
-    /// Events that have not been taken, if an observer requested them.
+    /// Events since `take` was last called, if an observer requested them.
     events: Option<Vec<SenderEvent>>,
     state: Option<CongestionState>,
 }
@@ -146,7 +146,7 @@ impl Journal {
         }
     }
 
-    /// Records that the controller answered a congestion event at `now`, before which the window was `before` [byte];
+    /// Records that the controller responded to a congestion event at `now`. `before` is the previous window [byte];
     /// `flight` has the new one. If window and threshold are unchanged, as with BBR, this is not a reduction.
     #[cold]
     pub fn on_reduction(&mut self, cause: Cause, now: Time, before: f64, flight: &Flight) {

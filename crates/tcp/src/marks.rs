@@ -8,7 +8,7 @@ use crate::segment::{AckSegment, Ecn};
 /// ECN state of one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
-    /// SND.MAX at the last reduction: marks of data sent before cause no other one.
+    /// SND.MAX at the last reduction; marks on earlier data cause no further reduction.
     reduced_at: u64,
     /// Whether the next new segment carries CWR.
     owes_word: bool,
@@ -16,7 +16,7 @@ pub struct Marks {
     pub costs_less: bool,
     /// The receiver's counters, with Accurate ECN.
     feedback: Option<Feedback>,
-    /// Maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
+    /// Maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
     marked: u64,
     /// Whether retransmissions can be marked as well (Linux: `tcp_ca_needs_ecn`, for DCTCP).
     marks_retransmissions: bool,
@@ -50,7 +50,7 @@ impl Marks {
         };
     }
 
-    /// Returns the maximum number of bytes reported as delivered by the latest ACK that arrived with a mark [byte].
+    /// Returns the maximum number of bytes that the latest ACK reporting a mark can have delivered [byte].
     pub fn marked(&self) -> u64 {
         self.marked
     }
@@ -69,7 +69,7 @@ impl Marks {
 
     /// Processes a mark that an ACK reports, after `flight` has advanced. Returns whether it is the first mark of a window.
     pub fn on_echo(&mut self, flight: &Flight) -> bool {
-        // The ACK of all data sent before the reduction was sent before the receiver received CWR.
+        // The ACK that completes the data sent before the reduction left before the receiver saw CWR.
         let first = flight.una > self.reduced_at;
         if first {
             // With Accurate ECN, CWR is a bit of the counter.
@@ -79,7 +79,7 @@ impl Marks {
     }
 
     /// Returns the ECN fields of the next segment. Retransmissions cannot be marked (RFC 3168 section 6.1.5), except
-    /// DCTCP's.
+    /// with DCTCP.
     pub fn on_sent(&mut self, again: bool) -> Ecn {
         if again {
             return Ecn {

@@ -11,8 +11,8 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub struct OptionalFeatures {
     hoe: Option<HoeEstimator>,
-    /// Restart window after an idle period [byte], and the time at which the latest segment left. None: idle periods
-    /// change nothing.
+    /// Restart window after an idle period [byte], and the time at which the latest segment left. None if idle periods
+    /// do not affect the window.
     idle_restart: Option<(f64, Time)>,
     /// ECN state.
     pub marks: Option<Marks>,
@@ -33,13 +33,13 @@ impl OptionalFeatures {
         })
     }
 
-    /// Returns true if the idle restart is the only feature in use.
+    /// Returns whether the idle restart is the only feature in use.
     #[inline]
     pub fn restarts_only(&self) -> bool {
         self.hoe.is_none() && self.marks.is_none() && self.handshake.is_none()
     }
 
-    /// Returns true if no feature is in use any longer.
+    /// Returns whether no feature is in use any longer.
     pub fn is_nothing(&self) -> bool {
         self.restarts_only() && self.idle_restart.is_none()
     }
@@ -82,7 +82,8 @@ mod tests {
 
     const MSS: u64 = 512;
 
-    /// Returns the number of segments that leave at once when 100 are written `idle` after the ACK of the first 64.
+    /// Returns the number of segments that are sent at once when 100 segments are written `idle` after the ACK of the
+    /// first 64.
     fn burst_after(idle: Span, idle_restart: bool) -> usize {
         let config = TcpConfig {
             idle_restart,

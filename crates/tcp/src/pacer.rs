@@ -1,5 +1,5 @@
-//! Pacing as in Linux's tcp_output.c: segments leave at a rate instead of when ACKs arrive. The segments that leave at
-//! one instant are a quantum; the next quantum waits until the rate has caught up.
+//! Pacing as in Linux's tcp_output.c: segments are sent at a rate instead of when ACKs arrive. The segments sent at one
+//! time form a quantum; the next quantum waits for the time that this one takes at the pacing rate.
 
 use crate::congestion::control::Pacing;
 use crate::flight::Flight;
@@ -19,22 +19,22 @@ pub struct Pacer {
     late: f64,
     /// Remaining segments at the start of the connection that are not paced.
     free: u32,
-    /// Time at which the waiting segment may leave; none while no segment waits.
+    /// Time at which the waiting segment may leave; None while no segment waits.
     resume: MaybeTime,
 }
 
 /// Number of segments at the start of a connection that are not paced (Linux).
 const FREE_SEGMENTS: u32 = 10;
-/// The rate is cwnd/srtt times one of these factors: FAST while cwnd < ssthresh/2, the other one above (Linux).
+/// The rate is cwnd/srtt times FAST while cwnd < ssthresh/2, and times the other factor otherwise (Linux).
 const FAST: f64 = 2.0;
 const SLOW: f64 = 1.2;
-/// A quantum is the data sent at the pacing rate in 1/1024 s (sk_pacing_shift). On short paths a share of the largest burst
-/// is added to it; the share halves with each 512 µs of the round-trip time (tcp_tso_rtt_log).
+/// A quantum is the data sent at the pacing rate in 1/1024 s (sk_pacing_shift). On short paths a share of the largest
+/// burst is added; this share halves for each 512 µs of the RTT (tcp_tso_rtt_log).
 const QUANTA_PER_SECOND: u64 = 1024;
 const HALVES_EACH: Span = Span::micros(512);
 /// Largest burst of segments [byte].
 const MOST_BYTES: u64 = 65_536;
-/// Bits per byte times picoseconds per second.
+/// Conversion factor: bits per byte times picoseconds per second.
 const PS_TIMES_BITS: f64 = 8e12;
 
 impl Pacer {
@@ -51,7 +51,7 @@ impl Pacer {
         }
     }
 
-    /// Returns true if a segment of `length` bytes has to wait; `resume` then holds the time at which the wait ends.
+    /// Returns whether a segment of `length` bytes has to wait; `resume` then contains the end of the wait.
     #[inline]
     pub fn holds(&mut self, now: Time, length: u64) -> bool {
         let goes = now >= self.next || (now == self.began && length <= self.left);
@@ -67,7 +67,7 @@ impl Pacer {
         Span(self.next.0.saturating_sub(now.0))
     }
 
-    /// Returns true while a segment waits; a shorter segment must not overtake it.
+    /// Returns whether a segment waits; a shorter segment must not overtake it.
     #[inline]
     pub fn waits(&self, now: Time) -> bool {
         self.resume != MaybeTime::NONE && now < self.next && now != self.began
@@ -122,7 +122,7 @@ pub fn by_window(flight: &Flight, srtt: Option<Span>, least_rtt: Option<Span>) -
     Some(at_rate(rate, 2, least_rtt, flight))
 }
 
-/// Returns the pacing at `rate_bps` [bit/s] with a quantum of at least `least_segments` segments.
+/// Returns the parameters for pacing at `rate_bps` [bit/s] with a quantum of at least `least_segments` segments.
 pub fn at_rate(rate_bps: f64, least_segments: u64, least_rtt: Option<Span>, flight: &Flight) -> Pacing {
     let rate_bps = rate_bps as u64;
     let halved = least_rtt

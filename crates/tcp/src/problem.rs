@@ -3,7 +3,7 @@
 /// An invalid field, its value, and the accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Path of the field, as a scenario names it.
+    /// Path of the field in the scenario.
     pub field: String,
     /// Value of the field.
     pub value: String,

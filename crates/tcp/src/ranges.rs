@@ -3,15 +3,15 @@
 use longpipe_events::memory::Growing;
 use std::collections::VecDeque;
 
-/// Half-open ranges that neither overlap nor touch. A deque, since most are added and removed at the ends.
+/// Half-open ranges that neither overlap nor touch. Stored in a deque, because most are added and removed at the ends.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
-    /// Adds `start..end`; returns true if any of it was not covered before.
+    /// Adds `start..end`; returns whether any of it was not covered before.
     pub fn insert(&mut self, start: u64, end: u64) -> bool {
         let ranges = &mut self.0;
-        // The last range is the usual case: data beyond a hole arrive in order.
+        // Usually the last range grows, because data beyond a hole arrive in order.
         match ranges.back_mut() {
             Some(last) if last.0 <= start && start <= last.1 => {
                 let news = end > last.1;
@@ -26,7 +26,7 @@ impl Ranges {
         }
         let first = ranges.partition_point(|range| range.1 < start);
         match ranges.get_mut(first) {
-            // Usual case: already covered.
+            // In the usual case, the range is already covered.
             Some(range) if range.0 <= start && end <= range.1 => return false,
             Some(range) if range.0 <= end => {
                 range.0 = range.0.min(start);
@@ -116,7 +116,7 @@ impl Ranges {
         within.map(|range| range.1.min(end) - range.0.max(from)).sum()
     }
 
-    /// Returns true if there is no range.
+    /// Returns whether there is no range.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -25,7 +25,7 @@ pub struct Receiver {
     next: u64,
     /// RCV.NXT when the last ACK was sent (Last.ACK.sent of RFC 7323).
     acknowledged: u64,
-    /// Highest byte received, plus one, unless that is `next`.
+    /// End of the highest data received, unless that is `next`.
     highest: u64,
     /// First byte of the latest segment.
     latest: u64,
@@ -36,11 +36,12 @@ pub struct Receiver {
     pending: bool,
     /// Whether every segment is acknowledged at once, without a timestamp echo.
     at_once: bool,
-    /// Like `at_once`, and in addition no data lie beyond a hole.
+    /// Whether `at_once` holds and no data lie beyond a hole.
     fast_path: bool,
     /// Whether ACK timing depends on more than the number of segments (quick ACKs, ECN, autotuning, handshake).
     slow_path_only: bool,
-    /// Whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
+    /// Whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a part of
+    /// a handshake.
     acks_carry_more: bool,
     /// Whether ACKs of in-order data report only received data and possibly an echo, and no observer needs every segment.
     in_order_fast_path: bool,
@@ -70,22 +71,22 @@ pub struct Receiver {
     echoes_mark: bool,
     /// Counters of Accurate ECN.
     counter: Counter,
-    /// Data received before the mark state changed, whose ACK is sent first; and whether another ACK follows.
+    /// Data received before the mark state changed, which are acknowledged first; and whether another ACK follows.
     before_mark: Option<(u64, bool)>,
     /// Whether ACKs carry D-SACK blocks, and the duplicate received since the last ACK.
     sends_dsack: bool,
     duplicate: Option<(u64, u64)>,
-    /// The SYN to answer.
+    /// The SYN that must be answered.
     opening: Opening,
-    /// Blocks reported last, the most recent first.
+    /// SACK blocks of the previous ACK, most recent first.
     reported: [(u64, u64); MAX_SACK_BLOCKS],
-    /// The segment stored beyond a hole since the last ACK; 0 for none, `SEVERAL` for more than one.
+    /// The segment stored beyond a hole since the last ACK; 0 if there is none, `SEVERAL` if there are more.
     put: u64,
     /// Bytes beyond a hole, for window autotuning.
     waiting: u64,
 }
 
-/// Marks more than one segment.
+/// Value that stands for more than one segment.
 const SEVERAL: u64 = u64::MAX;
 /// Number of segments for which Linux sends at least one ACK.
 const EACH: u32 = 2;
@@ -104,7 +105,7 @@ fn rule(ack: &AckConfig) -> (u32, u64, u32) {
     }
 }
 
-/// Returns the autotuned window, which ACKs advertise if the scenario asks for it.
+/// Returns the autotuned window; ACKs advertise it if the scenario requests that.
 fn window(config: &TcpConfig, least_round_trip: bool) -> GrowingWindow {
     let window = GrowingWindow::new(config.mss_bytes, least_round_trip);
     if config.advertises_growth() {
@@ -188,8 +189,8 @@ impl Receiver {
         self.pending = true;
     }
 
-    /// Fast path: processes a segment without timestamp that only needs an immediate ACK. Returns the acknowledgement
-    /// number; None without effect if `on_segment` must be called.
+    /// Processes a segment without timestamp that needs only an immediate ACK (fast path). Returns the acknowledgement
+    /// number. If it returns None, nothing has changed, and the caller must call `on_segment`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, sequence: u64, length: u32) -> Option<u64> {
         let fast_path = self.fast_path & (sequence == self.acknowledged) & (length > 0);
@@ -200,9 +201,9 @@ impl Receiver {
         })
     }
 
-    /// Fast path: processes an expected segment without marks if no data lie beyond a hole, and only the number of segments,
-    /// its timestamp and the window determine its ACK. Returns false without effect if `on_segment` must be called. If
-    /// `is_pending` then returns true, `answer_in_order` returns the ACK.
+    /// Processes an expected segment without marks if no data lie beyond a hole, and only the number of segments, the
+    /// timestamp and the window determine its ACK (fast path). If it returns false, nothing has changed, and the caller
+    /// must call `on_segment`. If `is_pending` then returns true, `answer_in_order` returns the ACK.
     #[inline]
     pub fn take_in_order(&mut self, now: Time, sequence: u64, length: u32, stamp: MaybeTime) -> bool {
         let expected = self.in_order_fast_path & (sequence == self.next) & (length > 0);
@@ -276,7 +277,7 @@ impl Receiver {
         self.fast_path = self.at_once && self.beyond.is_empty();
     }
 
-    /// Processes a segment if more than the number of segments determines its ACK.
+    /// Processes a segment whose ACK depends on more than the number of segments.
     #[inline(never)]
     fn take_in_full(&mut self, now: Time, segment: DataSegment) {
         if segment.opening != Opening::Over {
@@ -344,8 +345,8 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a segment is acknowledged at once: as one of the first, because the window grew, because it ends a
-    /// write, or because of a mark.
+    /// Returns whether a segment is acknowledged at once: because it is one of the first, the window grew, it ends a
+    /// write, or it is marked.
     fn answers_at_once(&mut self, now: Time, segment: &DataSegment, in_order: bool) -> bool {
         let beyond = self.waiting;
         let grew = if in_order {
@@ -360,12 +361,12 @@ impl Receiver {
         let first = self.use_quick_ack();
         let place = (segment.sequence, segment.end());
         let ends = |writes: &mut Box<Writes>| writes.on_segment(now, self.acknowledged, place);
-        // Only data in order are read, and their PSH seen (tcp_event_data_recv).
+        // Only in-order data are read, and only their PSH flag is examined (tcp_event_data_recv).
         let pushed = self.writes.as_mut().is_some_and(ends) && in_order;
         first || grew || pushed || self.counter.is_due()
     }
 
-    /// Returns the wait of the ACK of a segment while data lie beyond a hole.
+    /// Returns the delay of a segment's ACK while data lie beyond a hole.
     fn compressed(&mut self, range: usize, fresh: bool) -> Option<Span> {
         // The last hole was filled.
         if self.beyond.is_empty() {
@@ -379,15 +380,16 @@ impl Receiver {
         compression.on_segment(self.next, range, fresh, round_trip)
     }
 
-    /// Lets the ACK of the data received before the mark state changed be sent first.
+    /// Schedules an ACK of the data received before the mark state changed, to be sent first.
     fn wait_for_mark(&mut self) {
         if let Some((_, due)) = &mut self.before_mark {
             *due = std::mem::replace(&mut self.pending, true);
         }
     }
 
-    /// Returns whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond` bytes lie
-    /// beyond a hole. Data beyond a hole that it filled are read after it (tcp_rcv_space_adjust is called for each packet).
+    /// Returns whether window autotuning enlarged the window for a segment in order, up to byte `end`, while `beyond`
+    /// bytes lie beyond a hole. If the segment filled a hole, the data beyond it are read afterwards
+    /// (tcp_rcv_space_adjust is called for each packet).
     #[inline]
     fn window_grows(&mut self, now: Time, sent: Option<Time>, end: u64, beyond: u64) -> bool {
         match (&mut self.window, sent) {
@@ -396,7 +398,7 @@ impl Receiver {
         }
     }
 
-    /// Records the time of an ACK that is sent now, if one is.
+    /// Records the time if an ACK is sent now.
     #[inline]
     fn stamp_ack(&mut self, now: Time) {
         if let (true, Some(window)) = (self.pending, &mut self.window) {
@@ -440,7 +442,8 @@ impl Receiver {
         self.pending
     }
 
-    /// Returns whether ACKs may report more than received data: marks, the clock, a growing window, or a part of a handshake.
+    /// Returns whether ACKs may report more than received data: ECN marks, the receiver's clock, a growing window, or a
+    /// part of a handshake.
     #[inline(always)]
     pub fn acks_carry_more(&self) -> bool {
         self.acks_carry_more
@@ -451,7 +454,7 @@ impl Receiver {
         self.next
     }
 
-    /// Returns the highest byte received, plus one.
+    /// Returns the end of the highest data received.
     pub fn highest(&self) -> u64 {
         self.highest.max(self.next)
     }

@@ -1,4 +1,4 @@
-//! Causes of a sender's window reductions, and the time for which each cause held the window down.
+//! Causes of a sender's window reductions, and the time during which each cause kept the window reduced.
 //!
 //! The network reports every data segment that it loses. A reduction is attributed to the first loss that is not yet
 //! acknowledged, because the sender detects that one first: hundreds of segments lost by one overflow cause one reduction,
@@ -14,13 +14,13 @@ use std::collections::VecDeque;
 pub struct LossCause(pub u8);
 
 impl LossCause {
-    /// No data segment is known to be lost: ACKs were, or the reduction is spurious.
+    /// No data segment is known to be lost: either ACKs were lost, or the reduction is spurious.
     pub const NONE: LossCause = LossCause(0);
-    /// No loss: an ECN mark.
+    /// An ECN mark, not a loss.
     pub const MARK: LossCause = LossCause(CAUSES as u8 - 1);
 }
 
-/// Number of causes: none, the nine of the network and the mark.
+/// Number of causes: no known loss, nine causes of loss in the network, and an ECN mark.
 pub const CAUSES: usize = 11;
 
 /// Effects of one cause.
@@ -28,11 +28,11 @@ pub const CAUSES: usize = 11;
 pub struct Total {
     /// Number of window reductions.
     pub count: u64,
-    /// Sum of the times from each reduction to the next reduction by any cause, to its undo, or to the end.
+    /// Total time from each reduction to the next reduction by any cause, to its undo, or to the end of the run.
     pub lasted: Span,
     /// Total bytes by which the window was reduced.
     pub bytes: f64,
-    /// Integral of the window over those times, assuming linear growth from each reduction to the next [byte·s].
+    /// Integral of the window over these times [byte·s], assuming linear growth from each reduction to the next.
     pub window: f64,
 }
 
@@ -56,17 +56,18 @@ struct LatestReduction {
 /// The reductions of one sender, by cause.
 #[derive(Clone, Debug, Default)]
 pub struct Reductions {
-    /// Losses of segments that are not acknowledged, by increasing sequence number and time. Of losses of one segment, those
-    /// before the cause of a reduction are removed, so that a reduction takes as long as there are later ones.
+    /// Losses of segments that are not acknowledged, by increasing sequence number and time. Losses of a segment before
+    /// the one that caused a reduction are removed, so that the time per reduction is proportional to the number of
+    /// later losses only.
     noted: VecDeque<Noted>,
     latest: Option<LatestReduction>,
-    /// Cause of the latest answered loss, and SND.MAX at that time.
+    /// Cause of the latest loss that led to a reduction, and SND.MAX at that time.
     episode: Option<(LossCause, u64)>,
     totals: [Total; CAUSES],
 }
 
 impl Reductions {
-    /// Returns the totals by number of the cause.
+    /// Returns the totals, indexed by the number of the cause.
     pub fn totals(&self) -> &[Total; CAUSES] {
         &self.totals
     }
@@ -94,7 +95,7 @@ impl Reductions {
             self.take_cause(now, flight)
         };
         self.end_latest(now, Some(before));
-        // Loss recovery may lower the window to the threshold only later.
+        // Loss recovery may reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
         self.latest = Some(LatestReduction {
             cause,
@@ -120,10 +121,10 @@ impl Reductions {
         ended
     }
 
-    /// Returns the cause of the first loss that is not acknowledged; for a segment that was lost several times, the latest
-    /// loss. Without such a loss, a reduction before all data of an earlier loss are acknowledged has that loss's cause:
-    /// go-back-N after a timeout retransmits segments that arrived, and their duplicate ACKs may look like another loss (RFC
-    /// 2582 section 5).
+    /// Returns the cause of the first unacknowledged loss; for a segment that was lost several times, of its latest
+    /// loss. If there is none, a reduction before all data of an earlier loss are acknowledged has the cause of that
+    /// loss: go-back-N after a timeout retransmits segments that arrived, and their duplicate ACKs may look like
+    /// another loss (RFC 2582 section 5).
     fn take_cause(&mut self, now: Time, flight: &Flight) -> LossCause {
         self.forget_before(flight.una);
         if let Some(first) = self.noted.iter().position(|one| one.time <= now) {
@@ -194,7 +195,7 @@ mod tests {
             (totals[3].count, totals[3].lasted, totals[3].bytes),
             (22, Span::seconds(27), 44_000.0)
         );
-        // From 5000 to 7000 bytes within each second, and to 6000 in the last six.
+        // The window grows from 5000 to 7000 bytes within each second, and to 6000 bytes in the last six seconds.
         assert_eq!(
             (totals[1].window, totals[3].window),
             (6000.0, 21.0 * 6000.0 + 6.0 * 5500.0)
@@ -253,7 +254,8 @@ mod tests {
         assert_eq!(reductions.noted.len(), 1);
     }
 
-    /// A segment whose every retransmission is lost would otherwise cost time that grows with the square of their number.
+    /// The time for a segment whose every retransmission is lost does not grow with the square of the number of
+    /// retransmissions.
     #[test]
     fn losses_of_a_segment_before_the_one_that_caused_a_reduction_are_forgotten() {
         let mut reductions = Reductions::default();

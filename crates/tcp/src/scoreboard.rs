@@ -12,7 +12,8 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Processes an ACK of all bytes below `una` with SACK blocks; returns true if a block covers bytes not reported before.
+    /// Processes an ACK of all bytes below `una` with SACK blocks; returns whether a block covers bytes not reported
+    /// before.
     #[inline(always)]
     pub fn update(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) -> bool {
         self.sacked.absorb(una);
@@ -23,12 +24,12 @@ impl Scoreboard {
         news
     }
 
-    /// Returns true if no block beyond SND.UNA is known.
+    /// Returns whether no block beyond SND.UNA is known.
     pub fn is_empty(&self) -> bool {
         self.sacked.is_empty()
     }
 
-    /// Starts a recovery whose first retransmission covers all bytes below `end`.
+    /// Starts a recovery; its first retransmission covers the bytes from SND.UNA to `end`.
     pub fn begin(&mut self, end: u64) {
         self.resent = end;
     }

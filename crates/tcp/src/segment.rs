@@ -21,9 +21,9 @@ pub struct DataSegment {
     pub sequence: u64,
     /// Payload [byte].
     pub length: u32,
-    /// True if these bytes have been sent before.
+    /// Whether the segment is a retransmission.
     pub retransmission: bool,
-    /// The sender's clock (TSval), if timestamps are on.
+    /// The sender's clock (TSval), if timestamps are enabled.
     pub timestamp: MaybeTime,
     /// ECN bits (RFC 3168).
     pub ecn: Ecn,
@@ -75,7 +75,7 @@ pub struct Ecn {
 pub struct AckSegment {
     /// Next byte expected.
     pub acknowledgement: u64,
-    /// Echoed timestamp (TSecr), if timestamps are on.
+    /// Echoed timestamp (TSecr), if timestamps are enabled.
     pub echo: MaybeTime,
     /// SACK blocks, most recent first; unused blocks at the end are empty.
     pub blocks: [SackBlock; MAX_SACK_BLOCKS],
@@ -131,8 +131,8 @@ impl ByteCounts {
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// A SACK block, stored relative to the acknowledgement number: offsets of 32 bits suffice for every window and keep
-/// ACKs small. Both offsets share one word, because a processor stalls when it loads as one word two halves that were
-/// stored separately.
+/// ACKs small. Both offsets share one word, because a load of one word from two halves that were stored separately
+/// stalls the processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlock(u64);
 
@@ -180,7 +180,8 @@ impl DataSegment {
 }
 
 impl Default for AckSegment {
-    /// Returns an ACK of nothing. Written out, because a derived one calls a function for the array of blocks.
+    /// Returns an ACK of no data. Not derived, because the derived implementation calls a function for the array of
+    /// blocks.
     #[inline(always)]
     fn default() -> AckSegment {
         AckSegment {
@@ -210,7 +211,8 @@ impl AckSegment {
         Some(self.clock.get()?.since(self.echo.get()?))
     }
 
-    /// Returns the length of the IP packet [byte]. A SACK option of n blocks takes 2 + 8n bytes and 2 of padding.
+    /// Returns the length of the IP packet [byte]. A SACK option with n blocks has 2 + 8n bytes plus 2 bytes of
+    /// padding.
     #[inline(always)]
     pub fn packet_bytes(&self) -> u32 {
         let header = header_bytes(self.echo.get());
@@ -231,8 +233,8 @@ impl AckSegment {
         }
     }
 
-    /// Returns the length of the AccECN option with its padding [byte]: three counters, or two if there is no room for
-    /// three.
+    /// Returns the length of the AccECN option with its padding [byte]; it has three counters, or two if three do not
+    /// fit.
     #[cold]
     pub fn counts_option_bytes(&self) -> u32 {
         let others = header_bytes(self.echo.get()) - header_bytes(None) + self.sack_option_bytes();

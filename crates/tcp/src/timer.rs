@@ -4,17 +4,17 @@ use crate::config::TimerConfig;
 use longpipe_events::{Span, Time};
 use std::num::NonZeroU64;
 
-/// RTT estimator and RTO. Clocks are pure arithmetic on the caller's time.
+/// RTT estimator and RTO. It reads no clock: callers pass the time.
 #[derive(Clone, Debug)]
 pub enum RttEstimator {
-    /// BSD's slow timer.
+    /// RTO with the coarse ticks of BSD's slow timer.
     Coarse(CoarseTimer),
-    /// RFC 6298.
+    /// RTO of RFC 6298, with a fine clock.
     Fine(FineTimer),
 }
 
 impl RttEstimator {
-    /// Creates an estimator without samples. `phase` is the first tick of a coarse clock.
+    /// Creates an estimator without samples. `phase` is the time of the first tick of a coarse clock.
     pub fn new(config: &TimerConfig, phase: Span) -> RttEstimator {
         match *config {
             TimerConfig::Coarse {
@@ -129,13 +129,13 @@ impl RttEstimator {
     }
 }
 
-/// RTO of data after a lost SYN (RFC 6298 rule 5.7).
+/// RTO for the first data after a lost SYN (RFC 6298 rule 5.7).
 const AFTER_A_LOST_SYN: Span = Span::seconds(3);
 
 /// Maximum exponent of the RTO's exponential backoff (4.4BSD).
 pub const MAX_BACKOFF: u32 = 6;
 
-/// Maximum RTT in ticks: eight times as many must fit 31 bits.
+/// Maximum RTT in ticks: eight times this must fit in 31 bits.
 const MOST_TICKS: u64 = (1 << 28) - 2;
 
 /// RTO in whole ticks: srtt scaled by 8, rttvar by 4 (4.4BSD `tcp_xmit_timer`; Jacobson 1988, appendix A).
@@ -143,7 +143,7 @@ const MOST_TICKS: u64 = (1 << 28) - 2;
 pub struct CoarseTimer {
     tick: u64,
     phase: u64,
-    /// Start [ps; before zero for the first tick] and number of the tick of the latest query.
+    /// Start [ps] and number of the tick of the latest query. The first tick starts before time zero.
     current: (u64, u64),
     srtt: i32,
     rttvar: i32,
@@ -178,7 +178,8 @@ impl CoarseTimer {
         let elapsed = (self.ticks_by_now(now) - self.ticks_by(sent)).min(MOST_TICKS) as i32;
         let elapsed = if self.count_from_one { elapsed } else { elapsed.max(1) };
         if self.srtt == 0 {
-            // BSD counts a running measurement from 1, and subtracts this in measurements after the first only.
+            // BSD's counter of a running measurement starts at 1, which it subtracts from every measurement except the
+            // first.
             let rtt = elapsed + i32::from(self.count_from_one);
             self.srtt = rtt << 3;
             self.rttvar = rtt << 1;
@@ -193,7 +194,7 @@ impl CoarseTimer {
     }
 
     fn rto(&self) -> u32 {
-        // The largest RTO is at most a million ticks, 2^20.
+        // The maximum RTO is less than 2^20 ticks.
         (self.rto.clamp(self.min, self.max) << self.backoff).min(self.max)
     }
 
@@ -211,7 +212,7 @@ impl CoarseTimer {
     }
 }
 
-/// RTO by a fine clock (RFC 6298 section 2).
+/// RTO with a fine clock (RFC 6298 section 2).
 #[derive(Clone, Debug)]
 pub struct FineTimer {
     /// RTO within its limits, including backoff.
@@ -251,7 +252,7 @@ impl FineTimer {
     }
 }
 
-/// Returns the average of `weight` times the old value and once the new one.
+/// Returns the weighted average of an old value with weight `weight` and a new value with weight 1.
 #[inline]
 fn weighted(weight: u64, old: u64, new: u64) -> u64 {
     let sum = u128::from(weight) * u128::from(old) + u128::from(new);
@@ -325,7 +326,7 @@ mod tests {
     #[test]
     fn a_measured_tick_follows_bsd_scaled_integers() {
         let mut timer = coarse(0);
-        // 5 ticks: srtt 6·8, rttvar 6·2; RTO 6 + 12. Then 5 again: delta −1.
+        // An RTT of 5 ticks gives srtt 6·8, rttvar 6·2 and an RTO of 6 + 12. The second RTT of 5 gives a delta of −1.
         timer.measure(Time(1), Time(5 * TICK + 1));
         assert_eq!(timer.deadline(Time(0)).0 / TICK, 18);
         timer.measure(Time(1), Time(5 * TICK + 1));

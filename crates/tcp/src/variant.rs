@@ -32,8 +32,8 @@ impl<V: Variant> Variant for Box<V> {
 /// Declares the kinds of a part, one per line: name, state type, description. A scenario spells the name in lower case.
 ///
 /// Defines the enums of states, of configurations and of names, the constructor of a state from a configuration, and a
-/// macro that evaluates an expression for a state of any kind: `each!(self, one => one.method())`. Lines that begin with `@`
-/// are states without a configuration, which wrap a state of another kind.
+/// macro that evaluates an expression for a state of any kind: one.method())` => `each!(self, one => one.method())` =>
+/// one.method())`. Lines that begin with `@` are states without a configuration, which wrap a state of another kind.
 macro_rules! variants {
     (
         $(#[$about:meta])*
@@ -48,7 +48,7 @@ macro_rules! variants {
             $(#[doc = $about_wrapper] $wrapper($wrapping),)*
         }
 
-        /// The kind and its parameters.
+        /// A kind and its parameters.
         #[derive(Clone, Debug, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
         #[serde(tag = "kind", rename_all = "kebab-case")]
         pub enum $config {

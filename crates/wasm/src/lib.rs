@@ -14,7 +14,7 @@ use std::sync::Once;
 use wasm_bindgen::prelude::*;
 use watched::Watched;
 
-/// A picture, or None for a run without one. Both cases share one type, because the engine is compiled once per type of
+/// Probe of a run: a picture, or None. Both cases share one type, because the engine is compiled once per type of
 /// probe.
 type Watching = Option<Watched>;
 
@@ -68,7 +68,7 @@ impl Run {
         self.simulation.progress()
     }
 
-    /// Returns the picture so far; none for a run without a picture.
+    /// Returns the picture so far; null for a run without a picture.
     pub fn picture(&self) -> Option<Object> {
         self.simulation
             .probe()
@@ -124,7 +124,7 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Stores panic messages for `last_panic`. To be called once, before the first run.
+/// Stores panic messages for `last_panic`. Call it once, before the first run.
 #[wasm_bindgen]
 pub fn keep_panics() {
     HOOK.call_once(|| {

@@ -7,7 +7,7 @@ use longpipe_network::{Arrived, Datagram, Flow, Link, Probe, REQUEST};
 use longpipe_tcp::{AckSegment, DataSegment};
 use std::collections::VecDeque;
 
-/// Upper limit of the marks of one kind in a picture; more would not be distinguishable.
+/// Upper limit of the marks of one kind in a picture; more marks would be indistinguishable.
 const MOST_MARKS: usize = 50_000;
 
 /// The intervals of a picture, of equal length.
@@ -33,7 +33,7 @@ impl View {
         }
     }
 
-    /// Returns the interval of a time; the end of the last interval is included. None outside.
+    /// Returns the interval of a time; the end of the last interval is included. None for other times.
     fn bin(&self, now: Time) -> Option<usize> {
         if now.0 < self.from_ps || now.0 > self.to_ps {
             return None;
@@ -116,7 +116,7 @@ struct FlowPicture {
 pub struct Picture {
     view: View,
     flows: Vec<FlowPicture>,
-    /// Queue of each link's port; none until something is queued.
+    /// Queue length at each link's port; None until a packet is queued.
     ports: Vec<Option<Box<Course>>>,
     /// Bytes that arrived, summed over all flows, including those without a curve of their own.
     arrived: Vec<f64>,
@@ -130,7 +130,7 @@ pub struct Picture {
     reached: u64,
     /// Bytes sent in datagrams by flow `sequence`.
     gone: u64,
-    /// Segments of flow `sequence` in flight: packet number, departure time and sequence number.
+    /// Packet number, departure time and sequence number of each segment that flow `sequence` has in flight.
     on_the_way: VecDeque<(u32, Time, u64)>,
 }
 

@@ -5,7 +5,7 @@
 //! golden/results.jsonl     {"engine"} {"name", "hash", "traces", "flows", "ports", "files", "vbr"} ...
 //! ```
 //!
-//! A scenario is kept as resolved when it was added, so that fields added later must be optional.
+//! A scenario is kept in the form in which it was resolved when it was added, so fields added later must be optional.
 
 use super::compact;
 use longpipe_events::{mix, Time};
@@ -83,7 +83,7 @@ pub fn entries() -> Vec<Entry> {
     entries
 }
 
-/// Writes all entries; repeated values are written once.
+/// Writes all entries; repeated values are written only once.
 pub fn write_entries(entries: &[Entry]) {
     let scenarios: Vec<&Value> = entries.iter().map(|entry| &entry.scenario).collect();
     let (parts, short) = compact::shortened(&scenarios);
@@ -120,7 +120,7 @@ pub fn write_results(engine: u32, pinned: &[Pinned]) {
 }
 
 impl Entry {
-    /// Creates an entry with numbers that JSON represents exactly.
+    /// Creates an entry whose numbers JSON represents exactly.
     pub fn new(name: &str, scenario: &Scenario) -> Entry {
         let mut scenario = serde_json::to_value(scenario).expect("a scenario is plain data");
         round(&mut scenario);
@@ -139,7 +139,7 @@ impl Entry {
         scenario
     }
 
-    /// Runs the scenario in both engines, and with a probe.
+    /// Runs the scenario in both engines, with and without a probe.
     ///
     /// # Errors
     /// Describes which two runs differ.

@@ -54,7 +54,7 @@ pub fn check_report(scenario: &Scenario, report: &Report) -> Result<(), Finding>
 }
 
 fn check_mean(mean: Option<f64>, peak: f64, detail: impl FnOnce() -> String) -> Result<(), Finding> {
-    // The mean has a rounding error.
+    // The mean may have a rounding error.
     let possible = mean.is_none_or(|mean| (0.0..=peak * (1.0 + 1e-12)).contains(&mean));
     holds(possible, "mean queue above its peak", detail)
 }
@@ -118,7 +118,7 @@ fn check_goodput(scenario: &Scenario, report: &Report) -> Result<(), Finding> {
 
 /// Returns the bits that a link can send in a run without outages, times the picoseconds of a second.
 fn capacity(link: &LinkConfig, duration_ps: u64) -> u128 {
-    // A picosecond more, because departures are rounded down.
+    // One picosecond is added because departures are rounded down.
     let until = duration_ps + 1;
     match link.motion.as_ref().and_then(|motion| motion.service.as_ref()) {
         None => u128::from(link.rate_bps) * u128::from(until),
@@ -144,7 +144,7 @@ fn capacity(link: &LinkConfig, duration_ps: u64) -> u128 {
     }
 }
 
-/// One direction of a flow's payload: its data, or its requests.
+/// Payload of a flow in one direction: data or requests.
 #[derive(Clone, Debug, Default)]
 struct Sequence {
     /// End of the sent data.
@@ -163,7 +163,7 @@ pub struct Trail {
     sequences: Vec<[Sequence; 2]>,
     /// By flow: whether its sender may probe a closed window with the last acknowledged byte (RFC 9293 section 3.8.6.1).
     probes: Vec<bool>,
-    /// Send times of packets in flight, by flow, whether they are ACKs, and number.
+    /// Send times of packets in flight, by flow, direction (data or ACKs) and packet number.
     sent: HashMap<(usize, bool, u32), Time>,
     /// Whether packets may arrive twice.
     duplicates: bool,
@@ -172,7 +172,7 @@ pub struct Trail {
 }
 
 impl Trail {
-    /// Creates the probe for a scenario.
+    /// Creates a probe for a scenario.
     pub fn new(scenario: &Scenario) -> Trail {
         let least = |&link: &usize| {
             let link = &scenario.links[link];

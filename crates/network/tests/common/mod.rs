@@ -179,7 +179,7 @@ impl Builder {
         self.scenario.nodes.len() - 1
     }
 
-    /// Adds two directed links. Returns the one from `a`, which the reverse one follows.
+    /// Adds two directed links. Returns the index of the link from `a`; the reverse link has the next index.
     pub fn link(&mut self, a: usize, b: usize, rate_bps: u64, delay_ps: u64) -> usize {
         for (from, to) in [(a, b), (b, a)] {
             let switch = self.scenario.nodes[from].kind == NodeKind::Switch;
@@ -206,7 +206,7 @@ impl Builder {
         self.scenario.links.len() - 2
     }
 
-    /// Adds a greedy flow over duplex links, which are given by their first direction.
+    /// Adds a greedy flow over duplex links, each given by the index of its first direction.
     pub fn flow(&mut self, route: Vec<usize>, tcp: TcpConfig) {
         let return_route = route.iter().rev().map(|link| link ^ 1).collect();
         self.scenario.flows.push(FlowConfig {
@@ -271,7 +271,8 @@ pub fn both(scenario: &Scenario) -> Report {
     fast
 }
 
-/// Returns whether exactly those transfers are complete of which all bytes were delivered; those with a stop may have fewer bytes.
+/// Returns whether a transfer is complete exactly if all its bytes were delivered; a transfer with a stop time may
+/// complete with fewer bytes.
 #[allow(dead_code)]
 pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     report.flows.iter().zip(&scenario.flows).all(|(flow, config)| {
@@ -285,7 +286,7 @@ pub fn transfers_agree(scenario: &Scenario, report: &Report) -> bool {
     })
 }
 
-/// Asserts that flows of `parking_lot` over one bottleneck get more than those over both.
+/// Asserts that flows of `parking_lot` over one bottleneck get more than flows over both.
 #[allow(dead_code)]
 pub fn short_routes_get_more(report: &Report) {
     let delivered: Vec<u64> = report.flows.iter().map(|flow| flow.delivered_bytes).collect();
@@ -313,7 +314,8 @@ pub fn web() -> WebConfig {
     }
 }
 
-/// Adds a VBR source and its sink to a dumbbell's switches: on and off for `period_ps` each, at the full rate while on.
+/// Adds a VBR source and its sink to a dumbbell's switches: alternately on, at the full rate, and off, each for
+/// `period_ps`.
 #[allow(dead_code)]
 pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -> Scenario {
     let (rate, delay) = (scenario.links[0].rate_bps, scenario.links[0].delay_ps);
@@ -337,7 +339,7 @@ pub fn add_vbr(scenario: Scenario, scheduler: SchedulerConfig, period_ps: u64) -
     build.scenario
 }
 
-/// Adds to each flow of a dumbbell one that never starts, which makes the wires of its route shared.
+/// Adds a second flow that never starts to the route of each flow of a dumbbell, so that several flows share each wire.
 #[allow(dead_code)]
 pub fn with_flows_that_never_start(dumbbell: &Scenario, policy: PolicyConfig) -> Scenario {
     let mut build = Builder::new(1, 200, policy);

@@ -1,4 +1,4 @@
-//! A packet as queue disciplines see it.
+//! Test support: packets as inputs of queue disciplines.
 
 use longpipe_events::Time;
 use longpipe_network::queues::{PortState, QueueDisc, Queued};

@@ -28,7 +28,7 @@ pub fn cases(usual: u32) -> ProptestConfig {
         Some(_) => config.cases,
         None => usual,
     };
-    // Some properties reject two of five scenarios.
+    // Some properties reject two out of five scenarios.
     let max_global_rejects = config.max_global_rejects.max(cases);
     ProptestConfig {
         cases,
@@ -69,12 +69,12 @@ pub fn any_policy() -> impl Strategy<Value = PolicyConfig> {
     })
 }
 
-/// Strategy: a buffer policy that routers have.
+/// Strategy: a buffer policy that routers support.
 fn any_router_policy() -> impl Strategy<Value = PolicyConfig> {
     any_policy().prop_map(router_policy)
 }
 
-/// Returns the policy, or tail drop if routers do not have it.
+/// Returns the policy, or tail drop if routers do not support it.
 pub fn router_policy(policy: PolicyConfig) -> PolicyConfig {
     match policy {
         PolicyConfig::PartialPacketDiscard { .. } | PolicyConfig::Epd { .. } => PolicyConfig::TailDrop {},
@@ -152,7 +152,7 @@ prop_compose! {
     }
 }
 
-/// Strategy: a TCP configuration with one of these MSS: window in segments, recovery, delayed ACKs, fine timer.
+/// Strategy: a TCP configuration with one of the given MSSs, and any window, recovery, delayed ACKs and fine timer.
 pub fn any_tcp(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = TcpConfig> {
     (
         mss,
@@ -243,7 +243,7 @@ prop_compose! {
     }
 }
 
-/// Returns the scenario with IP packets; features of switches only are replaced.
+/// Returns the scenario with IP packets; features that only switches have are replaced.
 pub fn as_packets(mut scenario: Scenario) -> Scenario {
     scenario.framing = Framing::Ip;
     if scenario.ties == Ties::Rotating {

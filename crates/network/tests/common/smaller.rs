@@ -1,4 +1,4 @@
-//! Reduces a failing scenario: removes unneeded parts, and simplifies and unifies the others.
+//! Reduces a failing scenario: removes unneeded parts, and simplifies the others.
 
 use super::kept::Kept;
 use super::{recovery, tcp};
@@ -24,7 +24,7 @@ pub fn smaller(kept: &Kept, looks: usize, fails: &mut dyn FnMut(&Kept) -> bool) 
                 return least;
             }
             left -= usize::from(valid);
-            // After a change was kept, the next change has the same number.
+            // If a change was kept, the same number now refers to the next change.
             if valid && fails(&changed) {
                 (least, better) = (changed, true);
             } else {

@@ -1,7 +1,7 @@
 //! Stands in for the crate `getrandom`, from which `rand` seeds the generator of each thread.
 //!
-//! Within [`seeded`], which runs its work in a new thread, all randomness follows from the seed. Elsewhere the system is
-//! asked, as by the crate itself.
+//! Within [`seeded`], which runs its work in a new thread, all randomness follows from the seed. Elsewhere random
+//! numbers come from the operating system, as with the original crate.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -52,8 +52,7 @@ fn next(state: u64) -> (u64, u64) {
 
 /// Fills a buffer with random bytes.
 ///
-/// # Errors
-/// The thread is not seeded, and the system has none.
+/// # Errors The thread is not seeded, and the system has no random numbers.
 pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     let Some(mut state) = STATE.get() else {
         let mut source = File::open("/dev/urandom").map_err(|_| Error)?;
@@ -88,7 +87,7 @@ pub fn u64() -> Result<u64, Error> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The system's generator, in the form in which `rand` takes it.
+/// The system's generator, with the interface that `rand` expects.
 #[cfg(feature = "sys_rng")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SysRng;

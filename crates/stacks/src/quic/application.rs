@@ -7,7 +7,7 @@ use bytes::Bytes;
 use longpipe_end::Role;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Data that streams carry. Large chunks keep the list of unacknowledged chunks short.
+/// Source of the data that streams carry. Large chunks keep the list of unacknowledged chunks short.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// The application.
@@ -19,7 +19,7 @@ pub struct Application {
     outgoing: BTreeMap<StreamId, u64>,
     /// Streams that may accept data.
     writable: VecDeque<StreamId>,
-    /// Streams that may have data.
+    /// Streams that may have data to read.
     readable: VecDeque<StreamId>,
     /// Number of streams of the workload `Streams` that have not been opened.
     to_open: u64,
@@ -31,9 +31,9 @@ pub struct Application {
     /// Time of the current request, and durations of all responses [ps].
     asked_ps: u64,
     responses_ps: Vec<u64>,
-    /// Data of the flow that were read [byte], without requests, which go in the opposite direction.
+    /// Flow data read so far [byte], without requests, which go in the opposite direction.
     pub delivered: u64,
-    /// Time at which the flow's receiver had all data [ps].
+    /// Time at which the flow's receiver had received all data [ps].
     pub completed_ps: Option<u64>,
 }
 
@@ -185,7 +185,7 @@ impl Application {
         }
     }
 
-    /// Handles a stream that was read to its end.
+    /// Processes the end of a stream.
     fn on_end(&mut self, id: StreamId, connection: &mut Connection, now: u64) {
         match (self.workload, self.role) {
             (Workload::Streams { count, .. }, Role::Receiver) => {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const PS_PER_NS: u64 = 1_000;
 
-/// The one connection of an end.
+/// Handle of the only connection of an end.
 type Open = (ConnectionHandle, Connection);
 
 /// Creates an end of the stack.
@@ -30,10 +30,10 @@ pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
 struct Quic {
     seed: u64,
     start_ps: u64,
-    /// Instant of the run's time zero.
+    /// `Instant` that corresponds to time zero of the run.
     zero: Instant,
     endpoint: Endpoint,
-    /// Configuration of a client that has not connected.
+    /// Configuration of a client that has not connected yet.
     client: Option<proto::ClientConfig>,
     open: Option<Open>,
     application: Application,
@@ -116,7 +116,7 @@ impl Quic {
         Ok(())
     }
 
-    /// Passes events between the endpoint, the connection and the application until there are none.
+    /// Passes events between the endpoint, the connection and the application until none are left.
     fn process(&mut self, now: u64) {
         loop {
             let Some((handle, connection)) = &mut self.open else {
@@ -138,7 +138,7 @@ impl Quic {
         match &event {
             Event::Connected => self.handshake_ps = Some(now),
             Event::ConnectionLost { reason } => {
-                // A connection whose work is done times out, which is not an error.
+                // A connection times out after its work is done, which is not an error.
                 if !self.application.is_done() && self.closed.is_none() {
                     self.closed = Some((now, reason.to_string()));
                 }

@@ -1,4 +1,4 @@
-//! The examples of RFC 9768 appendix A, and sender and receiver together.
+//! The examples of RFC 9768 appendix A, and tests of sender and receiver together.
 
 use super::*;
 use crate::config::{self, AckConfig, EcnConfig, PipeStart, RecoveryConfig, SackConfig, TcpConfig, TimerRestart};
@@ -12,7 +12,7 @@ const MSS: u64 = 512;
 
 #[test]
 fn rfc_9768_appendix_a_2_1_the_safest_case_of_nine_and_ten_packets() {
-    // Packets newly acknowledged, d.cep, dSafer.cep; the first two rows are the RFC's.
+    // Columns: packets newly acknowledged, d.cep, dSafer.cep. The first two rows are from the RFC.
     let table = [
         (9, 2, 2),
         (10, 2, 10),
@@ -38,7 +38,7 @@ fn of(marked: bool) -> Ecn {
 
 #[test]
 fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back() {
-    // s.ceb, counter of the option, increase.
+    // Columns: s.ceb, counter in the option, increase.
     let table = [
         (0, 1_460, 1_460),
         (0xff_ffff, 0x100_0003, 4),
@@ -54,12 +54,12 @@ fn rfc_9768_appendix_a_1_counters_of_bytes_go_round_at_2_24_and_none_goes_back()
 #[test]
 fn rfc_9768_appendix_a_2_2_bytes_tell_whether_the_field_went_round() {
     let mss = 1_000;
-    // Marked bytes, d.cep, dSafer.cep, and the number chosen by the bytes.
+    // Columns: marked bytes, d.cep, dSafer.cep, and the number chosen with the bytes.
     let table = [
         // Eight more packets would be less than half of a full segment each.
         (2_000, 2, 10, 2),
         (0, 0, 8, 0),
-        // More bytes than two full segments hold.
+        // There are more bytes than in two full segments.
         (2_001, 2, 10, 10),
         (10_000, 2, 10, 10),
         // With the safest number, the mean is half of a full segment or more.
@@ -180,8 +180,8 @@ fn config(segments: u32, sack: bool, option: bool) -> TcpConfig {
     config
 }
 
-/// Connects a sender and a receiver. `fates` lists which packets are marked and which are lost; `keeps` says which ACKs
-/// arrive. Returns marked packets and bytes as received, and as the sender counts them.
+/// Connects a sender and a receiver. `fates` lists which packets are marked and which are lost; `keeps` determines
+/// which ACKs arrive. Returns the marked packets and bytes received, and those that the sender has counted.
 fn counts(config: &TcpConfig, fates: &[(bool, bool)], mut keeps: impl FnMut(usize) -> bool) -> [(u64, u64); 2] {
     let (mut sender, mut receiver) = (Sender::new(config, Span(0)), Receiver::new(config));
     // The last segment is a short one.

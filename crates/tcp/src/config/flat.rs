@@ -1,9 +1,8 @@
 //! Serialized form of a connection in resolved scenarios.
 //!
-//! The kinds of the first release each have a parameter table that is always written, beside the names of the kinds in
-//! use. Stored runs are found by a digest of this form, so it must not change. A kind added later is written as a table
-//! in place of its name,
-//! `{"kind": "scalable", ...}`; this form is accepted for the first kinds too.
+//! Each kind of the first release has a parameter table that is always written, in addition to the names of the kinds
+//! in use. Stored runs are found by a digest of this form, so it must not change. A kind added later is written as a
+//! table in place of its name, `{"kind": "scalable", ...}`; this form is accepted for the first kinds too.
 
 use super::{AckConfig, EcnConfig, TcpConfig, TimerConfig};
 use crate::congestion::{AimdConfig, CarefulResumeConfig, CongestionConfig, VegasConfig, DEFAULT_HZ};
@@ -60,7 +59,8 @@ struct Flat {
     sack: Option<SackConfig>,
 }
 
-// Not by serde's `try_from`: it adds an error type, and all deserialization code would be compiled once more for it.
+// serde's `try_from` is not used because it adds an error type, for which all deserialization code would be compiled
+// again.
 impl<'de> Deserialize<'de> for TcpConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
         Flat::deserialize(deserializer)?.connection()
@@ -117,7 +117,7 @@ impl Flat {
     }
 }
 
-/// Deserializes a kind that has no table in this form.
+/// Deserializes a kind without a table of its own in this form.
 fn without_table<T: DeserializeOwned, E: Error>(name: &str) -> Result<T, E> {
     T::deserialize(MapDeserializer::new([("kind", name)].into_iter()))
 }

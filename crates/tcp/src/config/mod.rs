@@ -26,7 +26,7 @@ pub struct TcpConfig {
     pub congestion: CongestionConfig,
     /// Payload of a full segment [byte].
     pub mss_bytes: u32,
-    /// Window the receiver advertises [byte].
+    /// Window that the receiver advertises [byte].
     pub receiver_window_bytes: u64,
     /// Shift of the window field (RFC 7323 section 2); the field itself holds 16 bits.
     pub window_scale: u32,
@@ -34,39 +34,39 @@ pub struct TcpConfig {
     pub initial_window_segments: u32,
     /// Initial ssthresh [byte]. None: unlimited.
     pub initial_ssthresh_bytes: Option<u64>,
-    /// Lower ssthresh to the bandwidth-delay product estimated from the first three ACKs (Hoe 1996).
+    /// Whether to lower ssthresh to the bandwidth-delay product estimated from the first three ACKs (Hoe 1996).
     pub estimate_ssthresh: bool,
     /// Number of duplicate ACKs that triggers a fast retransmit.
     pub duplicate_ack_threshold: u32,
-    /// True: a fast retransmit restarts the retransmission timer (4.4BSD). False: only ACKs of new data do (RFC 6298
-    /// section 5).
+    /// Whether a fast retransmit restarts the retransmission timer (4.4BSD). Otherwise only ACKs of new data do (RFC
+    /// 6298 section 5).
     pub fast_retransmit_restarts_timer: bool,
     /// Minimum interval between fast retransmits [ps]; duplicate ACKs that arrive earlier trigger none.
     pub fast_retransmit_interval_ps: u64,
-    /// Silly window avoidance: delay a short segment while more data waits (RFC 1122 section 4.2.3.4).
+    /// Whether to delay a short segment while more data wait (silly window avoidance, RFC 1122 section 4.2.3.4).
     pub silly_window_avoidance: bool,
-    /// Reset cwnd to the initial window after an idle period of one RTO (RFC 5681 section 4.1).
+    /// Whether to reset cwnd to the initial window after an idle period of one RTO (RFC 5681 section 4.1).
     pub idle_restart: bool,
     /// Round-trip time known before the first segment, for example from an earlier handshake [ps]. 0: unknown.
     #[serde(skip_serializing_if = "is_none")]
     pub initial_rtt_ps: u64,
-    /// Time for which the connection is established and idle before its first segment leaves [ps].
+    /// Idle time between the establishment of the connection and its first segment [ps].
     #[serde(skip_serializing_if = "is_none")]
     pub preconnect_ps: u64,
-    /// Simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
+    /// Whether to simulate the three-way handshake. The round-trip time is then measured, and `initial_rtt_ps` is 0.
     #[serde(skip_serializing_if = "is_none")]
     pub handshake: bool,
-    /// Pace segments at a rate derived from cwnd. A congestion controller that sets a pacing rate paces regardless of this
-    /// field.
+    /// Whether to pace segments at a rate derived from cwnd. A congestion controller that sets a pacing rate paces
+    /// regardless of this field.
     #[serde(skip_serializing_if = "is_none")]
     pub pacing: bool,
-    /// Upper limit of the segments that a paced sender sends at one instant [segment]. None: derived from the rate.
+    /// Upper limit of the segments that a paced sender sends at one time [segment]. None: derived from the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_burst_segments: Option<u32>,
     /// Ticks per second of the kernel's clock (CONFIG_HZ), for congestion controllers that follow Linux's code.
     #[serde(skip_serializing_if = "is_default_hz")]
     pub hz: u32,
-    /// Start with parameters that an earlier connection has saved (RFC 9959).
+    /// Parameters of an earlier connection with which to start (Careful Resume, RFC 9959).
     #[serde(skip_serializing_if = "CarefulResumeConfig::is_off")]
     pub careful_resume: CarefulResumeConfig,
     /// Retransmission timer.
@@ -115,12 +115,12 @@ impl Default for EcnConfig {
 }
 
 impl EcnConfig {
-    /// Returns true if ACKs carry byte counters in an option.
+    /// Returns whether ACKs carry byte counters in an option.
     pub fn counts_bytes(&self) -> bool {
         matches!(self, EcnConfig::Accurate { option: true, .. })
     }
 
-    /// Returns true if ECN is off.
+    /// Returns whether ECN is off.
     pub fn is_off(&self) -> bool {
         matches!(self, EcnConfig::Off {})
     }
@@ -135,17 +135,17 @@ impl TcpConfig {
             .unwrap_or(MAX_WINDOW_SCALE)
     }
 
-    /// Returns true if every segment carries a timestamp option.
+    /// Returns whether every segment carries a timestamp option.
     pub fn timestamps(&self) -> bool {
         matches!(self.timer, TimerConfig::Fine { timestamps: true, .. })
     }
 
-    /// Returns true if the sender is paced.
+    /// Returns whether the sender is paced.
     pub fn paces(&self) -> bool {
         self.pacing || self.congestion.is_model() || !self.careful_resume.is_off()
     }
 
-    /// Returns the lengths of the longest IP packets with data and with an ACK [byte].
+    /// Returns the maximum lengths of IP packets with data and of IP packets with an ACK [byte].
     pub fn largest_packets_bytes(&self) -> (u32, u32) {
         let timestamp = self.timestamps().then_some(Time::ZERO);
         let data = DataSegment {
@@ -192,7 +192,7 @@ impl TcpConfig {
         (self.receiver_window_bytes >> self.window_scale).min(MAX_WINDOW_FIELD) << self.window_scale
     }
 
-    /// Returns true if ACKs advertise a window that grows as Linux's receive buffer does.
+    /// Returns whether ACKs advertise a window that grows as Linux's receive buffer does.
     pub fn advertises_growth(&self) -> bool {
         matches!(
             self.ack,
@@ -320,46 +320,49 @@ pub const MAX_WINDOW_FIELD: u64 = 65_535;
 pub const MAX_WINDOW_SCALE: u32 = 14;
 /// Upper limit of the idle time between the handshake and the first segment [ps].
 const LONGEST_PRECONNECT: u64 = 1_000 * PS_PER_SECOND;
-/// Upper limit of a delayed ACK's timeout [ps].
+/// Maximum timeout of a delayed ACK [ps].
 pub const LONGEST_ACK_DELAY: u64 = 1_000 * PS_PER_SECOND;
 
-/// Rule for the time of acknowledgements.
+/// Rule that determines when ACKs are sent.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AckConfig {
-    /// At once, for each segment.
+    /// An ACK for each segment, at once.
     Immediate {},
-    /// For every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
+    /// An ACK for every `segments`-th segment, or after `timeout_ps` (RFC 1122 section 4.2.3.2).
     Delayed {
-        /// Segments that force an ACK.
+        /// Number of segments that trigger an ACK.
         segments: u32,
         /// Longest delay [ps].
         timeout_ps: u64,
-        /// Number of segments at the start that are acknowledged at once (Linux: quick ACKs); written only if it is not 0.
+        /// Number of segments at the start that are acknowledged at once (Linux: quick ACKs); serialized only if it is
+        /// not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         quick: u32,
     },
-    /// Linux's rule: at once for the first segments and, if timestamps are on, while the receive window grows; otherwise for
-    /// every second segment.
+    /// Linux's rule: an ACK at once for the first segments and, if timestamps are on, while the receive window grows;
+    /// otherwise for every second segment.
     Linux {
         /// Longest delay [ps].
         timeout_ps: u64,
         /// Number of segments at the start that are acknowledged at once.
         quick: u32,
-        /// Maximum time by which an ACK of data beyond a hole waits for others, after the first three such ACKs [ps] (Linux:
-        /// SACK compression); 0 for none; written only if it is not 0.
+        /// Maximum time by which an ACK of data beyond a hole waits for others, after the first three such ACKs [ps]
+        /// (Linux: SACK compression); 0 disables compression; serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         sack_delay_ps: u64,
-        /// Whether the receiver's RTT estimate follows a shorter RTT at once, as in Linux 6.1.176; written only if true.
+        /// Whether the receiver's RTT estimate follows a shorter RTT at once, as in Linux 6.1.176; serialized only if
+        /// true.
         #[serde(default, skip_serializing_if = "is_none")]
         least_round_trip: bool,
-        /// Interval at which the application fills the sender's buffer [ps]; the segment that ends a write carries PSH and
-        /// is acknowledged at once. 0: the writes are unknown; written only if it is not 0.
+        /// Interval at which the application fills the sender's buffer [ps]; the segment that ends a write carries PSH
+        /// and is acknowledged at once. 0 means that the writes are unknown; serialized only if it is not 0.
         #[serde(default, skip_serializing_if = "is_none")]
         write_every_ps: u64,
         /// Whether ACKs advertise the window while it grows from 64 KiB (Linux: tcp_moderate_rcvbuf), up to
-        /// `receiver_window_bytes`; otherwise that is advertised from the start. Written only if true.
+        /// `receiver_window_bytes`; otherwise `receiver_window_bytes` is advertised from the start. Serialized only if
+        /// true.
         #[serde(default, skip_serializing_if = "is_none")]
         growing_window: bool,
     },
@@ -405,7 +408,7 @@ impl AckConfig {
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns Reno with a coarse clock.
+    /// Returns a Reno configuration with a coarse clock.
     pub fn config() -> TcpConfig {
         TcpConfig {
             recovery: RecoveryConfig::Reno(RenoConfig {

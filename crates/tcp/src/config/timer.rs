@@ -13,7 +13,7 @@ pub const LONGEST_RTO: u64 = 100_000 * PS_PER_SECOND;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TimerConfig {
-    /// BSD's slow timer: counts whole ticks, times one segment at a time, computes in scaled integers.
+    /// BSD's slow timer: it counts whole ticks, times one segment at a time, and computes with scaled integers.
     Coarse {
         /// Length of a tick [ps].
         tick_ps: u64,
@@ -25,9 +25,10 @@ pub enum TimerConfig {
         max_rto_ticks: u32,
         /// RTO before the first measurement [tick].
         initial_rto_ticks: u32,
-        /// True: the first measurement is increased by one tick (BSD). False: each measurement counts at least one tick.
+        /// If true, the first measurement is increased by one tick (BSD); otherwise each measurement is at least one
+        /// tick.
         count_from_one: bool,
-        /// True: the timer expires on a tick (BSD). False: it expires whole tick lengths after it was armed.
+        /// If true, the timer expires on a tick (BSD); otherwise a whole number of tick lengths after it was armed.
         expires_on_tick: bool,
     },
     /// RFC 6298 with a fine-grained clock.
@@ -40,7 +41,7 @@ pub enum TimerConfig {
         max_rto_ps: u64,
         /// RTO before the first measurement [ps].
         initial_rto_ps: u64,
-        /// True: every segment is timed by the timestamp option (RFC 7323). False: one segment at a time.
+        /// If true, every segment is timed with the timestamp option (RFC 7323); otherwise one segment at a time.
         timestamps: bool,
     },
 }
@@ -50,14 +51,14 @@ pub enum TimerConfig {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum PhaseConfig {
-    /// The first tick is at a given time, the same for all hosts.
+    /// The first tick is at a given time, equal for all hosts.
     Fixed {
         /// Time of the first tick [ps], less than one tick.
         at_ps: u64,
     },
-    /// Uniformly distributed over one tick; one draw per run, shared by all hosts.
+    /// Uniformly distributed over one tick; one value per run, shared by all hosts.
     Common {},
-    /// Uniformly distributed over one tick; one draw per flow.
+    /// Uniformly distributed over one tick; one value per flow.
     PerFlow {},
 }
 

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct AimdConfig {
-    /// Whether an ACK counts by its bytes, at most one segment (RFC 5681 equation 2), or as one segment (4.4BSD).
+    /// Whether an ACK counts as the bytes that it acknowledges, at most one segment (RFC 5681 equation 2), or as one
+    /// segment (4.4BSD).
     pub byte_counting: bool,
 }
 
@@ -19,7 +20,7 @@ impl Parameters for AimdConfig {}
 /// Fraction by which ABE reduces cwnd after an ECN mark (RFC 8511 section 3.1).
 const MARK_CUT: f64 = 0.2;
 
-/// AIMD; keeps no state besides cwnd and ssthresh.
+/// AIMD, without state other than cwnd and ssthresh.
 #[derive(Clone, Debug)]
 pub struct Aimd {
     byte_counting: bool,
@@ -86,9 +87,9 @@ pub fn halved(flight: &Flight) -> f64 {
     cut(flight, 0.5)
 }
 
-/// Returns the window reduced by `share` of itself [byte], in whole segments, at least two.
+/// Returns the window multiplied by 1 - `share` [byte], in whole segments, at least two.
 pub fn cut(flight: &Flight, share: f64) -> f64 {
-    // Never negative, so that a signed conversion, which takes one instruction, is correct.
+    // The value is never negative, so a signed conversion, which takes one instruction, is correct.
     let segments = (flight.window() as i64 as f64 * (1.0 - share) / flight.mss()) as i64;
     segments.max(2) as f64 * flight.mss()
 }
@@ -125,7 +126,7 @@ mod tests {
         }
     }
 
-    /// Mathis, Semke, Mahdavi and Ott 1997: the mean window is √(3/2) over the square root of the loss rate.
+    /// Mathis, Semke, Mahdavi and Ott 1997: the mean window is √(3/2) divided by the square root of the loss rate.
     #[test]
     fn the_mean_window_is_in_proportion_to_the_root_of_the_segments_from_loss_to_loss() {
         for period in [1_000, 10_000, 100_000] {

@@ -13,7 +13,7 @@ pub struct BicConfig {}
 
 impl Parameters for BicConfig {}
 
-/// A sender by `tcp_bic`.
+/// State of a sender that uses `tcp_bic`.
 pub type Bic = Linux<BicModule>;
 
 /// The module's state.
@@ -30,21 +30,21 @@ pub struct BicModule {
     per_ack: u32,
 }
 
-/// Largest window that grows as Reno's [segment].
+/// Largest window that grows like Reno's [segment].
 const LOW_WINDOW: u32 = 14;
 /// Largest growth per round trip [segment], S_max.
 const MAX_INCREMENT: u32 = 16;
 /// Divisor of the distance to `last_max` that is added per RTT (BICTCP_B).
 const SHARE: u32 = 4;
-/// RTTs for the last segments below `last_max` (smooth_part).
+/// Number of RTTs that the last segments below `last_max` take (smooth_part).
 const SMOOTH: u32 = 20;
-/// Factor of cwnd at a loss, in 1024ths.
+/// Factor of cwnd at a loss [1/1024].
 const BETA: u32 = 819;
 const BETA_SCALE: u32 = 1024;
 const SIXTEENTHS: u32 = 16;
 /// Maximum `each` before the first loss: cwnd grows by at least 5 % per RTT.
 const START: u32 = 20;
-/// `each` is recomputed for an unchanged window after 1/32 s.
+/// Time after which `each` is recomputed although the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 
 impl Module for BicModule {

@@ -1,9 +1,10 @@
 //! Careful Resume: starts a connection with half of the window that an earlier connection between the same hosts used (RFC
 //! 9959).
 //!
-//! It wraps a congestion controller. After the initial window has been acknowledged without congestion it jumps to half of the
-//! saved window, paced over one round trip (Unvalidated), and leaves growth to the controller while these data are acknowledged
-//! (Validating). Congestion meanwhile reduces the window to half of what the path is known to hold (Safe Retreat).
+//! It wraps a congestion controller. After the initial window has been acknowledged without congestion it jumps to half
+//! of the saved window, paced over one round trip (Unvalidated), and leaves growth to the controller while these data
+//! are acknowledged (Validating). Congestion during these phases reduces the window to half of the data that the path
+//! is known to hold (Safe Retreat).
 
 use super::control::{Ack, AckSample, Cause, Control, CwndUpdate, LostSegment, Pacing, RecoveryPhase, Sent, Wants};
 use super::limits::Limits;
@@ -16,31 +17,31 @@ use longpipe_events::{Span, Stream, Time, PS_PER_SECOND};
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-/// Use of saved parameters.
+/// Source of saved parameters.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum CarefulResumeConfig {
-    /// No use.
+    /// Careful Resume is not used.
     Off {},
     /// Parameters that an earlier connection between the same hosts has saved in this run.
     Previous {
-        /// Age at which they expire [ps].
+        /// Age at which saved parameters expire [ps].
         lifetime_ps: u64,
-        /// Maximum window after the jump [byte]; None: half of the saved window.
+        /// Maximum window after the jump [byte]; None means half of the saved window.
         max_jump_bytes: Option<u64>,
         /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
         beta: f64,
         /// Data that PipeSize counts.
         pipe_size: PipeSize,
     },
-    /// Given parameters.
+    /// Parameters given in the scenario.
     Saved {
         /// Saved window [byte] (saved_cwnd).
         cwnd_bytes: u64,
         /// Saved minimum RTT [ps] (saved_rtt).
         rtt_ps: u64,
-        /// Maximum window after the jump [byte]; None: half of the saved window.
+        /// Maximum window after the jump [byte]; None means half of the saved window.
         max_jump_bytes: Option<u64>,
         /// Share of PipeSize that becomes ssthresh at the end of Safe Retreat.
         beta: f64,
@@ -49,7 +50,7 @@ pub enum CarefulResumeConfig {
     },
 }
 
-/// Parameters of a path that one connection saves for the next.
+/// Parameters of a path that one connection saves for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SavedPath {
     /// Bytes acknowledged in one round trip (saved_cwnd).
@@ -58,14 +59,14 @@ pub struct SavedPath {
     pub rtt_ps: u64,
 }
 
-/// Data that PipeSize counts, which starts with the data in flight at the jump. The RFC's rules and its example differ.
+/// Data that PipeSize counts in addition to the data in flight at the jump. The RFC's rules and its example differ.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipeSize {
     /// Acknowledged data that were sent since the jump, as in the RFC's example (appendix).
     SentSince,
-    /// All data acknowledged since the jump, as the letter of the RFC's rules (section 4.3) counts them: those in flight at the
-    /// jump twice.
+    /// All data acknowledged since the jump, as the RFC's rules (section 4.3) literally count them: data in flight at
+    /// the jump count twice.
     AllAcknowledged,
 }
 
@@ -76,12 +77,12 @@ impl Default for CarefulResumeConfig {
 }
 
 impl CarefulResumeConfig {
-    /// Returns true if saved parameters are not used.
+    /// Returns whether saved parameters are not used.
     pub fn is_off(&self) -> bool {
         matches!(self, CarefulResumeConfig::Off {})
     }
 
-    /// Returns the options that both uses have: maximum jump, β and PipeSize.
+    /// Returns the options that both sources have: maximum jump, β and PipeSize.
     fn options(&self) -> (Option<u64>, f64, PipeSize) {
         match *self {
             CarefulResumeConfig::Off {} => (None, 0.5, PipeSize::SentSince),
@@ -120,7 +121,7 @@ impl CarefulResumeConfig {
     }
 }
 
-/// Latest observation of a path: saved parameters, or that none may be used after a Safe Retreat.
+/// Latest observation of a path: saved parameters, or the fact that none may be used after a Safe Retreat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Observed {
     /// Time of the observation.
@@ -134,7 +135,7 @@ pub struct Observed {
 enum Phase {
     /// The initial window, up to byte `end`, is not acknowledged yet.
     Reconnaissance { end: Option<u64>, least_rtt: Option<Span> },
-    /// Data from byte `first` on are sent paced since `since`, for a round trip of `rtt`.
+    /// Data from byte `first` on have been paced since `since`, for one round trip of `rtt`.
     Unvalidated { first: u64, since: Time, rtt: Span },
     /// Data up to byte `last` were sent in the Unvalidated phase.
     Validating { last: u64 },
@@ -142,7 +143,7 @@ enum Phase {
     SafeRetreat { last: u64 },
     /// Safe Retreat is over, but loss recovery is not.
     Recovering,
-    /// The controller decides alone.
+    /// The wrapped controller alone determines the window.
     Normal,
 }
 
@@ -151,7 +152,7 @@ enum Phase {
 pub struct CarefulResume {
     inner: Congestion,
     config: CarefulResumeConfig,
-    /// Whether the sender is paced after the Unvalidated phase, too.
+    /// Whether the sender is also paced after the Unvalidated phase.
     paces: bool,
     saved: Option<SavedPath>,
     phase: Phase,
@@ -168,21 +169,21 @@ pub struct CarefulResume {
     least_rtt: Option<Span>,
 }
 
-/// An RTT of this share of the saved one, or less, shows that the path has changed; so does one of this multiple.
+/// Ratios of an RTT to the saved one that show a changed path: one of at most the first, or of at least the second.
 const SHORTEST: u64 = 2;
 const LONGEST: u64 = 10;
-/// Windows of fewer initial windows are not saved.
+/// Minimum window that is saved, in initial windows.
 const LEAST_SAVED: f64 = 4.0;
 /// Minimum window in Safe Retreat [segment].
 const LEAST_WINDOW: f64 = 2.0;
-/// No pacing: segments leave when ACKs arrive.
+/// No pacing: segments are sent when ACKs arrive.
 const UNPACED: Pacing = Pacing {
     rate_bps: 0,
     quantum_bytes: 0,
 };
 
 impl CarefulResume {
-    /// Wraps the controller of a new connection, which is paced by its window if `paces`.
+    /// Wraps the controller of a new connection, `paces` is whether the sender is paced at cwnd/srtt.
     pub fn new(inner: Congestion, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> CarefulResume {
         let mut resume = CarefulResume {
             inner,
@@ -226,7 +227,7 @@ impl CarefulResume {
         !matches!(self.phase, Phase::Normal | Phase::Recovering)
     }
 
-    /// Returns what the connection has learned about its path, for later connections.
+    /// Returns the connection's observation of its path, for later connections.
     pub fn observed(&self) -> Option<Observed> {
         self.observed
     }
@@ -291,7 +292,8 @@ impl CarefulResume {
         rtt.map(|least_rtt| (jump, ack.rtt.unwrap_or(least_rtt)))
     }
 
-    /// Ends the Unvalidated phase: returns the window. A sender that did not use it leaves Careful Resume.
+    /// Ends the Unvalidated phase and returns the window. If the sender did not use the enlarged window, it leaves
+    /// Careful Resume.
     fn validate(&mut self, in_flight: u64, flight: &Flight) -> f64 {
         if (in_flight as f64) < self.initial_window || in_flight <= self.pipe_size {
             self.phase = Phase::Normal;
@@ -301,7 +303,7 @@ impl CarefulResume {
         in_flight as f64
     }
 
-    /// Returns the pacing outside of the Unvalidated phase, with a congestion window of `window`.
+    /// Returns the pacing rate outside of the Unvalidated phase for a congestion window of `window`.
     fn usual_pacing(&self, window: f64, flight: &Flight) -> Option<Pacing> {
         if !self.paces {
             return Some(UNPACED);
@@ -530,8 +532,9 @@ mod tests {
         }
     }
 
-    /// The example of RFC 9959, appendix A.4: 29 packets are in flight at the jump to half of 300, and the 35th packet sent since is
-    /// lost: PipeSize is 63, and the window 31 whole packets. By the letter of the rules, PipeSize is 92.
+    /// Repeats the example of RFC 9959, appendix A.4: 29 packets are in flight at the jump to half of 300, and the 35th
+    /// packet sent since is lost. PipeSize is 63, and the window is 31 whole packets. With the literal rules, PipeSize
+    /// is 92.
     #[test]
     fn rfc_9959_a_loss_leaves_half_of_pipe_size() {
         for (pipe_size, window) in [(PipeSize::SentSince, 31.5), (PipeSize::AllAcknowledged, 46.0)] {
@@ -540,16 +543,18 @@ mod tests {
             let pacing = script.pacing.expect("the Unvalidated phase is paced");
             assert_eq!((pacing.rate_bps, pacing.quantum_bytes), (12_000_000, 1000));
             assert_eq!(script.resume.model().map(|model| model.stage), Some(Stage::Unvalidated));
-            // No growth while older packets are acknowledged.
+            // The window does not grow while older packets are acknowledged.
             assert_eq!(script.ack(39, 150), 150.0);
-            // 34 of the new packets are acknowledged; 118 are in flight, and the controller lets them grow again.
+            // 34 of the new packets are acknowledged; 118 are in flight, and the controller increases this number
+            // again.
             assert_eq!(script.ack(73, 191), 118.0);
             assert_eq!(script.pacing, Some(UNPACED));
             assert_eq!(script.resume.model().map(|model| model.stage), Some(Stage::Validating));
             assert_eq!(script.lose(), window);
             assert!(script.resume.owns_window());
             assert_eq!(script.resume.observed().map(|observed| observed.path), Some(None));
-            // The window stays until all unvalidated packets are acknowledged, then ssthresh is half of PipeSize.
+            // The window does not change until all unvalidated packets are acknowledged, then ssthresh is half of
+            // PipeSize.
             assert_eq!(script.ack(190, 191), window);
             let acknowledged = 2.0 * window + 117.0 + 1.0;
             assert_eq!(script.ack(191, 191), window);
@@ -558,17 +563,17 @@ mod tests {
         }
     }
 
-    /// Section 4.3: a sender whose data do not fill the window after the jump keeps what it has validated.
+    /// A sender whose data do not fill the window after the jump keeps the validated window (section 4.3).
     #[test]
     fn a_sender_with_few_data_leaves_with_pipe_size() {
         let mut script = Script::new(RTT, PipeSize::SentSince);
         script.ack(10, 39);
-        // 50 packets in all: at the first ACK of a new one 10 are in flight, and PipeSize is 30.
+        // There are 50 packets in total. At the first ACK of a new packet 10 are in flight, and PipeSize is 30.
         assert_eq!(script.ack(40, 50), 30.0);
         assert!(!script.resume.is_resuming());
     }
 
-    /// Section 4.2.1: a minimum RTT of at most half of the saved one, or of more than ten times it, shows another path.
+    /// A minimum RTT of at most half, or of more than ten times, the saved one indicates another path (section 4.2.1).
     #[test]
     fn an_rtt_of_half_of_the_saved_one_prevents_the_jump() {
         let jumps = |saved: Span| Script::new(saved, PipeSize::SentSince).ack(10, 39) == 150.0;
@@ -587,8 +592,9 @@ mod tests {
         assert!(!script.resume.is_resuming());
     }
 
-    /// Westwood measures from the handshake on: after 12 ACKs, a tenth of an RTT apart, only an idle connection has ended a
-    /// measurement that is not empty. Without saved parameters, the wrapped controller decides as it does alone.
+    /// Westwood's measurements start with the handshake: after 12 ACKs at intervals of a tenth of an RTT, only a
+    /// connection that was idle has completed a nonempty measurement. Without saved parameters, the wrapped controller
+    /// behaves as it does alone.
     #[test]
     fn the_wrapped_controller_measures_from_the_handshake_on() {
         let ssthresh = |wrapped: bool, idle: Span| {

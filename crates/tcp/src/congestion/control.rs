@@ -1,5 +1,5 @@
-//! Interface between the sender and a congestion controller: the events that it receives, and the window updates that it
-//! returns.
+//! Interface between the sender and a congestion controller: the events that the controller receives, and the window
+//! updates that it returns.
 
 use super::stage::Model;
 use crate::flight::Flight;
@@ -8,7 +8,7 @@ use longpipe_events::{Span, Stream, Time};
 /// A congestion controller: computes cwnd, ssthresh and, optionally, a pacing rate. It has no access to the sender's state
 /// other than `Flight`.
 pub trait Control {
-    /// Returns the inputs that the controller needs besides ACKs and reductions.
+    /// Returns the inputs that the controller needs in addition to ACKs and reductions.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -24,8 +24,7 @@ pub trait Control {
     /// Sets the ticks per second of the kernel's clock, for controllers that follow Linux's code.
     fn set_hz(&mut self, _hz: u32) {}
 
-    /// Sets the time for which the connection is established and idle before its first segment leaves. Called before
-    /// `set_ecn`.
+    /// Sets the idle time between the establishment of the connection and its first segment. Called before `set_ecn`.
     fn set_preconnect(&mut self, _idle: Span) {}
 
     /// Sets whether packets of the connection can be ECN-marked.
@@ -57,8 +56,8 @@ pub trait Control {
     /// Invoked once for each recovery, each timeout and each RTT with ECN marks. Returns the reduced window.
     fn on_reduction(&mut self, cause: Cause, now: Time, flight: &Flight) -> CwndUpdate;
 
-    /// Invoked at the end of a recovery; `spurious` if no data had been lost. `on_ack` follows for the ACK that ended the
-    /// recovery.
+    /// Invoked at the end of a recovery; `spurious` is whether no data had been lost. `on_ack` follows for the ACK that
+    /// ended the recovery.
     fn on_recovered(&mut self, _spurious: bool, _now: Time, flight: &Flight) -> CwndUpdate {
         CwndUpdate::unchanged(flight)
     }
@@ -139,7 +138,7 @@ pub enum RecoveryPhase {
     Loss,
 }
 
-/// Report of an ACK, which `rack` has not processed yet and any other loss recovery has.
+/// Report of an ACK before `rack` processes it, or after any other loss recovery has processed it.
 #[derive(Clone, Copy, Debug)]
 pub struct AckSample {
     /// Arrival time of the ACK.
@@ -148,15 +147,15 @@ pub struct AckSample {
     pub acked: u64,
     /// Bytes newly known to have arrived, including those reported by SACK blocks.
     pub delivered: u64,
-    /// Bytes among `delivered` that arrived with an ECN mark, as far as the receiver reports.
+    /// Bytes among `delivered` that arrived with an ECN mark, as reported by the receiver.
     pub marked: u64,
-    /// RTT sample of the latest segment acknowledged; none from retransmitted segments.
+    /// RTT sample of the most recently sent segment that was acknowledged; None for retransmitted segments.
     pub rtt: Option<Span>,
     /// Whether the ACK carries SACK blocks.
     pub has_sack_blocks: bool,
-    /// One-way delay of the segment whose timestamp the ACK echoes. Only if the controller measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes. Present only if the controller requests it.
     pub delay: Option<Span>,
-    /// Bytes delivered since the latest acknowledged segment left. Only with `rates`.
+    /// Bytes delivered since the most recently sent acknowledged segment was sent. Present only with `rates`.
     pub delivered_since_sent: Option<u64>,
 }
 
@@ -177,7 +176,7 @@ pub struct Ack {
     pub delivered: u64,
     /// Bytes lost, as in `AckSummary::lost`; 0 without per-segment records.
     pub lost: u64,
-    /// Bytes that arrived with an ECN mark, as far as the receiver reports.
+    /// Bytes that arrived with an ECN mark, as reported by the receiver.
     pub marked: u64,
     /// Bytes in flight before this ACK.
     pub in_flight_before: u64,
@@ -187,19 +186,19 @@ pub struct Ack {
     pub cwnd: f64,
     /// Whether cwnd had no room for another segment when the ACK arrived.
     pub window_limited: bool,
-    /// Use of the window in the latest round.
+    /// Use of cwnd in the latest round.
     pub usage: Usage,
-    /// RTT sample. With records: of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also on duplicate
-    /// ACKs. Otherwise: of the one segment that is timed.
+    /// RTT sample. With records, it is that of the last segment newly SACKed or acknowledged (Linux: `ca_rtt_us`), also
+    /// on duplicate ACKs. Otherwise it is that of the segment being timed.
     pub rtt: Option<Span>,
     /// Smoothed round-trip time of the retransmission timer.
     pub srtt: Option<Span>,
     /// Minimum RTT sample of the connection.
     pub least_rtt: Option<Span>,
-    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. Only if the
-    /// controller measures it.
+    /// One-way delay of the segment whose timestamp the ACK echoes, including the receiver's delay of the ACK. Present
+    /// only if the controller requests it.
     pub delay: Option<Span>,
-    /// Delivery rate sample. Only with `rates`.
+    /// Delivery rate sample. Present only with `rates`.
     pub rate: Option<RateSample>,
     /// Time until the pacer releases the next segment.
     pub held: Span,
@@ -221,7 +220,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns a given use of the window, for tests.
+    /// Returns a use of cwnd with given values, for tests.
     #[cfg(test)]
     pub fn of(full: bool, most: u64) -> Usage {
         Usage {
@@ -249,32 +248,32 @@ impl Usage {
 /// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
-    /// Bytes delivered in `interval`.
+    /// Number of bytes delivered in `interval`.
     pub delivered: u64,
     /// The longer of the intervals in which these bytes were sent and were acknowledged.
     pub interval: Span,
-    /// Total bytes delivered before the segment left.
+    /// Total bytes delivered before the segment was sent.
     pub prior_delivered: u64,
-    /// Bytes in flight when the segment left, including the segment.
+    /// Bytes in flight when the segment was sent, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since it left.
+    /// Bytes declared lost since it was sent.
     pub lost: u64,
     /// Whether the application, not the window, limited the data in flight at that time.
     pub app_limited: bool,
 }
 
-/// A transmission that is declared lost, and the sender's state when it left.
+/// A transmission that is declared lost, and the sender's state when it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostSegment {
     /// First byte.
     pub sequence: u64,
     /// First byte after the segment.
     pub end: u64,
-    /// Bytes in flight when the segment left, including the segment.
+    /// Bytes in flight when the segment was sent, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes declared lost since it left, including the segment.
+    /// Bytes declared lost since it was sent, including the segment.
     pub lost: u64,
-    /// Total bytes delivered before it left.
+    /// Total bytes delivered before it was sent.
     pub prior_delivered: u64,
     /// Whether the application, not the window, limited the data in flight at that time.
     pub app_limited: bool,
@@ -303,7 +302,7 @@ pub struct CwndUpdate {
     pub window: f64,
     /// Slow start threshold [byte].
     pub threshold: f64,
-    /// New pacing rate. None leaves it unchanged; before the first rate, segments leave when ACKs arrive.
+    /// New pacing rate. None leaves it unchanged. Until a first rate is set, segments are sent when ACKs arrive.
     pub pacing: Option<Pacing>,
 }
 

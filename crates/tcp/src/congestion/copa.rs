@@ -1,8 +1,9 @@
-//! Copa: keeps about 1/δ packets of each connection in the queue, from the queueing delay alone (Arun and Balakrishnan, NSDI
-//! 2018, sections 2 and 3).
+//! Copa: keeps about 1/δ packets of each connection in the queue, using only the queueing delay (Arun and Balakrishnan,
+//! NSDI 2018, sections 2 and 3).
 //!
-//! The window moves towards the rate 1/(δ d), where d is the queueing delay, and so empties the queue about every five round
-//! trips. Where it does not, another connection fills the queue; Copa then behaves like AIMD by adapting δ (competitive mode).
+//! The window moves towards the rate 1/(δ d), where d is the queueing delay, and so empties the queue about every five
+//! round trips. If the queue does not empty, another connection fills it; Copa then behaves like AIMD by adapting δ
+//! (competitive mode).
 
 use super::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use super::growth::is_limited;
@@ -17,9 +18,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct CopaConfig {
-    /// Inverse of the packets in the queue at equilibrium, δ.
+    /// Inverse of the number of packets in the queue at equilibrium, δ.
     pub delta: f64,
-    /// Whether δ adapts to connections that fill the queue.
+    /// Whether δ adapts to competing connections that fill the queue.
     pub competitive: bool,
 }
 
@@ -30,23 +31,24 @@ impl Parameters for CopaConfig {
     }
 }
 
-/// Period over which the minimum RTT counts.
+/// Period over which the minimum RTT is taken.
 const MINIMUM_OVER: Span = Span::seconds(10);
-/// Round trips over which the maximum RTT counts, and after which a queue that was never nearly empty means competition.
+/// Number of RTTs over which the maximum RTT is taken, and after which a queue that was never nearly empty indicates
+/// competition.
 const MAXIMUM_ROUNDS: u64 = 4;
 const EMPTY_ROUNDS: u64 = 5;
 /// A queueing delay below this share of the range of RTTs counts as a nearly empty queue.
 const NEARLY_EMPTY: f64 = 0.1;
-/// Round trips in one direction after which the velocity doubles.
+/// Number of RTTs in one direction after which the velocity doubles.
 const STEADY_ROUNDS: u32 = 3;
 /// Ratio of the pacing rate to the window per RTT.
 const PACING_GAIN: f64 = 2.0;
 /// Minimum window [packet].
 const LEAST_WINDOW: f64 = 2.0;
-/// Largest velocity: a doubling of it never overflows.
+/// Maximum velocity; doubling it does not overflow.
 const LARGEST_VELOCITY: f64 = 65_536.0;
 
-/// RTT samples of a sliding period that may still be its minimum.
+/// RTT samples that may still become the minimum of a sliding period.
 #[derive(Clone, Debug, Default)]
 struct SlidingMinimum {
     samples: VecDeque<(Time, i64)>,
@@ -72,16 +74,17 @@ pub struct Copa {
     config: CopaConfig,
     /// Current δ.
     delta: f64,
-    /// Minimum RTT of the last 10 s, of the last half of an RTT (RTTstanding), and the negative maximum of the last four.
+    /// Minimum RTT of the last 10 s, minimum RTT of the last half RTT (RTTstanding), and negated maximum RTT of the
+    /// last four RTTs.
     least: SlidingMinimum,
     standing: SlidingMinimum,
     longest: SlidingMinimum,
     /// Time at which the queue was last nearly empty.
     emptied: Time,
     in_slow_start: bool,
-    /// Packets per packet acknowledged, times δ cwnd, by which the window moves.
+    /// Velocity: each acknowledged packet changes the window by this divided by δ cwnd packets.
     velocity: f64,
-    /// Window at the start of the current round, and the end of the round.
+    /// Window at the start of the current round, and end of the round.
     round: (f64, u64),
     /// Whether the window grew in the previous round, and for how many rounds it has moved in that direction.
     grew: bool,
@@ -174,7 +177,7 @@ impl Control for Copa {
 }
 
 impl Copa {
-    /// Updates velocity and mode, once per round trip of the window.
+    /// Updates velocity and mode, once per RTT.
     fn end_round(&mut self, cwnd: f64, now: Time, srtt: Span) {
         let grew = cwnd > self.round.0;
         if grew == self.grew {
@@ -225,8 +228,8 @@ mod tests {
         }
     }
 
-    /// Section 2.1: with a queueing delay d the window approaches the rate 1 / (δ d): at a base RTT of 100 ms and a delay of 10 ms,
-    /// with δ = .5, 200 packets/s, which are 22 packets per RTT of 110 ms.
+    /// With a queueing delay d the rate approaches 1 / (δ d) (section 2.1): with a base RTT of 100 ms and a delay of 10
+    /// ms, with δ = .5, 200 packets/s, which are 22 packets per RTT of 110 ms.
     #[test]
     fn the_window_approaches_the_target_rate() {
         for (window, grows) in [(15.0, true), (30.0, false)] {
@@ -241,7 +244,8 @@ mod tests {
         }
     }
 
-    /// Section 2.1: the velocity doubles once a direction has lasted for three RTTs, and is 1 after a turn.
+    /// The velocity doubles once the window has changed in one direction for three RTTs, and is 1 after a change of
+    /// direction (section 2.1).
     #[test]
     fn the_velocity_doubles_after_three_round_trips_in_one_direction() {
         let mut copa = Copa::new(&CopaConfig {
@@ -257,7 +261,8 @@ mod tests {
         assert_eq!(velocities, [1.0, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 1.0, 2.0, 4.0]);
     }
 
-    /// Section 2.2: in competitive mode 1/δ grows by one per RTT and halves at a loss; it returns to the default with an empty queue.
+    /// In competitive mode (section 2.2) 1/δ grows by one per RTT and halves at a loss; it returns to the default with
+    /// an empty queue.
     #[test]
     fn delta_is_adapted_by_aimd_while_the_queue_never_empties() {
         let mut copa = Copa::new(&CopaConfig {

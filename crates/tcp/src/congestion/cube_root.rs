@@ -1,8 +1,8 @@
-//! A cube root with equal bits on all machines, unlike the library's.
+//! A cube root with bit-identical results on all machines, unlike the library function.
 
 /// Returns the cube root of a positive number by Newton's method.
 pub fn cube_root(x: f64) -> f64 {
-    // Dividing the exponent by 3 is exact to 6 %; each step squares the relative error.
+    // Dividing the exponent by 3 gives an error of at most 6 %; each step squares the relative error.
     let mut root = f64::from_bits(x.to_bits() / 3 + (1023 << 52) / 3 * 2);
     for _ in 0..5 {
         root = (2.0 * root + x / (root * root)) / 3.0;

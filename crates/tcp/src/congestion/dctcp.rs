@@ -1,5 +1,5 @@
-//! Data center TCP: the window falls by the share of data that arrived marked (RFC 8257 section 3.3), with the arithmetic of
-//! tcp_dctcp.c.
+//! Data center TCP: the window is reduced in proportion to the share of marked data (RFC 8257 section 3.3), with the
+//! arithmetic of tcp_dctcp.c.
 
 use super::control::Cause;
 use super::linux::{AckedSegments, CaState, Linux, Module, Socket};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DctcpConfig {
-    /// Weight g of the latest window's share of marks in alpha.
+    /// Weight g of the latest observation window in alpha.
     pub gain: f64,
     /// Initial alpha.
     pub initial_alpha: f64,
@@ -27,25 +27,25 @@ impl Parameters for DctcpConfig {
     }
 }
 
-/// A sender by `tcp_dctcp`.
+/// State of a sender that uses `tcp_dctcp`.
 pub type Dctcp = Linux<DctcpModule>;
 
 /// The share of marked data, smoothed over windows.
 #[derive(Clone, Debug)]
 pub struct DctcpModule {
     gain: f64,
-    /// Estimated share of marked data, in 1024ths.
+    /// Estimated share of marked data, in units of 1/1024.
     alpha: u32,
     /// First byte after the current observation window.
     window_end: u64,
-    /// Segments delivered in this observation window, and those among them that were marked.
+    /// Numbers of segments and of marked segments delivered in this observation window.
     delivered: u32,
     marked: u32,
     /// Whether the latest ACK reports marks, so that a reduction is due or in progress.
     echoes: bool,
 }
 
-/// An alpha of 1.
+/// Fixed-point value of alpha = 1.
 const ONE: u32 = 1024;
 
 impl Module for DctcpModule {
@@ -93,7 +93,7 @@ impl Module for DctcpModule {
         }
     }
 
-    /// Also halves the window for a loss during a reduction by marks.
+    /// Also halves the window for a loss during a reduction caused by marks.
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         if state == CaState::Recovery && socket.ca_state != CaState::Recovery {
             socket.snd_ssthresh = socket.halved();
@@ -102,7 +102,7 @@ impl Module for DctcpModule {
 }
 
 impl DctcpModule {
-    /// Computes alpha = (1 - g) alpha + g F in whole 1024ths. An alpha that is too small for g alpha > 0 becomes 0.
+    /// Computes alpha = (1 - g) alpha + g F in units of 1/1024. If g alpha rounds to 0, alpha becomes 0.
     fn update_alpha(&mut self) {
         let forgotten = (f64::from(self.alpha) * self.gain) as u32;
         self.alpha -= if forgotten == 0 { self.alpha } else { forgotten };
@@ -137,8 +137,8 @@ mod tests {
         );
     }
 
-    /// tcp_ack of Linux 6.1.192 counts what an ACK acknowledges before in_ack_event ends the observation window: one segment in ten is
-    /// marked, the last one, so that alpha is 1024 - 64 + 64/10.
+    /// tcp_ack of Linux 6.1.192 counts the data that an ACK acknowledges before in_ack_event ends the observation
+    /// window. The last of ten segments is marked, so alpha is 1024 - 64 + 64/10.
     #[test]
     fn linux_the_ack_that_ends_an_observation_window_counts_in_it() {
         let (mut module, mut socket) = (

@@ -1,14 +1,14 @@
-//! Window growth by delivered segments, in real numbers, for controllers that follow a paper or an RFC.
+//! Window growth with delivered segments, in floating point, for controllers that follow a paper or an RFC.
 
 use super::control::{Ack, CwndUpdate};
 use crate::flight::Flight;
 
-/// An ACK that increases cwnd; all in segments.
+/// An ACK that increases cwnd; all values are in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
-    /// Window after slow start.
+    /// cwnd after the slow-start part of the growth.
     pub cwnd: f64,
-    /// Delivered segments beyond slow start.
+    /// Delivered segments that count towards congestion avoidance.
     pub arrived: f64,
 }
 
@@ -27,12 +27,12 @@ impl Growth {
         })
     }
 
-    /// Returns the update for a window that grew by `segments` in congestion avoidance.
+    /// Returns the update for growth by `segments` in congestion avoidance.
     pub fn by(self, segments: f64, flight: &Flight) -> CwndUpdate {
         CwndUpdate::window(((self.cwnd + segments) * flight.mss()).min(flight.rwnd as f64), flight)
     }
 
-    /// Returns the update for a window that grows by `segments` per delivered window.
+    /// Returns the update for growth by `segments` per delivered window.
     pub fn per_window(self, segments: f64, flight: &Flight) -> CwndUpdate {
         self.by(self.arrived * segments / self.cwnd, flight)
     }
@@ -45,7 +45,7 @@ pub fn is_limited(ack: &Ack, flight: &Flight) -> bool {
     ack.usage.full || doubles()
 }
 
-/// Returns the whole part of a number that is not negative, without the call to `floor` that some targets need.
+/// Returns the integer part of a nonnegative number, without the call to `floor` that some targets need.
 #[inline(always)]
 pub fn whole_part(number: f64) -> f64 {
     number as i64 as f64

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct HighspeedConfig {
-    /// Use of the table of RFC 3649; written only if it is not the default.
+    /// Use of the table of RFC 3649; serialized only if it is not the default.
     #[serde(default, skip_serializing_if = "is_rfc")]
     pub rules: HighspeedRules,
 }
@@ -46,7 +46,7 @@ impl Rules for HighspeedConfig {
 /// HighSpeed TCP with either set of rules.
 pub type Highspeed = Ruled<Rfc3649, Linux<LinuxHighspeed>>;
 
-/// The RFC's rules; keeps no state besides the window.
+/// The RFC's rules, without state other than cwnd.
 #[derive(Clone, Debug)]
 pub struct Rfc3649;
 
@@ -71,7 +71,7 @@ impl Control for Rfc3649 {
         }
     }
 
-    /// Reduces cwnd by b(w) of itself.
+    /// Reduces cwnd by the fraction b(w).
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let decrease = response(flight.window() as f64 / flight.mss()).1;
         CwndUpdate::reduced(cause, cut(flight, decrease), flight)
@@ -149,7 +149,8 @@ fn response(w: f64) -> (f64, f64) {
     }
 }
 
-/// RFC 3649 appendix B: w [segment] and 100 b(w). a(w) is the number of the row, counted from 1.
+/// The table of RFC 3649 appendix B: w [segment] and 100 b(w) of each row. a(w) is the number of the row, counted from
+/// 1.
 #[rustfmt::skip]
 const TABLE: [(u32, u8); 73] = [
     (38, 50), (118, 44), (221, 41), (347, 38), (495, 37), (663, 35), (851, 34), (1058, 33),
@@ -164,7 +165,7 @@ const TABLE: [(u32, u8); 73] = [
     (94717, 9),
 ];
 
-/// b(w) of each row in 256ths, as Linux rounds it.
+/// b(w) of each row in 1/256, as rounded by Linux.
 #[rustfmt::skip]
 const LINUX_DECREASES: [u8; LINUX_ROWS] = [
     128, 112, 104, 98, 93, 89, 86, 83, 81, 78, 76, 74, 72, 71, 69, 68, 66, 65, 64, 62, 61, 60, 59, 58,
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(trial(20.0).reduce(Cause::FastRetransmit), (10.0, 10.0));
     }
 
-    /// Response function of section 5, .12 / p^.835, with the values of table 1 of RFC 9438.
+    /// Compares the response function of section 5, .12 / p^.835, with the values of table 1 of RFC 9438.
     #[test]
     fn rfc_3649_the_mean_window_at_a_share_of_segments_lost() {
         for (period, expected) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {

@@ -12,13 +12,13 @@ pub struct HtcpConfig {}
 
 impl Parameters for HtcpConfig {}
 
-/// A sender by `tcp_htcp`.
+/// State of a sender that uses `tcp_htcp`.
 pub type Htcp = Linux<HtcpModule>;
 
 /// The module's state; times are in ticks of the kernel's clock.
 #[derive(Clone, Debug)]
 pub struct HtcpModule {
-    /// Segments added per RTT, and factor of cwnd at a loss, both in 128ths.
+    /// Segments added per RTT, and factor of cwnd at a loss, both in 1/128.
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.
@@ -38,7 +38,7 @@ pub struct HtcpModule {
 /// Throughput, measured once per round trip [segment/s].
 #[derive(Clone, Debug, Default)]
 struct Throughput {
-    /// Segments acknowledged since the latest measurement, and when that was.
+    /// Segments acknowledged since the latest measurement, and the time of that measurement.
     segments: u32,
     since: Option<u64>,
     /// Smoothed throughput, its maximum since the latest reduction, and the maximum before that reduction.
@@ -47,15 +47,15 @@ struct Throughput {
     before: u32,
 }
 
-/// 1 and .5 and .8 in 128ths.
+/// 1, .5 and .8 in units of 1/128.
 const ONE: u32 = 128;
 const BETA_MIN: u32 = 64;
 const BETA_MAX: u32 = 102;
-/// Largest excess of an RTT over the maximum with which it becomes the maximum [µs].
+/// Largest excess over the maximum RTT with which a sample becomes the new maximum [µs].
 const LONGER_US: u32 = 20_000;
 /// Minimum RTT with which the ratio of RTTs determines `beta` [µs].
 const LEAST_ADAPTED_US: u32 = 10_000;
-/// RTTs after a reduction during which throughput is not smoothed.
+/// Number of RTTs after a reduction during which throughput is not smoothed.
 const FRESH: u64 = 3;
 
 impl Module for HtcpModule {
@@ -117,7 +117,7 @@ impl Module for HtcpModule {
         (socket.snd_cwnd.wrapping_mul(self.beta) / ONE).max(2)
     }
 
-    /// Growth counts from the end of a reduction.
+    /// Restarts the time on which growth depends, at the end of a reduction.
     fn set_state(&mut self, state: CaState, socket: &mut Socket) {
         match state {
             CaState::Open => {
@@ -223,8 +223,8 @@ mod tests {
 
     const HZ: u32 = 100;
 
-    /// Returns a module with these minimum and maximum RTTs [ticks], and its socket `seconds` after the latest congestion
-    /// event.
+    /// Returns a module with these minimum and maximum RTTs [ticks], and its socket, `seconds` after the latest
+    /// congestion event.
     fn after(min_rtt: u32, max_rtt: u32, seconds: u64) -> (HtcpModule, Socket) {
         let (mut module, mut socket) = (HtcpModule::new(&HtcpConfig {}), Socket::new());
         (module.min_rtt, module.max_rtt) = (min_rtt, max_rtt);
@@ -245,7 +245,7 @@ mod tests {
             f64::from(module.alpha) / f64::from(ONE)
         };
         assert_eq!([0, 1, 2, 3].map(|seconds| alpha(10, seconds)), [1.0, 1.0, 11.0, 22.0]);
-        // Half at 50 ms, but at least one segment; at most doubled.
+        // An RTT of 50 ms halves the growth, which is at least one segment; long RTTs at most double it.
         assert_eq!([5, 1, 60].map(|min_rtt| alpha(min_rtt, 2)), [5.0, 1.0, 22.0]);
         assert_eq!([5, 1].map(|min_rtt| alpha(min_rtt, 0)), [1.0, 1.0]);
     }

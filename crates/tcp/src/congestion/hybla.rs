@@ -22,7 +22,7 @@ impl Parameters for HyblaConfig {
     }
 }
 
-/// Hybla with the rules of Linux's `tcp_hybla`.
+/// Hybla as in Linux's `tcp_hybla`.
 pub type Hybla = Linux<HyblaModule>;
 
 /// The module's state.
@@ -41,7 +41,7 @@ pub struct HyblaModule {
 /// ρ is in eighths, and the exponent of 2^ρ is at most 16.
 const EIGHTHS: u32 = 8;
 const MAX_EXPONENT: u32 = 16;
-/// Increments count in 128ths of a segment.
+/// Unit of increments: 1/128 of a segment.
 const ONE: u32 = 128;
 /// Largest window [segment].
 const CLAMP: u32 = 65_535;
@@ -141,11 +141,12 @@ mod tests {
         })
     }
 
-    /// ns-3's test vectors with 2^ρ - 1 and ρ²: at 100 ms 15 segments per ACK, and 16 per RTT.
+    /// ns-3's test vectors for 2^ρ - 1 and ρ²: with an RTT of 100 ms, 15 segments per ACK in slow start and 16 per RTT
+    /// in congestion avoidance.
     #[test]
     fn a_round_trip_of_four_references_grows_by_sixteen_segments() {
         let mut trial = Trial::new(&config(), 1000.0).over(Span::millis(100));
-        // 2048 / 1000 rounds to two 128ths per ACK.
+        // 2048 / 1000 is rounded to 2/128 of a segment per ACK.
         assert_eq!(trial.round_trip(), 1000.0 + 2.0 * 1000.0 / 128.0 - 0.625);
         let mut trial = Trial::with_threshold(&config(), 10.0, 1e6).over(Span::millis(100));
         assert_eq!(trial.ack(), 25.0);
@@ -153,7 +154,7 @@ mod tests {
 
     #[test]
     fn shorter_than_the_reference_it_is_reno_and_in_geostationary_orbit_one_ack_opens_the_window() {
-        // One 128th per ACK: 128 ACKs for a segment.
+        // Each ACK adds 1/128 of a segment, so a segment takes 128 ACKs.
         let mut near = Trial::new(&config(), 100.0).over(Span::millis(10));
         let windows: Vec<f64> = (0..128).map(|_| near.ack()).collect();
         assert_eq!(windows[126..], [100.0, 101.0]);

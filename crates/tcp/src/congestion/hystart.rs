@@ -14,7 +14,7 @@ use strum::VariantNames;
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum HystartConfig {
-    /// No early end.
+    /// Slow start ends only at ssthresh or after a loss.
     #[default]
     None,
     /// Linux: ends slow start at an increased RTT, or at a long train of ACKs (Ha and Rhee 2011).
@@ -28,16 +28,16 @@ pub enum HystartConfig {
 /// Decision about the window in slow start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start {
-    /// Grow by this share of the delivered data.
+    /// Increase cwnd by this fraction of the delivered data.
     Grow(f64),
-    /// Leave slow start: ssthresh becomes cwnd.
+    /// Leave slow start: set ssthresh to cwnd.
     Leave,
 }
 
 /// State of one sender.
 #[derive(Clone, Debug)]
 pub enum Hystart {
-    /// No early end.
+    /// Slow start ends only at ssthresh or after a loss.
     None,
     /// Linux's HyStart.
     Linux(Trains),
@@ -81,8 +81,8 @@ impl Hystart {
         }
     }
 
-    /// Returns whether ACKs that do not increase the window count: SEARCH needs all deliveries, including those that only
-    /// duplicate ACKs report.
+    /// Returns whether ACKs that do not increase the window must be processed, too: SEARCH needs all deliveries,
+    /// including those that only duplicate ACKs report.
     pub fn counts_duplicates(&self) -> bool {
         matches!(self, Hystart::Search(_))
     }
@@ -115,8 +115,8 @@ impl Hystart {
 pub struct SlowStart {
     /// Criterion of its early end.
     pub hystart: Hystart,
-    /// Share of delivered data by which the window grows, less than 1 only with HyStart++, and remaining fraction of a
-    /// segment.
+    /// Fraction of the delivered data by which the window grows (less than 1 only with HyStart++), and the remaining
+    /// fraction of a segment.
     share: f64,
     left: f64,
 }
@@ -139,7 +139,7 @@ impl SlowStart {
         }
     }
 
-    /// Returns the segments by which the window grows for `acked` segments in slow start.
+    /// Returns the number of segments by which the window grows in slow start when `acked` segments are acknowledged.
     pub fn credit(&mut self, acked: u32) -> u32 {
         let credit = self.left + self.share * f64::from(acked).min(self.hystart.most_per_ack());
         let whole = credit as u32;
@@ -185,7 +185,7 @@ impl Trains {
         if self.found {
             return Start::Grow(1.0);
         }
-        // Rounds start with the first ACK, independent of the window, since a fix of January 2025.
+        // Since a fix of January 2025, rounds start with the first ACK, whatever the window.
         if flight.una > self.end {
             *self = Trains::begin(ack.now, flight.nxt);
         }
@@ -236,7 +236,7 @@ pub struct Rounds {
     least: Option<Span>,
     least_before: Option<Span>,
     samples: u32,
-    /// Conservative slow start: the RTT that started it, and the number of rounds since.
+    /// Conservative slow start: the RTT that started it, and the number of rounds since then.
     conservative: Option<(Span, u32)>,
 }
 
@@ -315,8 +315,8 @@ mod tests {
             }
         }
 
-        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns window and threshold. An ACK of no
-        /// segment is a duplicate that reports one by SACK.
+        /// Acknowledges `segments` segments, `gap` after the previous ACK, with an RTT [ms]. Returns cwnd and ssthresh.
+        /// With 0 segments, the ACK is a duplicate that reports one segment by SACK.
         fn ack(&mut self, gap: Span, segments: u64, rtt: u64) -> (u64, Option<u64>) {
             self.now += gap;
             let (acked, rtt) = (segments * u64::from(MSS), Some(Span::millis(rtt)));
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(script.ack(Span::millis(1), 0, 240), (20, Some(20)));
     }
 
-    /// bictcp_hystart_reset of Linux 6.1, which a timeout calls.
+    /// A timeout calls bictcp_hystart_reset, as in Linux 6.1.
     #[test]
     fn linux_a_timeout_begins_a_round_of_all_that_was_sent() {
         let mut hystart = Hystart::new(HystartConfig::Linux);
@@ -401,9 +401,9 @@ mod tests {
         assert_eq!(script.ack(Span::millis(3), 2, 150), (38, None));
     }
 
-    /// The kernel's own test of two segments per 100 ms, with the windows since rounds start with the first ACK (fixed in
-    /// tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round. Before the fix
-    /// it ended at 48 segments.
+    /// The kernel's own test of two segments per 100 ms, with rounds that start with the first ACK (fixed in
+    /// tcp_cubic.c in January 2025, and in 6.1.176): slow start ends at the ninth sample of the second round. Before
+    /// the fix it ended at 48 segments.
     #[test]
     fn linux_a_bottleneck_of_two_segments_in_100_ms_ends_slow_start_at_36() {
         let mut script = Script::new(HystartConfig::Linux);
@@ -420,7 +420,8 @@ mod tests {
     fn linux_a_train_longer_than_half_a_round_trip_ends_slow_start() {
         let mut script = Script::new(HystartConfig::Linux);
         script.ack(Span::millis(100), 10, 100);
-        // Rounds of 20 and 40 ACKs are too short; in the third round 51 ms exceed half an RTT plus .5 ms for a burst.
+        // Rounds of 20 and 40 ACKs are too short; the 51 ms of the third round exceed half an RTT plus .5 ms for a
+        // burst.
         let out = (1..200).find(|_| script.ack(Span::millis(1), 1, 100).1.is_some());
         assert_eq!(out, Some(20 + 40 + 52));
         // Pacing itself spreads a window over half an RTT: 101 ms are too short for the fourth round, 102 ms are not.
@@ -434,8 +435,8 @@ mod tests {
         assert!((1..200).all(|_| sparse.ack(Span::millis(3), 1, 100).1.is_none()));
     }
 
-    /// RFC 9406 section 4.2: after eight samples that are 4 ms or 1/8 longer, a quarter of the growth for five rounds, then
-    /// the end.
+    /// RFC 9406 section 4.2: after eight samples whose RTT is 4 ms or 1/8 longer, cwnd grows by a quarter of the usual
+    /// amount for five rounds; then slow start ends.
     #[test]
     fn rfc_9406_growth_slows_for_five_rounds_and_slow_start_ends() {
         let mut script = Script::new(HystartConfig::PlusPlus);
@@ -454,7 +455,7 @@ mod tests {
                 break;
             }
         }
-        // Seven samples of the fourth round count in full, the following ones a quarter.
+        // The first seven ACKs of the fourth round increase cwnd in full, the following ones by a quarter.
         assert_eq!(windows[..3], [20, 40, 80]);
         assert_eq!(windows[3], 80 + 7 + (80 - 7) / 4);
         let slow = windows[3..8].windows(2).map(|pair| pair[1] as f64 / pair[0] as f64);

@@ -13,34 +13,34 @@ pub struct IllinoisConfig {}
 
 impl Parameters for IllinoisConfig {}
 
-/// A sender by `tcp_illinois`.
+/// State of a sender that uses `tcp_illinois`.
 pub type Illinois = Linux<IllinoisModule>;
 
 /// The module's state; RTTs are in microseconds.
 #[derive(Clone, Debug)]
 pub struct IllinoisModule {
-    /// Segments added per RTT, in 128ths, and reduction at a loss, in 64ths of the window.
+    /// Growth per RTT [1/128 segment], and reduction at a loss [1/64 of the window].
     alpha: u32,
     beta: u32,
     /// Segments that the latest ACK acknowledged.
     acked: u32,
-    /// First byte after the current RTT; sum and number of its RTT samples.
+    /// First byte after the current RTT, and the sum and number of RTT samples in it.
     end: u64,
     sum: u64,
     count: u16,
     /// Minimum and maximum RTT sample of the connection.
     base_rtt: u32,
     max_rtt: u32,
-    /// Whether queueing delays were long, and number of RTTs since in which they were short.
+    /// Whether queueing delays were long, and the number of RTTs with short delays since then.
     above: bool,
     short_for: u32,
 }
 
-/// 10, .3 and 1 in 128ths.
+/// Growth of 10, .3 and 1 segments per RTT, in 1/128 of a segment.
 const ALPHA_MAX: u32 = 1280;
 const ALPHA_MIN: u32 = 38;
 const ALPHA_ONE: u32 = 128;
-/// An eighth and half in 64ths.
+/// Reductions by an eighth and by a half, in 1/64.
 const BETA_MIN: u32 = 8;
 const BETA_MAX: u32 = 32;
 /// Smallest window with delay-dependent parameters [segment] (win_thresh).
@@ -113,7 +113,7 @@ impl Module for IllinoisModule {
 }
 
 impl IllinoisModule {
-    /// Sets growth and reduction for the next RTT.
+    /// Sets alpha and beta for the next RTT.
     fn adapt(&mut self, socket: &Socket) {
         if socket.snd_cwnd < LEAST_WINDOW {
             (self.alpha, self.beta) = (ALPHA_ONE, BETA_MAX);

@@ -1,4 +1,4 @@
-//! LEDBAT: keeps the one-way queueing delay at a target, and so yields to other traffic (RFC 6817).
+//! LEDBAT: keeps the one-way queueing delay at a target, so that it yields to other traffic (RFC 6817).
 //!
 //! The one-way delay is the difference of the two timestamps of an ACK (RFC 7323). The queueing delay is the one-way delay
 //! minus its minimum over the last BASE_HISTORY minutes, so the offset between the clocks cancels.
@@ -19,15 +19,15 @@ pub struct LedbatConfig {
     pub target_ps: u64,
     /// Growth per window of ACKs without queueing [segment], GAIN.
     pub gain: f64,
-    /// Maximum of cwnd above the data in flight [segment], ALLOWED_INCREASE.
+    /// Maximum excess of cwnd over the data in flight [segment], ALLOWED_INCREASE.
     pub allowed_increase: f64,
     /// Minutes whose minimum delay is the base delay, BASE_HISTORY.
     pub base_history: u32,
-    /// Number of latest delays whose minimum counts, CURRENT_FILTER.
+    /// Number of recent delay samples whose minimum is the current delay, CURRENT_FILTER.
     pub current_filter: u32,
 }
 
-/// Maximum target; the RFC allows at most 100 ms, papers tried more.
+/// Maximum target; the RFC allows at most 100 ms, some papers use more.
 const LONGEST_TARGET: u64 = 100 * PS_PER_SECOND;
 
 impl Parameters for LedbatConfig {
@@ -97,7 +97,7 @@ impl Control for Ledbat {
         }
     }
 
-    /// Halves the window, to at least two segments (section 2.4.2, on data loss). No slow start follows.
+    /// Halves the window, to at least two segments (section 2.4.2, on data loss). It does not start slow start.
     fn on_reduction(&mut self, cause: Cause, _now: Time, flight: &Flight) -> CwndUpdate {
         let mss = flight.mss();
         let window = flight.cwnd().min((flight.cwnd() / 2.0).max(LEAST * mss));
@@ -135,7 +135,7 @@ impl Ledbat {
     }
 }
 
-/// Appends a delay and keeps the last `most`.
+/// Appends a delay and keeps only the last `most` delays.
 fn keep(delays: &mut VecDeque<Span>, delay: Span, most: u32) {
     if delays.len() == most as usize {
         delays.pop_front();
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Returns a trial that has recorded the delay of the empty path.
+    /// Returns a trial that has already recorded the delay of an empty path.
     fn settled(config: LedbatConfig, window: f64) -> Trial {
         let mut trial = Trial::new(&CongestionConfig::Ledbat(config), window);
         trial.delay = Some(BASE);
@@ -177,10 +177,11 @@ mod tests {
 
     #[test]
     fn rfc_6817_section_2_4_2_the_window_moves_by_gain_times_what_the_queue_is_off_its_target() {
-        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: changes of 1, .5, 0, -.5 and -1 segment per window.
+        // cwnd += GAIN · off_target · bytes_newly_acked · MSS / cwnd: the window changes by 1, .5, 0, -.5 and -1
+        // segments per window.
         for (queueing, off) in [(0, 1.0), (50, 0.5), (100, 0.0), (150, -0.5), (200, -1.0)] {
             let mut trial = settled(config(), 100.0);
-            // The minimum of the last four delays counts.
+            // The current delay is the minimum of the last four samples.
             let before = moved(&mut trial, Span::millis(queueing), 3);
             let after = moved(&mut trial, Span::millis(queueing), 1);
             assert!(

@@ -1,4 +1,4 @@
-//! cwnd and ssthresh of a sender, readable everywhere and writable by this folder only.
+//! cwnd and ssthresh of a sender, which any module may read and only this one may write.
 
 /// Congestion window and slow start threshold [byte].
 #[derive(Clone, Copy, Debug, PartialEq)]

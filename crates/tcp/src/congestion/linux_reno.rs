@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRenoConfig {
-    /// Criterion that ends slow start before a loss; written only if there is one.
+    /// Criterion that ends slow start before a loss; serialized only if there is one.
     #[serde(default, skip_serializing_if = "is_none")]
     pub hystart: HystartConfig,
 }
@@ -25,10 +25,10 @@ impl Parameters for LinuxRenoConfig {}
 /// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
 const MARK_BETA: f64 = 0.8;
 
-/// A sender by `tcp_reno`.
+/// State of a sender that uses `tcp_reno`.
 pub type LinuxReno = Linux<RenoModule>;
 
-/// Keeps no state besides the socket's and slow start's.
+/// Reno has no state other than the socket's and slow start's.
 #[derive(Clone, Debug)]
 pub struct RenoModule {
     slow_start: SlowStart,

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A loaded object, which creates a controller for each connection of one simulation.
+/// A loaded object that creates a controller for each connection of a simulation.
 pub trait Plugin: Debug + Send + Sync {
-    /// Inputs that its controllers use.
+    /// Returns the inputs that its controllers use.
     fn requirements(&self) -> Requirements;
 
     /// Creates the controller of one connection.
@@ -23,18 +23,18 @@ pub trait Plugin: Debug + Send + Sync {
 
 /// A controller of one connection whose type is not known at compile time.
 pub trait Controller: Control + Debug + Send {
-    /// Copies the controller with its state, for a copy of the simulation.
+    /// Clones the controller with its state, for a clone of the simulation.
     fn boxed_clone(&self) -> Box<dyn Controller>;
 }
 
 /// Inputs that the controllers of a plug-in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
-    /// Inputs besides ACKs and reductions.
+    /// Inputs other than ACKs and reductions.
     pub wants: Wants,
-    /// Whether the controller moves the window during recovery, too.
+    /// Whether the controller also sets the window during recovery.
     pub owns_window: bool,
-    /// Whether it uses one-way delays, which need timestamps.
+    /// Whether the controller uses one-way delays, which need timestamps.
     pub measures_delay: bool,
 }
 
@@ -51,7 +51,7 @@ impl PartialEq for Slot {
     }
 }
 
-/// A controller from a file, which the digest of its source names.
+/// A controller from a file, identified by the digest of its source.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ModuleConfig {
@@ -67,7 +67,7 @@ pub struct ModuleConfig {
 }
 
 impl ModuleConfig {
-    /// Returns the inputs that the plug-in uses; none before it is loaded.
+    /// Returns the inputs that the plug-in uses; no inputs before it is loaded.
     pub fn requirements(&self) -> Requirements {
         self.plugin
             .0
@@ -89,7 +89,7 @@ impl Parameters for ModuleConfig {
 #[derive(Debug)]
 pub struct Loaded {
     controller: Box<dyn Controller>,
-    /// Whether it moves the window during recovery, too.
+    /// Whether it also sets the window during recovery.
     pub owns_window: bool,
 }
 

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Maximum sample of the latest rounds. Expired samples are removed when the next sample is added.
 #[derive(Clone, Debug, Default)]
 pub struct MaxFilter {
-    /// (round, sample), with decreasing samples.
+    /// Pairs (round, sample), in order of decreasing samples.
     samples: VecDeque<(u64, f64)>,
 }
 
@@ -26,7 +26,7 @@ impl MaxFilter {
         while self.samples.front().is_some_and(|&(old, _)| old + window < round) {
             self.samples.pop_front();
         }
-        // One sample per round suffices: the largest.
+        // Only the largest sample of a round is kept.
         if self.samples.back().is_none_or(|&(before, _)| before < round) {
             self.samples.put((round, sample));
         }

@@ -113,8 +113,8 @@ impl CongestionConfig {
 }
 
 impl Congestion {
-    /// Wraps the controller of a new connection, so that it starts with saved parameters of the path. The sender is paced by its
-    /// window if `paces`.
+    /// Wraps the controller of a new connection so that it starts with saved parameters of the path. `paces` is whether
+    /// the sender is paced at cwnd/srtt.
     pub fn resuming(self, config: &CarefulResumeConfig, paces: bool, initial_window: f64) -> Congestion {
         Congestion::Resuming(Box::new(CarefulResume::new(self, config, paces, initial_window)))
     }
@@ -127,7 +127,7 @@ impl Congestion {
         }
     }
 
-    /// Lets a connection with Careful Resume start with parameters that another one has saved.
+    /// Lets a connection with Careful Resume start with parameters that another connection has saved.
     pub fn resume(&mut self, saved: SavedPath) {
         if let Congestion::Resuming(resume) = self {
             resume.resume(saved);
@@ -149,7 +149,7 @@ impl Congestion {
         }
     }
 
-    /// Returns the inputs that the controller needs besides ACKs and reductions.
+    /// Returns the inputs that the controller needs in addition to ACKs and reductions.
     pub fn wants(&self) -> Wants {
         each!(self, one => one.wants())
     }
@@ -164,7 +164,7 @@ impl Congestion {
         each!(self, one => one.set_hz(hz));
     }
 
-    /// Sets the time for which the connection is established and idle before its first segment leaves.
+    /// Sets the idle time between the establishment of the connection and its first segment.
     pub fn set_preconnect(&mut self, idle: Span) {
         each!(self, one => one.set_preconnect(idle));
     }
@@ -184,7 +184,7 @@ impl Congestion {
         take(each!(self, one => one.on_start(rtt, flight)), flight)
     }
 
-    /// Returns whether the controller sets the window also during recovery.
+    /// Returns whether the controller also sets the window during recovery.
     #[inline]
     pub fn owns_window(&self) -> bool {
         match self {
@@ -207,7 +207,7 @@ impl Congestion {
         matches!(self, Congestion::Aimd(_))
     }
 
-    /// Increases the window for an ACK of `acked` bytes, for a controller with `needs_acked_bytes_only`.
+    /// Increases the window for an ACK of `acked` bytes, for a controller for which `needs_acked_bytes_only` is true.
     #[inline(always)]
     pub fn on_plain_ack(&mut self, acked: u64, flight: &mut Flight) {
         if let Congestion::Aimd(aimd) = self {
@@ -241,7 +241,7 @@ impl Congestion {
     }
 }
 
-/// Applies an update to the window. Returns its pacing rate, if any.
+/// Applies an update to the window. Returns the update's pacing rate, if any.
 #[inline(always)]
 fn take(update: CwndUpdate, flight: &mut Flight) -> Option<Pacing> {
     flight.limits.set(update.window, update.threshold);

@@ -1,8 +1,9 @@
 //! TCP Prague: a scalable controller for low-latency (L4S) queues, with the arithmetic of version 0.7 of the L4S team's
-//! tcp_prague.c, in its mode "fractional window".
+//! tcp_prague.c, in its "fractional window" mode.
 //!
-//! The window is a fraction of packets. Each packet without a mark adds at most one packet per window, less on paths with a
-//! short RTT; a round with marks reduces the window by half of `alpha`, the smoothed share of marks. Data are paced.
+//! The window may hold a fraction of a packet. A window of packets without marks adds at most one packet, less on paths
+//! with a short RTT. A round with marks reduces the window by the fraction `alpha` / 2, where `alpha` is the smoothed
+//! share of marked packets. Data are paced.
 
 use super::control::{Ack, Cause, Control, CwndUpdate, Pacing, Wants};
 use super::growth::is_limited;
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct PragueConfig {
-    /// RTT below which connections get the same rate whatever their RTT [ps] (`prague_rtt_target`).
+    /// RTT below which the rate of connections does not depend on their RTT [ps] (`prague_rtt_target`).
     pub rtt_target_ps: u64,
     /// Rounds after slow start before the increase depends on the RTT (`prague_rtt_transition`).
     pub transition: u32,
@@ -35,24 +36,24 @@ impl Parameters for PragueConfig {
     }
 }
 
-/// Bits of alpha's fraction, and of the window's fraction of a packet.
+/// Number of fractional bits of alpha, and of the window in packets.
 const ALPHA_BITS: u32 = 24;
 const CWND_BITS: u32 = 20;
-/// An alpha of 1, and a packet.
+/// Fixed-point values of an alpha of 1, and of a window of one packet.
 const ALPHA_ONE: u64 = 1 << ALPHA_BITS;
 const PACKET: u64 = 1 << CWND_BITS;
 /// Weight of a round in alpha: 2^-4.
 const GAIN_SHIFT: u32 = 4;
 /// Minimum window [packet].
 const LEAST_WINDOW: u64 = 2;
-/// Minimum pacing rate of packets with headers [byte/s].
+/// Minimum pacing rate, headers included [byte/s].
 const LEAST_RATE: u64 = 12_500;
 /// Size of the packets for which the increase is one packet per RTT, and of a packet's headers, with timestamps [byte].
 const REFERENCE_MTU: u64 = 1500;
 const HEADERS: u64 = 52;
-/// Longest RTT to which the increase is adapted.
+/// Longest RTT to which the increase adapts.
 const LONGEST_SCALED: Span = Span::millis(100);
-/// A burst lasts at most 2^-12 s at the pacing rate (`prague_burst_shift`).
+/// Bursts last at most 2^-12 s at the pacing rate (`prague_burst_shift`).
 const BURST_SHIFT: u32 = 12;
 
 /// State of one sender.
@@ -60,8 +61,8 @@ const BURST_SHIFT: u32 = 12;
 pub struct Prague {
     config: PragueConfig,
     state: State,
-    /// State, cwnd and ssthresh before the latest ACK with marks, and that ACK: if it reduces the window, it does so before it
-    /// increases it, as in the kernel.
+    /// State, cwnd and ssthresh before the latest ACK that reported marks, and that ACK. They are needed because in the
+    /// kernel such an ACK first reduces the window and then increases it.
     marked: Option<Box<(State, Ack, Windows)>>,
     /// Window [2^-20 packet] and cwnd [byte] before the latest loss.
     before_loss: (u64, f64),
@@ -80,10 +81,10 @@ struct State {
     saw_marks: bool,
     /// Whether a loss is being repaired.
     in_loss: bool,
-    /// First byte after the current round, and number of rounds since slow start.
+    /// First byte after the current round, and the number of rounds since slow start ended.
     round_end: u64,
     round: u32,
-    /// Packets delivered in this round, and those among them that were marked.
+    /// Numbers of packets and of marked packets delivered in this round.
     delivered: u64,
     marks: u64,
     /// Time of the latest update of alpha, and of the latest reduction.
@@ -221,7 +222,7 @@ impl Prague {
         }
     }
 
-    /// Increases the window by the packets without marks, and moves cwnd by at most a packet towards it
+    /// Increases the fractional window for packets without marks, and moves cwnd towards it by at most one packet
     /// (`prague_update_cwnd`).
     fn update_window(
         &mut self,
@@ -296,7 +297,7 @@ impl Prague {
         self.update_increase(ack.srtt);
     }
 
-    /// Returns whether the rate shall not depend on the RTT yet (`prague_is_rtt_indep`).
+    /// Returns whether the rate is already independent of the RTT (`prague_is_rtt_indep`).
     fn is_independent(&self, windows: Windows) -> bool {
         !windows.in_slow_start() && self.state.round >= self.config.transition
     }
@@ -316,8 +317,8 @@ impl Prague {
         };
     }
 
-    /// Returns the pacing rate: the window in an RTT, twice as much in the first half of slow start
-    /// (`prague_update_pacing_rate`). The rate applies to payload, as if a packet scheduler paced whole packets.
+    /// Returns the pacing rate: one window per RTT, or two in the first half of slow start
+    /// (`prague_update_pacing_rate`). It is the rate of the payload if a packet scheduler paces whole packets.
     fn pacing(&self, srtt: Option<Span>, in_flight: u64, windows: Windows, flight: &Flight) -> Option<Pacing> {
         let eighths = srtt?.0 * 8 / 1_000_000;
         let (mss, mtu) = (u64::from(flight.mss), u64::from(flight.mss) + HEADERS);
@@ -382,8 +383,8 @@ mod tests {
             self.flight.max = self.flight.nxt;
         }
 
-        /// Acknowledges one packet, marked or not, an equal part of an RTT after the one before; `starts` if the sender then begins
-        /// a reduction.
+        /// Acknowledges one packet, marked or not, an equal part of an RTT after the previous one. `starts` is whether
+        /// the sender then begins a reduction.
         fn ack(&mut self, marked: bool, starts: bool) {
             let before = self.flight.outstanding();
             self.now += Span(self.rtt.0 * u64::from(MSS) / before);
@@ -430,8 +431,9 @@ mod tests {
         }
     }
 
-    /// Windows, alpha and pacing of the functions of tcp_prague.c 0.7 (`prague_cwnd_mode` 0), compiled alone, for five random
-    /// sequences of ACKs over RTTs from 1 to 300 ms. Each row is an ACK; `mark` and `loss` begin a reduction, `end` ends one.
+    /// Compares windows, alpha and pacing with those that the functions of tcp_prague.c 0.7 (`prague_cwnd_mode` 0),
+    /// compiled alone, computed for five random sequences of ACKs over RTTs from 1 to 300 ms. Each row is an ACK;
+    /// `mark` and `loss` begin a reduction, `end` ends one.
     const WITNESS: &str = include_str!("prague_witness.csv");
 
     #[test]
@@ -500,8 +502,8 @@ mod tests {
         }
     }
 
-    /// alpha' = alpha - alpha/16 + F/16, stored 16 times in 2^-24 and truncated as in `prague_update_alpha`; F is the share of marks
-    /// of a round.
+    /// Tests alpha' = alpha - alpha/16 + F/16, where F is the share of marks of a round. The stored value is 16 alpha
+    /// in units of 2^-24, truncated as in `prague_update_alpha`.
     #[test]
     fn alpha_follows_its_recurrence_to_the_bit() {
         let mut script = Script::new(200, Span::millis(50));
@@ -538,11 +540,12 @@ mod tests {
             "{} {before}",
             script.window()
         );
-        // cwnd moves by a packet per ACK.
+        // cwnd changes by at most one packet per ACK.
         assert_eq!(script.flight.cwnd() / f64::from(MSS), 98.0);
     }
 
-    /// The increase per round is (RTT / 25 ms)² below 25 ms, one packet above, and 1 - p of it with a share p of marks.
+    /// The increase per round is (RTT / 25 ms)² packets below 25 ms, and one packet above. With a share p of marks it
+    /// is multiplied by 1 - p.
     #[test]
     fn growth_per_round_depends_on_rtts_below_the_target_alone() {
         for (rtt, expected) in [(5, 0.04), (10, 0.16), (25, 1.0), (80, 1.0), (200, 1.0)] {
@@ -599,7 +602,7 @@ mod tests {
         let expected = 8.0 * 1000.0 * f64::from(MSS) / 0.1;
         let pacing = pacing.expect("the RTT is known");
         assert!((pacing.rate_bps as f64 / expected - 1.0).abs() < 1e-3);
-        // 10 000 packets per second, of which 2^-12 s are 2.
+        // At 10 000 packets per second, 2 packets take 2^-12 s.
         assert_eq!(pacing.quantum_bytes, 2 * MSS);
     }
 }

@@ -22,21 +22,21 @@ pub struct ScalableConfig {
     pub decrease: f64,
     /// Largest window that follows AIMD [segment], Kelly's legacy window.
     pub low_window_segments: u32,
-    /// Kelly's or Linux's rules; written only if they are not Kelly's.
+    /// Kelly's or Linux's rules; serialized only if they are not Kelly's.
     #[serde(default, skip_serializing_if = "is_kelly")]
     pub rules: ScalableRules,
 }
 
-/// Sets of rules.
+/// Available sets of rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalableRules {
-    /// The paper's, with AIMD in small windows.
+    /// The rules of the paper, with AIMD in small windows.
     #[default]
     #[serde(rename = "kelly-2003")]
     Kelly2003,
-    /// tcp_scalable.c: growth by at most 1 % per ACK, by Reno's growth in windows below 100 segments; one decrease factor
-    /// for all windows.
+    /// tcp_scalable.c: growth like Reno's in windows below 100 segments, otherwise by 1/100 segment per acknowledged
+    /// segment; one decrease factor for all windows.
     Linux,
 }
 
@@ -70,7 +70,7 @@ impl Parameters for ScalableConfig {
 /// Scalable TCP with either set of rules.
 pub type Scalable = Ruled<Kelly, Linux<LinuxScalable>>;
 
-/// Kelly's rules; keeps no state besides the window.
+/// Kelly's rules, without state other than the window.
 #[derive(Clone, Debug)]
 pub struct Kelly {
     config: ScalableConfig,
@@ -85,7 +85,7 @@ impl Variant for Kelly {
 }
 
 impl Control for Kelly {
-    /// Grows by delivered segments, not by ACKs.
+    /// Growth depends on delivered segments, not on the number of ACKs.
     fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> CwndUpdate {
         match Growth::of(ack, flight) {
             Some(growth) if self.is_low(flight.cwnd(), flight) => growth.per_window(1.0, flight),
@@ -111,7 +111,7 @@ impl Kelly {
     }
 }
 
-/// Linux's rules; keeps no state besides the socket's.
+/// Linux's rules, without state other than the socket's.
 #[derive(Clone, Debug)]
 pub struct LinuxScalable {
     /// Acknowledged segments per segment of growth in large windows (TCP_SCALABLE_AI_CNT = 100).
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(trial(1000.0).reduce(Cause::Timeout), (1.0, 875.0));
     }
 
-    /// Kelly's log(1 - b) / log(1 + a), 13.4 RTTs.
+    /// Recovery from a loss takes Kelly's log(1 - b) / log(1 + a), which is 13.4 RTTs.
     #[test]
     fn a_recovery_takes_fourteen_round_trips_at_any_window() {
         for window in [800.0, 8_000.0, 80_000.0] {
@@ -193,8 +193,8 @@ mod tests {
         }
     }
 
-    /// The mean window is a / log(1 / (1 - b)) over the loss rate, Kelly's a / b for a small b; AIMD's is proportional to
-    /// its square root.
+    /// The mean window is a / log(1 / (1 - b)) over the loss rate, Kelly's a / b for a small b; AIMD's mean window is
+    /// proportional to the square root of 1 / loss rate.
     #[test]
     fn the_mean_window_is_in_proportion_to_the_segments_from_loss_to_loss() {
         for period in [1_000, 10_000, 100_000] {
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// tcp_scalable.c: TCP_SCALABLE_AI_CNT = 100, TCP_SCALABLE_MD_SCALE = 3.
+    /// Checks the constants of tcp_scalable.c: TCP_SCALABLE_AI_CNT = 100, TCP_SCALABLE_MD_SCALE = 3.
     #[test]
     fn linux_grows_as_reno_below_100_segments_and_always_cuts_an_eighth() {
         let linux = |window| {

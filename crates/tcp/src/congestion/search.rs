@@ -1,26 +1,26 @@
-//! SEARCH: ends the first slow start when deliveries fall behind what was sent one round trip earlier
+//! SEARCH: ends the first slow start when the data delivered fall behind the data sent one round trip earlier
 //! (draft-chung-ccwg-search-09).
 //!
-//! Time is divided into bins of .35 of the first RTT sample. At the end of each bin the data delivered in the last `WINDOW`
-//! bins are compared with the data sent in as many bins one RTT before. While the path carries all that is sent, both are
-//! equal.
+//! Time is divided into bins of .35 times the first RTT sample. At the end of each bin, the data delivered in the last
+//! `WINDOW` bins are compared with the data sent in the same number of bins one RTT earlier. Both are equal while the
+//! path carries everything that is sent.
 
 use super::control::Ack;
 use super::hystart::Start;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
-/// Bins in the window of comparison (W).
+/// Number of bins in the comparison window (W).
 const WINDOW: u64 = 10;
-/// Maximum number of bins in the latest RTT, plus one (EXTRA_BINS): a longer RTT permits no comparison.
+/// Maximum number of bins in the latest RTT, plus one (EXTRA_BINS): no comparison is possible for a longer RTT.
 const EXTRA: u64 = 15;
-/// Window of comparison in hundredths of the first RTT sample (WINDOW_SIZE_FACTOR).
+/// Length of the comparison window in hundredths of the first RTT sample (WINDOW_SIZE_FACTOR).
 const WINDOW_RTTS: u64 = 350;
 /// Missing deliveries that end slow start, in hundredths of the data sent (THRESH).
 const THRESHOLD: u64 = 26;
-/// Unit of `WINDOW_RTTS`, `THRESHOLD` and of parts of a bin.
+/// Denominator of `WINDOW_RTTS`, `THRESHOLD` and fractions of a bin.
 const SCALE: u64 = 100;
-/// Bins whose deliveries, and whose transmissions, are kept.
+/// Number of bins for which delivered and sent bytes are kept.
 const DELIVERED_BINS: usize = WINDOW as usize + 1;
 const SENT_BINS: usize = DELIVERED_BINS + EXTRA as usize;
 
@@ -38,7 +38,7 @@ pub struct Search {
 #[derive(Clone, Debug)]
 struct Bins {
     length: Span,
-    /// Number of the current bin, and its end.
+    /// Number and end time of the current bin.
     index: u64,
     end: Time,
     /// Bytes delivered by the end of each of the latest bins.
@@ -48,8 +48,8 @@ struct Bins {
 }
 
 impl Search {
-    /// Processes an ACK, including duplicates. SND.MAX counts the bytes sent: before the first loss only tail loss probes
-    /// are retransmissions.
+    /// Processes an ACK, including duplicates. SND.MAX is used as the number of bytes sent, because before the first
+    /// loss only tail loss probes are retransmissions.
     pub fn on_ack(&mut self, ack: &Ack, flight: &Flight) -> Start {
         match self.compare(ack.now, ack.delivered, flight.max, ack.rtt) {
             Some(comparison) if comparison.is_short() => Start::Leave,
@@ -110,7 +110,7 @@ impl Bins {
         })
     }
 
-    /// Ends `passed` bins; the ones that no ACK ended keep the values of the bin before them.
+    /// Ends `passed` bins; bins without an ACK repeat the values of the previous bin.
     fn pass(&mut self, passed: u64, delivered: u64, sent: u64) {
         let before = (self.delivered_at(self.index), self.sent_at(self.index));
         for step in 1..=passed {
@@ -129,8 +129,8 @@ impl Bins {
         if then <= WINDOW || self.index - then >= EXTRA {
             return None;
         }
-        // One RTT ago lies in the bin before `then`, by this part of a bin. The draft's text interpolates with the bin after
-        // it, which its authors agree is an error.
+        // The instant one RTT ago lies this fraction of a bin before `then`. The text of the draft interpolates with
+        // the following bin instead, which its authors agree is an error.
         let part = (rtt.0 % self.length.0) * SCALE / self.length.0;
         let sent_until = |index: u64| self.sent_at(index) - self.sent_at(index - WINDOW);
         Some(Comparison {
@@ -152,10 +152,10 @@ impl Bins {
 mod tests {
     use super::*;
 
-    /// Decisions of neqo-transport (Mozilla, commit 80ca01ee, cc/search.rs, an implementation of draft 09), compiled alone, for
-    /// two slow starts over a link and four random sequences of ACKs. A row is an ACK: the bytes sent until then, the bytes that
-    /// it newly acknowledges, and its RTT; then the number of the bin that it ended, if it ended one, and the outcome. It
-    /// continues after an exit.
+    /// Compares with decisions of neqo-transport (Mozilla, commit 80ca01ee, cc/search.rs, an implementation of draft
+    /// 09), compiled alone, for two slow starts over a link and four random sequences of ACKs. A row is an ACK: the
+    /// bytes sent until then, the bytes that it newly acknowledges, and its RTT; then the number of the bin that it
+    /// ended, if any, and the outcome. The sequences continue after an exit.
     const WITNESS: &str = include_str!("search_witness.csv");
 
     #[test]
@@ -183,8 +183,8 @@ mod tests {
         assert_eq!(exits, 57);
     }
 
-    /// neqo-transport's unit tests: a bin ends with the first ACK later than its end, a bin without an ACK keeps the values
-    /// before it, and more than ten bins without an ACK begin new bins with the next RTT.
+    /// Repeats neqo-transport's unit tests: a bin ends with the first ACK later than its end, a bin without an ACK
+    /// repeats the previous values, and more than ten bins without an ACK begin new bins with the next RTT.
     #[test]
     fn bins_end_and_are_missed_as_in_the_tests_of_neqo() {
         let (rtt, bin) = (Span::millis(100), Span::millis(35));

@@ -24,13 +24,13 @@ pub enum Stage {
     Reconnaissance,
     /// Careful Resume: sends the saved window, paced over one RTT.
     Unvalidated,
-    /// Careful Resume: waits until these data are acknowledged.
+    /// Careful Resume: waits until the data sent beyond the initial window are acknowledged.
     Validating,
-    /// Careful Resume: congestion occurred before that.
+    /// Careful Resume: congestion occurred before these data were acknowledged.
     SafeRetreat,
 }
 
-/// Estimates of the path, with the state.
+/// State of the controller, and its estimates of the path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// Current state.

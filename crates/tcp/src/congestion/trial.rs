@@ -1,4 +1,4 @@
-//! A congestion controller with a window but without sender and network, and ACKs for controllers, for tests.
+//! Test support: a congestion controller with a window but without a sender or a network, and ACKs for it.
 
 use super::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use super::limits::Limits;
@@ -80,7 +80,7 @@ impl Trial {
         self.flight.cwnd() / self.flight.mss()
     }
 
-    /// Acknowledges one segment, with growth allowed. Returns the window.
+    /// Acknowledges one segment while growth is allowed. Returns the window.
     pub fn ack(&mut self) -> f64 {
         let gap = self.rtt.map_or(0.0, |rtt| rtt.0 as f64 / self.window());
         self.ack_after(Span(gap as u64), true)

@@ -22,12 +22,12 @@ pub struct VegasConfig {
     pub beta: f64,
     /// Slow start ends above this bound.
     pub gamma: f64,
-    /// Rules of 1995 or of Linux; written only if they are not those of 1995.
+    /// Rules of 1995 or of Linux; serialized only if they are not those of 1995.
     #[serde(default, skip_serializing_if = "is_brakmo")]
     pub rules: VegasRules,
 }
 
-/// Sets of rules.
+/// Available sets of rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum VegasRules {
@@ -99,7 +99,7 @@ struct WindowChange {
     leaves_slow_start: bool,
 }
 
-/// Minimum cwnd, and ssthresh after slow start [segment] (ns-2).
+/// Minimum cwnd, which is also ssthresh after slow start [segment] (ns-2).
 const LEAST_SEGMENTS: f64 = 2.0;
 
 impl Variant for Brakmo {
@@ -137,7 +137,7 @@ impl Control for Brakmo {
 }
 
 impl Brakmo {
-    /// Records the RTT sample of an ACK and, at the end of an RTT, decides about the next.
+    /// Records the RTT sample of an ACK and, at the end of an RTT, sets the growth for the next one.
     fn measure(&mut self, ack: &Ack, flight: &Flight) -> WindowChange {
         if let Some(round_trip) = ack.rtt {
             self.sum += round_trip.0;
@@ -159,7 +159,8 @@ impl Brakmo {
         turn
     }
 
-    /// Decides about the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the data in queues [segment].
+    /// Determines the change of the window in the next RTT. `cwnd` is the window of the last RTT, `diff` the data in
+    /// queues [segment].
     fn adjust(&mut self, cwnd: f64, flight: &Flight, diff: f64) -> WindowChange {
         let VegasConfig { alpha, beta, gamma, .. } = self.config;
         let mut turn = WindowChange::default();
@@ -168,7 +169,7 @@ impl Brakmo {
             if self.growth == GrowthMode::Double {
                 self.growth = GrowthMode::None;
             } else if diff > gamma {
-                // By now cwnd is an eighth too large (Brakmo's code, and ns-2's).
+                // At this point cwnd is an eighth too large (Brakmo's code, and ns-2's).
                 self.growth = GrowthMode::None;
                 turn = WindowChange {
                     cut: cwnd / 8.0,
@@ -218,7 +219,7 @@ pub struct LinuxVegas {
     config: VegasConfig,
     /// Whether the estimate is valid: no loss and no reordering (Linux: doing_vegas_now).
     enabled: bool,
-    /// First byte after the current RTT, its number of RTT samples and their minimum.
+    /// First byte after the current RTT, and the number and minimum of RTT samples in it.
     end: u64,
     count: u32,
     min_rtt: u32,
@@ -334,8 +335,8 @@ mod tests {
         })
     }
 
-    /// tcp_vegas.c at a window of 100 segments and an RTT of 10 ms: an increase of .1 ms means 1 queued segment, .3 ms 2 and
-    /// .6 ms 5 (integers).
+    /// With the integer arithmetic of tcp_vegas.c, a window of 100 segments and an RTT of 10 ms, an increase of .1 ms
+    /// means 1 queued segment, .3 ms means 2, and .6 ms means 5.
     #[test]
     fn linux_moves_a_segment_per_round_trip_below_alpha_and_above_beta() {
         for (longer, moved) in [(100, 1.0), (300, 0.0), (600, -1.0)] {

@@ -27,7 +27,7 @@ impl Parameters for VenoConfig {
     }
 }
 
-/// Veno with the rules of Linux's `tcp_veno`.
+/// Veno as in Linux's `tcp_veno`.
 pub type Veno = Linux<VenoModule>;
 
 /// The module's state; RTTs are in microseconds.
@@ -49,9 +49,9 @@ pub struct VenoModule {
     adds: bool,
 }
 
-/// The estimate counts in half segments.
+/// Unit of the estimate: half a segment.
 const HALVES: u32 = 2;
-/// Number of RTT samples that are too few for an estimate.
+/// Number of RTT samples up to which no estimate is made.
 const FEW: u16 = 2;
 /// No RTT sample.
 const UNKNOWN: u32 = 0x7fff_ffff;
@@ -128,7 +128,7 @@ impl Module for VenoModule {
 }
 
 impl VenoModule {
-    /// Estimates how much of a window is queued.
+    /// Estimates how much of a window waits in queues.
     fn estimate(&mut self, cwnd: u32) {
         let halves = u64::from(cwnd * HALVES);
         let without_queue = u64::from(cwnd) * u64::from(self.base_rtt) * u64::from(HALVES) / u64::from(self.min_rtt);
@@ -156,7 +156,7 @@ mod tests {
     use crate::congestion::CongestionConfig;
     use longpipe_events::Span;
 
-    /// Returns a trial past slow start, whose queue increases an RTT of 100 ms by `longer` milliseconds.
+    /// Returns a trial past slow start, whose RTT of 100 ms the queue increases by `longer` milliseconds.
     fn queued(longer: u64) -> Trial {
         let config = CongestionConfig::Veno(VenoConfig { backlog: 3.0 });
         let mut trial = Trial::new(&config, 100.0).over(Span::millis(100));
@@ -166,13 +166,13 @@ mod tests {
 
     #[test]
     fn three_segments_in_queues_halve_growth_and_make_a_loss_cost_half() {
-        // Backlogs of 101 segments · 4/104 = 3.9 and · 2/102 = 2.
+        // The backlogs are 101 · 4/104 = 3.9 and 101 · 2/102 = 2 segments.
         for (longer, growth, left) in [(4, 1.0, 51.0), (2, 2.0, 82.0)] {
             let mut trial = queued(longer);
             let before = trial.window();
             trial.round_trip();
             trial.round_trip();
-            // One segment more per two RTTs; the additional segment also takes an additional ACK.
+            // The window grows by one segment per two RTTs; the additional segment also needs one more ACK.
             trial.round_trip();
             let grown = trial.window() - before;
             assert!((growth..=growth + 1.0).contains(&grown), "{longer} ms: {grown}");

@@ -11,7 +11,7 @@ pub struct WestwoodConfig {}
 
 impl Parameters for WestwoodConfig {}
 
-/// A sender by `tcp_westwood`.
+/// State of a sender that uses `tcp_westwood`.
 pub type Westwood = Linux<WestwoodModule>;
 
 /// The module's state; times are in ticks of the kernel's clock, rates in bytes per tick.
@@ -23,7 +23,7 @@ pub struct WestwoodModule {
     /// Start of the current measurement, and bytes acknowledged since.
     began: u64,
     arrived: u32,
-    /// Bytes already counted for duplicate ACKs, which the ACK of a repaired hole covers again.
+    /// Bytes already counted for duplicate ACKs; the ACK of a repaired hole covers them again.
     accounted: u32,
     /// Whether an ACK has arrived.
     acked: bool,
@@ -55,12 +55,13 @@ impl Module for WestwoodModule {
     }
 
     fn on_acked(&mut self, acked: &AckedSegments, socket: &Socket) {
-        // Linux takes the RTT in `pkts_acked` and filters in `in_ack_event`, which runs later since commit 149dfb31615e (2025).
+        // Linux records the RTT in `pkts_acked` and filters in `in_ack_event`, which runs after it since commit
+        // 149dfb31615e (2025).
         if let Some(rtt_us) = acked.rtt_us.filter(|&rtt_us| rtt_us > 0) {
             self.rtt = socket.usecs_to_jiffies(rtt_us);
         }
         self.end_measurement(socket);
-        // The first ACK of the connection only sets the sequence number from which bytes count.
+        // The first ACK of the connection only sets the sequence number from which bytes are counted.
         let first = !std::mem::replace(&mut self.acked, true);
         let bytes = if first { 0 } else { acked.acked_bytes as u32 };
         self.arrived = self.arrived.wrapping_add(if acked.slow_path {
@@ -126,7 +127,7 @@ impl WestwoodModule {
         }
     }
 
-    /// Returns the BDP by the bandwidth estimate and the minimum RTT [segment].
+    /// Returns the BDP [segment]: bandwidth estimate times minimum RTT.
     fn path_segments(&self, socket: &Socket) -> u32 {
         (self.twice.wrapping_mul(self.min_rtt) / socket.mss).max(LEAST)
     }
@@ -170,7 +171,7 @@ mod tests {
             window == 1.0 && (99.0..=100.0).contains(&threshold),
             "{window} {threshold}"
         );
-        // cwnd stays until the next ACK.
+        // cwnd does not change until the next ACK.
         assert_eq!(trial.reduce(Cause::Timeout), (1.0, threshold));
     }
 }

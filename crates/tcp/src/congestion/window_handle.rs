@@ -1,4 +1,5 @@
-//! The window as loss recovery uses it: reads it, requests reductions from the controller, and adjusts it by one function.
+//! Access of loss recovery to the window: it reads the window, requests reductions from the controller, and adjusts the
+//! window by one function.
 
 use super::control::{AckSample, Cause, Pacing};
 use super::Congestion;
@@ -43,7 +44,7 @@ pub enum WindowAdjustment {
     },
 }
 
-/// Access to the window of one sender, at one instant.
+/// Access to the window of one sender at one point in time.
 #[derive(Debug)]
 pub struct WindowHandle<'a> {
     flight: &'a mut Flight,

@@ -84,7 +84,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the ACK of the data received before the mark state changed, which reports the old state.
+    /// Returns an ACK of the data received before the mark state changed; it reports the old state.
     #[cold]
     fn poll_before_mark(&mut self, now: Time) -> Option<AckSegment> {
         let (acknowledgement, due) = self.before_mark.take()?;
@@ -108,7 +108,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the window of an ACK of all received data, if it grows; a SYN-ACK advertises the first one.
+    /// Returns the window for an ACK of all received data, if the window grows; a SYN-ACK advertises the initial one.
     fn advertised_window(&mut self) -> u32 {
         let (next, beyond) = (self.next, self.waiting);
         match &mut self.window {

@@ -17,15 +17,14 @@ impl Receiver {
                 [self.block(only), SackBlock::NONE, SackBlock::NONE]
             }
             _ => {
-                // Word by word, as a single block is: words stored separately cannot be loaded at once by a wider
-                // instruction.
+                // Copied word by word, because a wider load of words that were stored separately would stall.
                 let [first, second, third] = self.several_blocks();
                 [first, second, third]
             }
         }
     }
 
-    /// Returns a D-SACK block, followed by other blocks as far as there is room (RFC 2883 section 4).
+    /// Returns a D-SACK block, followed by as many other blocks as fit (RFC 2883 section 4).
     #[cold]
     fn blocks_after(&mut self, duplicate: (u64, u64)) -> [SackBlock; MAX_SACK_BLOCKS] {
         let [first, second, _] = self.several_blocks();
@@ -36,7 +35,7 @@ impl Receiver {
 
     #[inline(never)]
     fn several_blocks(&mut self) -> [SackBlock; MAX_SACK_BLOCKS] {
-        // Compressed ACKs leave ranges unreported, so that the order of arrival decides.
+        // With compressed ACKs some ranges are unreported, so the order of arrival determines the blocks.
         let compressed = self.compression.as_ref().map(|compression| compression.ranges());
         let reported = self.reported;
         let before = compressed.unwrap_or(&reported);

@@ -1,29 +1,30 @@
-//! SACK compression as in Linux (tcp_input.c, __tcp_ack_snd_check, 6.1): ACKs of data beyond a hole wait for each other.
+//! SACK compression as in Linux (tcp_input.c, __tcp_ack_snd_check, 6.1): several ACKs of data beyond a hole are
+//! combined into one.
 
 use longpipe_events::Span;
 
 /// Number of ACKs that are sent at once, for senders that count duplicate ACKs (TCP_FASTRETRANS_THRESH).
 const AT_ONCE: u32 = 3;
-/// Number of further segments after which an ACK is sent (tcp_comp_sack_nr).
+/// Number of additional segments after which an ACK is sent (tcp_comp_sack_nr).
 const MOST: u32 = 44;
-/// An ACK waits at most 1/20 of the RTT.
+/// Inverse of the maximum wait of an ACK, which is 1/20 of the RTT.
 const SHARE: u64 = 20;
 
-/// Number of ranges beyond the first hole that the receiver keeps, by their latest segments (TCP_NUM_SACKS).
+/// Number of ranges beyond the first hole that the receiver keeps: those with the latest segments (TCP_NUM_SACKS).
 const RANGES: usize = 4;
-/// A segment in a range after the first two sends the waiting ACKs (TCP_SACK_BLOCKS_EXPECTED).
+/// Index of the first range whose segments trigger the waiting ACK (TCP_SACK_BLOCKS_EXPECTED).
 const EXPECTED: usize = 2;
 
 /// State of the compression.
 #[derive(Clone, Debug)]
 pub struct Compression {
     longest: Span,
-    /// Next byte expected, and number of ACKs sent since then.
+    /// Next byte expected, and the number of ACKs sent since it last advanced.
     next: u64,
     left: u32,
-    /// Number of segments whose ACKs wait (`compressed_ack`).
+    /// Number of segments whose ACKs are waiting (`compressed_ack`).
     waiting: u32,
-    /// Number of segments whose ACKs still wait after the next ACK.
+    /// Number of segments whose ACKs will still be waiting after the next ACK.
     remain: u32,
     /// The latest ranges beyond the first hole, the most recent one first (`selective_acks`).
     ranges: Vec<(u64, u64)>,
@@ -42,16 +43,16 @@ impl Compression {
         })
     }
 
-    /// Returns the wait of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once. `fresh`
-    /// means that the segment is the first beyond any hole, and `range` is the index of its range.
+    /// Returns the delay of the ACK of a segment that arrived beyond a hole at `next`; None if it is sent at once.
+    /// `fresh` is whether the segment is the first one beyond a hole, and `range` is the index of its range.
     pub fn on_segment(&mut self, next: u64, range: usize, fresh: bool, round_trip: Option<Span>) -> Option<Span> {
-        // An ACK has room for three ranges. Linux sends one that reports the segments before this one, whose own ACK waits;
-        // here it also reports this segment.
+        // An ACK has room for three ranges. Linux sends one that reports the segments before this one, whose own ACK
+        // waits; this simulation's ACK also reports this segment.
         if self.waiting > 0 && range >= EXPECTED {
             self.remain = 1;
             return None;
         }
-        // Linux 6.1.176 sends four at a new hole, and three if another one was filled.
+        // Linux 6.1.176 sends four immediate ACKs at a new hole, but three if another hole was filled before.
         if fresh || self.waiting >= MOST {
             return None;
         }
@@ -115,12 +116,12 @@ mod tests {
         assert_eq!(waits[47], None);
         compression.on_ack();
         assert_eq!(compression.on_segment(1000, 0, false, RTT), Some(Span::millis(1)));
-        // Another hole.
+        // A second hole.
         assert_eq!(compression.on_segment(2000, 0, false, RTT), None);
     }
 
-    /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts a third range sends the waiting ACKs, as does one that
-    /// extends the third; one that extends the first or second range waits.
+    /// tcp_sack_new_ofo_skb of Linux 6.1: a segment that starts or extends a third range triggers the waiting ACK; the
+    /// ACK of a segment that extends the first or second range waits.
     #[test]
     fn a_third_range_beyond_the_hole_lets_the_acks_leave_that_wait() {
         let mut compression = Compression::new(Span::millis(1).0).unwrap();
@@ -136,9 +137,9 @@ mod tests {
             assert!(!waits(sequence, true), "{sequence}");
         }
         assert!(waits(21, false) && waits(12, false));
-        // A new range; in Linux its own ACK waits.
+        // Starts a new range; in Linux the ACK of this segment waits.
         assert!(!waits(30, true) && !waits(40, true));
-        // Extends the second range, 30 to 31, and then the third, which was the second before.
+        // Extends the second range, 30 to 31, and then the third range, which was the second one before.
         assert!(waits(31, false) && waits(41, false));
         assert!(!waits(13, true));
     }

@@ -11,7 +11,7 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// Number of segments acknowledged at once after a pause, or after a duplicate segment (TCP_MAX_QUICKACKS).
 const MAX_QUICK_ACKS: u32 = 16;
-/// Number of segments acknowledged at once when marks begin, or after a retransmission on a connection with ECN.
+/// Number of segments acknowledged at once when ECN marks begin, or after a retransmission on a connection with ECN.
 const ECN_QUICK_ACKS: u32 = 2;
 /// Minimum RTO (TCP_RTO_MIN).
 const LEAST_RTO: Span = Span::millis(200);
@@ -75,8 +75,8 @@ impl Delays {
         0
     }
 
-    /// Returns the time of an ACK delayed from `now`. The kernel's timers never expire early: a timer of n ticks expires at
-    /// the end of the tick n + 1 later.
+    /// Returns the time of an ACK delayed from `now`. The kernel's timers never expire early: a timer of n ticks
+    /// expires n + 1 ticks after the current tick began.
     pub fn deadline(&self, now: Time, round_trip: Option<Span>) -> Time {
         let mut ato = self.ato;
         if ato > self.least {
@@ -100,7 +100,7 @@ impl Delays {
         self.ato = self.least;
     }
 
-    /// Returns the RTO of a connection with one RTT sample, that of the handshake [tick].
+    /// Returns the RTO [tick] of a connection whose only RTT sample is that of the handshake.
     fn rto(&self, round_trip: Option<Span>) -> u64 {
         let rto = round_trip.map_or(INITIAL_RTO, |rtt| rtt + Span(2 * rtt.0).max(LEAST_RTO));
         rto.0.div_ceil(self.tick)
@@ -155,7 +155,8 @@ impl Receiver {
         } else if begin || again {
             (ECN_QUICK_ACKS, true)
         } else {
-            // The segment that ends a reduction, and the first one with a different mark, are acknowledged at once.
+            // The segment with CWR, and the first segment whose mark differs from the previous one's, are acknowledged
+            // at once.
             let once = (classic && segment.ecn.reduced) || (dctcp && self.echoes_mark != marks);
             (u32::from(once), false)
         };
@@ -176,8 +177,9 @@ mod tests {
         Time(Span::micros(us).0)
     }
 
-    /// Linux 6.1.176 at 100 ticks a second: on 14 connections the ACK of a 30th segment that arrived 1.89 ms after a tick
-    /// was sent 48.11 ms later; on one, with 5.14 ms, 44.86 ms later.
+    /// Measured with Linux 6.1.176 at 100 ticks per second: on 14 connections the 30th segment arrived 1.89 ms after a
+    /// tick, and its ACK was sent 48.11 ms later; on one it arrived 5.14 ms after a tick, and its ACK was sent 44.86 ms
+    /// later.
     #[test]
     fn linux_a_delayed_ack_leaves_at_the_fifth_tick_of_ten_milliseconds() {
         let delays = Delays::new(Span::millis(40), 100);
@@ -188,8 +190,8 @@ mod tests {
         assert_eq!(delays.deadline(at(401_890), RTT), at(444_000));
     }
 
-    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each missed ACK, but the delay is at most SRTT;
-    /// segments at most 20 ms apart reduce it by 4/2 + half of it.
+    /// The kernel's arithmetic in ticks of 10 ms: the ATO of 4 doubles with each missed ACK, but the delay is at most
+    /// SRTT; for gaps of at most 20 ms the ATO becomes ATO/2 + 4/2 ticks.
     #[test]
     fn linux_the_timeout_doubles_with_each_missed_ack_and_regular_segments_bring_it_back() {
         let mut delays = Delays::new(Span::millis(40), 100);
@@ -210,7 +212,7 @@ mod tests {
             })
             .collect();
         assert_eq!(back, [34, 19, 11, 7, 5]);
-        // Gaps of three ticks: 5/2 + 3.
+        // Gaps of three ticks give 5/2 + 3.
         delays.on_segment(at(36_000), RTT);
         assert_eq!(delays.ato, 5);
     }

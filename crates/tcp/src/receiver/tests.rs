@@ -152,7 +152,7 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
         write_every_ps: 0,
         growing_window: false,
     };
-    // Segments .1 ms apart, each with a delay of 50 ms; the fifth segment is lost.
+    // Segments are sent at intervals of .1 ms, each with a delay of 50 ms; the fifth segment is lost.
     let told = |sack_delay_ps| {
         let mut receiver = Receiver::new(&TcpConfig {
             ack: ack(sack_delay_ps),
@@ -190,12 +190,12 @@ fn linux_past_the_fourth_acks_beyond_a_hole_wait_for_each_other() {
             .collect::<Vec<_>>()
     };
     assert_eq!(told(0), (5..40).collect::<Vec<_>>());
-    // The fifth ACK waits, and is sent with those of the following millisecond, as in a capture of Linux 6.1.176.
+    // The fifth ACK waits and is combined with those of the following millisecond, as in a capture of Linux 6.1.176.
     assert_eq!(told(Span::millis(1).0 * 11 / 10), [5, 6, 7, 8, 20, 31]);
 }
 
-/// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here every second of 200 segments is lost, .2 ms
-/// apart.
+/// tcp_sack_new_ofo_skb of Linux 6.1 reports each range at least once: here every second one of 200 segments, sent at
+/// intervals of .2 ms, is lost.
 #[test]
 fn linux_compressed_acks_tell_of_every_range_beyond_a_hole() {
     let mut receiver = Receiver::new(&TcpConfig {

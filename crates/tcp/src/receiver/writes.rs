@@ -1,17 +1,19 @@
-//! Segments that end what an application wrote (PSH), for an application that fills the sender's buffer at regular intervals.
+//! Segments that end a write of an application (PSH), where the application fills the sender's buffer at regular
+//! intervals.
 //!
-//! As in Linux's tcp_sendmsg: a write goes into the buffer in calls of CHUNK bytes. The end of a call carries PSH only if no other
-//! call follows, because the next call appends to the segment and clears the flag. Within a call, a segment carries PSH if it ends
-//! more than half of the largest advertised window beyond the latest PSH or end of a call (`forced_push`).
+//! As in Linux's tcp_sendmsg: a write enters the buffer in calls of CHUNK bytes. The end of a call carries PSH only if
+//! no other call follows, because the next call appends to the segment and clears the flag. Within a call, a segment
+//! carries PSH if it ends more than half of the largest advertised window beyond the latest PSH or end of a call
+//! (`forced_push`).
 
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
 
 /// Number of segments that fit in Linux's send buffer of 4 MiB, including the kernel's overhead.
 const BUFFER: u64 = 1538;
-/// Bytes of one call.
+/// Number of bytes per call.
 const CHUNK: u64 = 65_536;
-/// Limit of the first advertised window [byte], which is the largest one until the first write is over
+/// Limit of the first advertised window [byte]; no larger window is advertised before the first write ends
 /// (`tcp_select_initial_window`).
 const FIRST_WINDOW: u64 = 65_535;
 
@@ -21,7 +23,7 @@ pub struct Writes {
     every: Span,
     /// Payload of a full segment [byte].
     mss: u64,
-    /// Bytes that the buffer holds, without acknowledged data.
+    /// Capacity of the buffer for unacknowledged data [byte].
     buffer: u64,
     /// Number of intervals that have started.
     passed: u64,
@@ -92,7 +94,8 @@ mod tests {
 
     const MSS: u64 = 1448;
 
-    /// Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: numbers, from 1, of the segments with PSH.
+    /// Compares with Linux 6.1.176, captured at a sender over 56 Mbit/s and 269 ms: the numbers (from 1) of the
+    /// segments with PSH.
     #[test]
     fn linux_sets_psh_once_in_each_call_of_the_first_write_and_at_the_end_of_each_later_write() {
         const LINUX: [u64; 35] = [
@@ -100,7 +103,8 @@ mod tests {
             1019, 1064, 1109, 1154, 1200, 1245, 1290, 1336, 1381, 1426, 1471, 1517, 1538,
         ];
         let mut writes = Writes::new(Span::millis(20).0, MSS as u32).unwrap();
-        // A segment per millisecond, each acknowledged before the next one; from 2 s on every second one.
+        // One segment arrives per millisecond. Each is acknowledged before the next one; from 2 s on, every second one
+        // is.
         let pushed: Vec<u64> = (0..4000)
             .filter(|&number| {
                 let acknowledged = if number < 2000 { number } else { number / 2 * 2 };
@@ -110,7 +114,7 @@ mod tests {
             .map(|number| number + 1)
             .collect();
         assert_eq!(pushed[..35], LINUX);
-        // Later writes replace the data that 20 ms remove from the buffer.
+        // Each later write replaces the data acknowledged within 20 ms.
         assert_eq!(pushed[35..38], [BUFFER + 20, BUFFER + 40, BUFFER + 60]);
         assert!(pushed[35..].windows(2).all(|pair| pair[1] - pair[0] == 20));
     }

@@ -12,12 +12,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Creates a guard that suppresses nothing yet; if not `on`, it never does.
+    /// Creates a guard that suppresses nothing yet. If `on` is false, it never suppresses anything.
     pub fn new(on: bool) -> Guard {
         Guard { on, recover: None }
     }
 
-    /// Records a recovery or a timeout: data sent so far cause no other fast retransmit.
+    /// Records a recovery or a timeout: data sent before it cause no further fast retransmit.
     pub fn set(&mut self, flight: &Flight) {
         self.recover = Some(flight.max);
     }

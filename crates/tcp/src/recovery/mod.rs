@@ -107,13 +107,14 @@ impl RecoveryConfig {
     }
 }
 
-/// Returns whether an option has the value that it had before it was introduced.
+/// Returns whether an option has the value that corresponds to the behaviour before the option existed.
 fn is_off(on: &bool) -> bool {
     !on
 }
 
 impl Recovery {
-    /// Returns the congestion state for observers; for recoveries other than RACK, whether a loss is being repaired.
+    /// Returns the congestion state for observers; recoveries other than RACK only distinguish whether a loss is being
+    /// repaired.
     pub fn state(&self) -> rack::CongestionState {
         match self {
             Recovery::Rack(rack) => rack.state(),

@@ -13,14 +13,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct NewRenoConfig {
-    /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as the inflated window allows.
+    /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as many as the inflated window
+    /// allows.
     pub flywheel: bool,
     /// Maximum number of segments that one ACK releases during recovery, besides a retransmission; None is unlimited.
     pub max_burst: Option<u32>,
     /// Whether a partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582) instead of to
     /// ssthresh.
     pub partial_deflation: bool,
-    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
+    /// section 5).
     pub guard: bool,
     /// Partial ACKs that restart the retransmission timer.
     pub timer_restart: TimerRestart,
@@ -65,7 +67,7 @@ impl Recover for NewReno {
         self.recover.is_some()
     }
 
-    /// The triggering duplicate ACK retransmits one segment; later ones release new segments.
+    /// Retransmits one segment at the triggering duplicate ACK; later ones release new segments.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if self.recover.is_some() {
             self.duplicates += 1;
@@ -91,7 +93,7 @@ impl Recover for NewReno {
         Resend::First
     }
 
-    /// A partial ACK retransmits the next hole; the ACK of RECOVER ends the recovery.
+    /// Retransmits the next hole at a partial ACK; the ACK of RECOVER ends the recovery.
     #[inline(always)]
     fn on_advance(&mut self, handle: &mut WindowHandle, acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -122,7 +124,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// With the flywheel, only duplicate ACKs release new segments.
+    /// Returns what to send; with the flywheel, only duplicate ACKs release new segments.
     fn next(&mut self, _flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -138,7 +140,7 @@ impl Recover for NewReno {
         }
     }
 
-    /// A timeout ends the recovery, after the window is deflated.
+    /// Deflates the window and ends the recovery at a timeout.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.recover.take().is_some() {
             handle.adjust(WindowAdjustment::ToThresholdAtMost);

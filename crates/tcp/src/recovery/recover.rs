@@ -8,7 +8,7 @@ use crate::segment::AckSegment;
 
 /// A loss recovery: decides which segments to retransmit. It accesses the window only through its `WindowHandle`.
 pub trait Recover {
-    /// Returns the inputs that it needs besides ACKs.
+    /// Returns the inputs that the recovery needs in addition to ACKs.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -56,7 +56,7 @@ pub trait Recover {
     fn on_timeout(&mut self, _handle: &mut WindowHandle) {}
 }
 
-/// Retransmission that the sender must perform now, besides sending what `Next` allows.
+/// Retransmission that the sender must perform now, in addition to the data that `Next` allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
     /// No retransmission.
@@ -97,7 +97,7 @@ impl Default for Advance {
 /// Data that may be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Data that the window allows.
+    /// The data that the window allows.
     Window,
     /// One segment at SND.NXT, if the receiver's window allows it.
     Beyond,
@@ -108,7 +108,7 @@ pub enum Next {
         /// Payload bytes.
         length: u32,
     },
-    /// A hole, whose retransmission must not be timed.
+    /// A hole whose retransmission must not be timed.
     Lost {
         /// First byte of the hole.
         sequence: u64,
@@ -117,9 +117,9 @@ pub enum Next {
     },
     /// One segment that was never sent, if there is one and the receiver's window allows it.
     Unsent {
-        /// Otherwise a retransmission as in `Lost`: first byte and payload bytes.
+        /// First byte and payload bytes of the retransmission (as in `Lost`) to send if there is none.
         otherwise: Option<(u64, u32)>,
     },
-    /// Nothing before the next ACK.
+    /// Nothing may be sent before the next ACK.
     Nothing,
 }

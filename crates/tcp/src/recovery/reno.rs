@@ -12,11 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RenoConfig {
-    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
+    /// section 5).
     pub guard: bool,
-    /// Whether a timeout halves the window without the inflation by duplicate ACKs.
+    /// Whether a timeout removes the inflation by duplicate ACKs before it halves the window.
     pub deflate_on_timeout: bool,
-    /// Whether the guard applies after timeouts only, so that fast retransmits may follow each other (ns-2 until 2001).
+    /// Whether the guard applies after timeouts only, so that consecutive fast retransmits are allowed (ns-2 until
+    /// 2001).
     pub guard_timeouts_only: bool,
     /// Whether duplicate ACKs beyond the threshold inflate the window even without a fast retransmit, and the next ACK of
     /// new data deflates it (the order of tests in 4.4BSD).
@@ -47,12 +49,12 @@ impl Variant for Reno {
 }
 
 impl Recover for Reno {
-    /// False while the next ACK of new data deflates the window.
+    /// Returns false while the window is inflated, because the next ACK of new data deflates it.
     fn is_idle(&self) -> bool {
         !self.inflated
     }
 
-    /// The triggering duplicate ACK retransmits one segment; each later one releases another segment.
+    /// Retransmits one segment at the triggering duplicate ACK; each later one inflates the window by a segment.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         let duplicates = handle.flight().duplicates;
         if duplicates < trigger.threshold {
@@ -74,7 +76,7 @@ impl Recover for Reno {
         Resend::Nothing
     }
 
-    /// The first ACK of new data deflates the window to ssthresh.
+    /// Deflates the window to ssthresh at the first ACK of new data.
     fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         let ends = self.inflated;
         if ends {
@@ -87,7 +89,7 @@ impl Recover for Reno {
         }
     }
 
-    /// A timeout ends the recovery.
+    /// Ends the recovery at a timeout.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         if self.inflated && self.config.deflate_on_timeout {
             handle.adjust(WindowAdjustment::ToThresholdAtMost);

@@ -41,7 +41,7 @@ impl Parameters for SackConfig {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum PipeStart {
-    /// The window in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
+    /// cwnd in whole segments (Fall and Floyd 1996; ATM Forum/98-0876 section 3.2).
     Window,
     /// Data sent and not acknowledged.
     Outstanding,
@@ -84,19 +84,20 @@ impl Recover for Sack {
         self.recover.is_some()
     }
 
-    /// True outside of recovery if no data beyond SND.UNA are known to have arrived.
+    /// Returns true outside of recovery if no data beyond SND.UNA are known to have arrived.
     fn is_idle(&self) -> bool {
         self.recover.is_none() && self.board.is_empty()
     }
 
-    /// Processes an ACK's blocks. Returns whether they report new data; during recovery always true, because any ACK means
-    /// that a segment has left.
+    /// Processes an ACK's blocks. Returns whether they report new data; during recovery always true, because every ACK
+    /// means that a segment has left the network.
     #[inline(always)]
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.board.update(ack.acknowledgement, ack.blocks_beyond()) || self.recover.is_some()
     }
 
-    /// The triggering duplicate ACK retransmits one segment and initialises PIPE; each later one subtracts a segment.
+    /// Retransmits one segment and initialises PIPE at the triggering duplicate ACK; each later one subtracts a segment
+    /// from PIPE.
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         let mss = i64::from(handle.flight().mss);
         if self.recover.is_some() {
@@ -119,7 +120,7 @@ impl Recover for Sack {
         Resend::First
     }
 
-    /// A partial ACK subtracts two segments from PIPE: the retransmission and the lost original.
+    /// Subtracts two segments from PIPE at a partial ACK: the retransmission and the lost original.
     #[inline(always)]
     fn on_advance(&mut self, handle: &mut WindowHandle, _acked: u64, _trigger: Trigger) -> Advance {
         let Some(recover) = self.recover else {
@@ -143,7 +144,7 @@ impl Recover for Sack {
         }
     }
 
-    /// During recovery, returns holes first, while PIPE is below the window.
+    /// Returns what to send; during recovery, holes first, while PIPE is below cwnd.
     fn next(&mut self, flight: &Flight) -> Next {
         if self.recover.is_none() {
             return Next::Window;
@@ -164,7 +165,7 @@ impl Recover for Sack {
         }
     }
 
-    /// A timeout ends the recovery and clears the scoreboard.
+    /// Ends the recovery and clears the scoreboard at a timeout.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.recover = None;
         self.board.clear();

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct TahoeConfig {
-    /// Whether to suppress a fast retransmit of data sent before the previous one or a timeout (RFC 2582 section 5).
+    /// Whether to suppress a fast retransmit of data sent before the previous fast retransmit or a timeout (RFC 2582
+    /// section 5).
     pub guard: bool,
 }
 
@@ -36,7 +37,7 @@ impl Variant for Tahoe {
 }
 
 impl Recover for Tahoe {
-    /// The triggering duplicate ACK halves ssthresh, sets cwnd to one segment and returns to SND.UNA (go-back-N).
+    /// Halves ssthresh, sets cwnd to one segment and returns to SND.UNA at the triggering duplicate ACK (go-back-N).
     fn on_duplicate(&mut self, handle: &mut WindowHandle, trigger: Trigger) -> Resend {
         if !trigger.fires(handle.flight()) || !self.guard.allows(handle.flight()) {
             return Resend::Nothing;
@@ -47,7 +48,7 @@ impl Recover for Tahoe {
         Resend::FromUna
     }
 
-    /// After a timeout, slow start retransmits the data sent before; the guard covers them.
+    /// Extends the guard at a timeout to all data sent before it, which slow start then retransmits.
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.guard.set(handle.flight());
     }

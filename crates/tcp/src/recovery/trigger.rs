@@ -47,7 +47,7 @@ pub struct Trigger {
 }
 
 impl Trigger {
-    /// Returns whether this many duplicate ACKs that report new data, or fewer with other `evidence`, trigger a fast
+    /// Returns whether `duplicates` duplicate ACKs that report new data, or fewer with other `evidence`, trigger a fast
     /// retransmit (RFC 6675 section 5).
     pub fn is_met_by(self, duplicates: u32, evidence: bool) -> bool {
         (duplicates >= self.threshold || evidence) && self.ready

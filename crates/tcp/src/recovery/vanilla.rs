@@ -11,7 +11,7 @@ pub struct VanillaConfig {}
 
 impl Parameters for VanillaConfig {}
 
-/// State of Vanilla: none, because it ignores duplicate ACKs.
+/// Vanilla needs no state, because it ignores duplicate ACKs.
 #[derive(Clone, Debug)]
 pub struct Vanilla;
 

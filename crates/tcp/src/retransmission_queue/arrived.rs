@@ -88,7 +88,7 @@ impl RetransmissionQueue {
         self.sacked.insert(start, end);
     }
 
-    /// Returns the index of the first segment that ends beyond a byte, and its first byte.
+    /// Returns the index and the first byte of the first segment that ends beyond a byte.
     pub(super) fn place_of(&self, byte: u64) -> (usize, u64) {
         let start = |place: usize| {
             place

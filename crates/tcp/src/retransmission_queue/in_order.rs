@@ -1,5 +1,5 @@
-//! In-order ACKs without losses, reordering or retransmissions: segments are removed at the front, and the last of them is
-//! the latest delivery.
+//! In-order ACKs without losses, reordering or retransmissions: acknowledged segments are removed from the front of the
+//! queue, and the last of them is the latest delivery.
 
 use super::{AckSummary, LatestDelivery, RetransmissionQueue};
 use longpipe_events::Time;
@@ -11,8 +11,8 @@ impl RetransmissionQueue {
         self.beyond == 0 && self.lost() == 0 && self.una >= self.retransmitted_until
     }
 
-    /// Returns whether the retransmission queue is gapless (`is_gapless`) and an ACK of all bytes below `una` acknowledges the
-    /// first segment.
+    /// Returns whether the queue is gapless (`is_gapless`) and an ACK of all bytes below `una` acknowledges the first
+    /// segment.
     #[inline]
     pub fn is_in_order(&self, una: u64) -> bool {
         self.is_gapless() && self.segments.front().is_some_and(|first| first.end <= una)

@@ -10,22 +10,23 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     bytes: u64,
-    /// No lost segment precedes this one.
+    /// Segments before this one are not lost.
     from: Place,
     /// First transmissions of segments before this one have been examined.
     detected: Place,
-    /// Retransmissions in order: number of the transmission, and its segment.
+    /// Retransmissions in the order of their transmission: the number of the transmission and its segment.
     retransmitted: VecDeque<(u64, Place)>,
     /// Cumulative bytes declared lost, counting repeats.
     total: u64,
     /// Newly declared losses, for a controller that requests each.
     each: Option<Vec<LostSegment>>,
-    /// First byte and length of every segment declared lost that has not been taken, for an observer.
+    /// For an observer: first byte and length of every segment declared lost since `take_declared_losses` was last
+    /// called.
     declared: Option<Vec<(u64, u64)>>,
 }
 
 impl Losses {
-    /// Creates the state without losses; `each` if a controller requests each loss.
+    /// Creates the state without losses. `each` is whether a controller requests each loss.
     pub fn new(each: bool) -> Losses {
         Losses {
             each: each.then(Vec::new),
@@ -81,7 +82,8 @@ pub struct DetectedLosses {
     pub lost: u64,
     /// Whether a lost segment had been retransmitted.
     pub retransmitted: bool,
-    /// Time until all segments sent before the latest delivered one are lost or delivered; None if there are none.
+    /// Time until every segment sent before the latest delivered one is either delivered or declared lost; None without
+    /// such segments.
     pub wait: Option<Span>,
 }
 
@@ -142,7 +144,7 @@ impl RetransmissionQueue {
         let mut index = 0;
         while let Some(&(number, place)) = losses.retransmitted.get(index) {
             let Some(segment) = in_flight_mut(&mut self.segments, first, number, place) else {
-                // The segment arrived, is lost, or was retransmitted again.
+                // The segment has arrived, is lost, or was retransmitted again.
                 if index == 0 {
                     losses.retransmitted.pop_front();
                 } else {
@@ -170,8 +172,8 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Marks segments lost because the retransmission timer expired: the first one, and every other one that was sent at
-    /// least `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
+    /// Marks segments lost because the retransmission timer expired: the first segment, and every other one that was
+    /// sent at least `rtt` ago, which is RACK.rtt (RFC 8985 section 6.3; Linux: `tcp_timeout_mark_lost`).
     pub fn lose_by_timeout(&mut self, now: Time, rtt: Span) {
         let first = self.first();
         let Some(losses) = &mut self.losses else {

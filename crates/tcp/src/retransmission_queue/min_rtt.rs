@@ -10,7 +10,7 @@ const WINDOW: Span = Span::seconds(300);
 pub struct MinRttFilter(Option<[(Time, Span); 3]>);
 
 impl MinRttFilter {
-    /// Returns the minimum; none before the first sample.
+    /// Returns the minimum; None before the first sample.
     #[inline]
     pub fn get(&self) -> Option<Span> {
         self.0.map(|[first, ..]| first.1)
@@ -48,7 +48,7 @@ impl MinRttFilter {
 mod tests {
     use super::*;
 
-    /// minmax_running_min of Linux 6.1: a path of 20 ms that takes 50 ms from 10 s on, and 40 ms from 200 s on.
+    /// minmax_running_min of Linux 6.1: the RTT of a path is 20 ms, then 50 ms after 10 s, and 40 ms after 200 s.
     #[test]
     fn linux_a_minimum_is_forgotten_after_300_seconds() {
         let mut min = MinRttFilter::default();

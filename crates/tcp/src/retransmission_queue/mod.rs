@@ -23,15 +23,15 @@ use std::collections::VecDeque;
 struct SentSegment {
     /// First byte after the segment.
     end: u64,
-    /// Time of the transmission.
+    /// Time of the latest transmission.
     sent: Time,
-    /// Number of the transmission.
+    /// Number of the latest transmission, counted over the connection.
     number: u64,
     /// Whether the segment was retransmitted at a later time than its first transmission (Karn).
     retransmitted: bool,
-    /// Whether it is known to have arrived.
+    /// Whether the segment is known to have arrived.
     arrived: bool,
-    /// Whether it is declared lost and has not been retransmitted since.
+    /// Whether the segment is declared lost and has not been retransmitted since.
     lost: bool,
 }
 
@@ -40,21 +40,21 @@ struct SentSegment {
 struct Departure {
     /// Send time of the segment most recently delivered at that time (`first_sent_time` of the delivery-rate draft).
     first_sent: Time,
-    /// Total bytes delivered by then, and time of the latest delivery.
+    /// Total bytes delivered before the transmission, and time of the latest delivery.
     delivered: u64,
     delivered_time: Time,
     /// Bytes in flight, including this segment.
     tx_in_flight: u64,
-    /// Total bytes declared lost by then.
+    /// Total bytes declared lost before the transmission.
     lost: u64,
-    /// Whether the sender was application-limited.
+    /// Whether the sender was application-limited at the transmission.
     app_limited: bool,
 }
 
 /// The latest transmission known to be delivered (RFC 8985 section 5.2, RACK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatestDelivery {
-    /// Number of the transmission.
+    /// Number of the transmission, counted over the connection.
     pub number: u64,
     /// RTT of the transmission.
     pub rtt: Span,
@@ -63,28 +63,27 @@ pub struct LatestDelivery {
 /// Report of an ACK about the segments in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AckSummary {
-    /// RTT sample for congestion controllers and the minimum RTT: of the last segment newly SACKed, otherwise of the last
-    /// one newly acknowledged, otherwise of the timestamp echo (Linux: `ca_rtt_us`). Retransmitted segments give none, nor
-    /// do segments that were SACKed earlier.
+    /// RTT sample for congestion controllers and the minimum RTT, taken from the last segment newly SACKed, otherwise
+    /// from the last one newly acknowledged, otherwise from the timestamp echo (Linux: `ca_rtt_us`). Retransmitted
+    /// segments give none, nor do segments that were SACKed earlier.
     pub rtt: Option<Span>,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
     /// Bytes newly known to have arrived.
     pub delivered: u64,
-    /// Bytes lost: with loss detection those that this ACK newly declares lost (set by `records.rs`), otherwise those
+    /// Lost bytes: with loss detection, bytes newly declared lost by this ACK (set by `records.rs`), otherwise bytes
     /// retransmitted since the previous ACK.
     pub lost: u64,
     /// Delivery rate sample.
     pub rate: Option<RateSample>,
-    /// RTT sample for SRTT and RTO, which includes the delay of the ACK: of the first segment newly acknowledged, otherwise
-    /// of the first newly SACKed, otherwise of the timestamp echo (Linux: `seq_rtt_us`).
+    /// RTT sample for SRTT and RTO, which includes the delay of the ACK. It is taken from the first segment newly
+    /// acknowledged, otherwise from the first newly SACKed, otherwise from the timestamp echo (Linux: `seq_rtt_us`).
     pub first_rtt: Option<Span>,
-    /// Latest transmission among those newly known to be delivered, unless it may be confused with another one of its
-    /// segment.
+    /// Latest newly delivered transmission, unless it may be confused with another transmission of the same segment.
     pub latest: Option<LatestDelivery>,
-    /// Whether a segment sent once was delivered after one sent later.
+    /// Whether a segment that was not retransmitted was delivered after a segment sent later (reordering).
     pub reordered: bool,
-    /// End of the first newly delivered segment that was sent once; the maximum if there is none.
+    /// End of the first newly delivered segment that was sent once; `u64::MAX` if there is none.
     pub original_end: u64,
     /// Whether SACK blocks reported any delivery.
     pub sacked: bool,
@@ -93,25 +92,25 @@ pub struct AckSummary {
 /// Numbers of segments in flight, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Sent and not acknowledged in order.
+    /// Segments sent and not cumulatively acknowledged.
     pub unacked: usize,
-    /// Delivered beyond a hole.
+    /// Segments delivered beyond a hole.
     pub arrived: usize,
-    /// Lost, and not retransmitted.
+    /// Segments lost and not retransmitted.
     pub lost: usize,
-    /// Retransmitted, and not known to be delivered.
+    /// Segments retransmitted and not known to be delivered.
     pub retransmitted: usize,
     /// Minimum RTT of the last 300 s.
     pub least_rtt: Option<Span>,
 }
 
-/// The segments in flight of one sender, in order.
+/// The segments that one sender has in flight, in sequence order.
 #[derive(Clone, Debug, Default)]
 pub struct RetransmissionQueue {
     segments: VecDeque<SentSegment>,
-    /// State at the transmission of each segment, if delivery rates are requested.
+    /// For each segment, the connection's state at its transmission; only if delivery rates are requested.
     departures: Option<VecDeque<Departure>>,
-    /// First byte in flight, and number of earlier segments.
+    /// First byte in flight, and the number of segments before it.
     una: u64,
     passed: u64,
     /// Ranges that SACK blocks have covered, and the latest blocks.
@@ -127,11 +126,11 @@ pub struct RetransmissionQueue {
     retransmitted_bytes: u64,
     /// Bytes delivered beyond the first hole.
     beyond: u64,
-    /// Number of transmissions.
+    /// Number of transmissions so far.
     transmissions: u64,
     /// End of the data known to be delivered.
     highest: u64,
-    /// End of the data that were ever retransmitted.
+    /// End of the retransmitted data: no later byte has been retransmitted.
     retransmitted_until: u64,
     /// Number of delivered bytes up to which the sender is application-limited; 0 if it is not (`app_limited` of the draft).
     app_limited: u64,
@@ -195,7 +194,7 @@ impl RetransmissionQueue {
         self.app_limited > 0
     }
 
-    /// Records a transmission of `sequence..end`, after which `max` bytes have been sent.
+    /// Records a transmission of the bytes `sequence..end`. `max` is SND.MAX after it.
     pub fn on_sent(&mut self, now: Time, sequence: u64, end: u64, max: u64) {
         self.transmissions += 1;
         let segment = SentSegment {
@@ -219,7 +218,7 @@ impl RetransmissionQueue {
         }
     }
 
-    /// Like `on_sent`, but for a segment never sent before that starts at the end of the previous one and ends with byte `max`.
+    /// Like `on_sent`, for a new segment that starts at the end of the previous one and ends before byte `max`.
     #[inline]
     pub fn on_sent_next(&mut self, now: Time, max: u64) {
         self.transmissions += 1;
@@ -239,7 +238,7 @@ impl RetransmissionQueue {
         });
     }
 
-    /// Returns the state at a transmission.
+    /// Returns the connection's state, to be stored with a transmission.
     fn departure(&mut self, now: Time, max: u64) -> Departure {
         if self.segments.is_empty() {
             (self.first_sent, self.delivered_time) = (now, now);
@@ -294,22 +293,22 @@ impl RetransmissionQueue {
 /// Deliveries reported by one ACK.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
-    /// End of the data delivered before, and the minimum RTT.
+    /// End of the data delivered before this ACK, and the minimum RTT.
     highest: u64,
     least_rtt: Option<Span>,
     /// Latest delivered transmission, if delivery rates are requested.
     newest: Option<(SentSegment, Departure)>,
     /// RTTs of segments that this ACK newly SACKed.
     sacked: Trips,
-    /// Latest delivered transmission that cannot be confused with another one of its segment.
+    /// Latest delivered transmission that cannot be confused with another transmission of the same segment.
     latest: Option<LatestDelivery>,
     end: u64,
     reordered: bool,
     original_end: Option<u64>,
 }
 
-/// RTTs of the segments of one ACK that were sent once: of the first and of the last by sequence number, each with the
-/// segment's end.
+/// RTTs of segments that one ACK covers and that were sent once: the RTT of the first and of the last one in sequence
+/// order, each with the end of the segment.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trips {
     first: Option<(u64, Span)>,
@@ -352,8 +351,8 @@ impl Arrivals {
             number: segment.number,
             rtt: now - segment.sent,
         };
-        // An earlier transmission was delivered, not the latest one, if TSecr says so, or if the RTT is below the minimum
-        // (RFC 8985 section 6.2, step 2).
+        // The ACK reports an earlier transmission instead of the latest one if TSecr is older, or if the RTT is below
+        // the minimum (RFC 8985 section 6.2, step 2).
         let stale = echo.is_some_and(|echo| echo < segment.sent);
         let ambiguous = segment.retransmitted && (stale || self.least_rtt.is_some_and(|least| latest.rtt < least));
         if !ambiguous && self.latest.is_none_or(|before| before.is_before(&latest)) {

@@ -1,6 +1,6 @@
 //! Position of a segment among all segments of a connection. Segments keep their boundaries when retransmitted.
 
-/// A segment; later segments compare greater.
+/// Position of a segment; later segments compare greater.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Number of earlier segments.
@@ -10,7 +10,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Returns the following segment; this one ends before byte `end`.
+    /// Returns the position of the next segment, if this one ends before byte `end`.
     #[inline]
     pub fn next(self, end: u64) -> Place {
         Place {
@@ -19,7 +19,7 @@ impl Place {
         }
     }
 
-    /// Returns the number of segments from `first`, which is not later, to this one.
+    /// Returns the number of segments from `first` up to this one, excluding it; `first` must not be later.
     #[inline]
     pub fn after(self, first: Place) -> usize {
         (self.number - first.number) as usize

@@ -1,4 +1,4 @@
-//! RTT and rate samples of the retransmission queue, and counting of each byte once.
+//! RTT and rate samples of the retransmission queue, and a check that each byte is counted once.
 
 use super::*;
 use proptest::prelude::*;
@@ -42,7 +42,8 @@ fn a_round_trip_is_that_of_the_latest_segment_acknowledged_unless_it_was_sent_ag
     assert_eq!(rtx_queue.in_flight(40), 0);
 }
 
-/// tcp_clean_rtx_queue and tcp_sacktag_one of Linux 6.1: `first_ackt`, `last_ackt`, `first_sackt`, `last_sackt`.
+/// RTT samples follow tcp_clean_rtx_queue and tcp_sacktag_one of Linux 6.1: `first_ackt`, `last_ackt`, `first_sackt`,
+/// `last_sackt`.
 #[test]
 fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
     let sampled = |summary: AckSummary| (summary.first_rtt.map(|rtt| rtt.0), summary.rtt.map(|rtt| rtt.0));
@@ -56,7 +57,8 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
         );
         rtx_queue
     };
-    // An ACK of segments 1 to 3 measures segment 1; that of segments 4 and 5 with a SACK block takes one sample of each.
+    // An ACK of segments 1 to 3 measures segment 1; the ACK of segments 4 and 5, which has a SACK block, gives one
+    // sample of each kind.
     let mut rtx_queue = begun();
     assert_eq!(
         sampled(rtx_queue.on_ack(Time(300), 40, None, [].into_iter())),
@@ -65,7 +67,8 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
     let mut rtx_queue = begun();
     let summary = rtx_queue.on_ack(Time(300), 20, Some(Time(101)), [(50, 60)].into_iter());
     assert_eq!(sampled(summary), (Some(199), Some(195)));
-    // Retransmitted segments give no sample, nor do those SACKed before: a timestamp does, or a newly SACKed segment.
+    // Retransmitted segments give no sample, nor do segments SACKed before; a timestamp echo or a newly SACKed segment
+    // does.
     for (echo, blocks, expected) in [
         (None, vec![], (None, None)),
         (Some(Time(250)), vec![], (Some(50), Some(50))),
@@ -83,7 +86,7 @@ fn linux_an_rtt_sample_is_of_segments_that_an_ack_is_the_first_to_report() {
 
 #[test]
 fn the_rate_is_that_at_which_the_bottleneck_lets_data_through() {
-    // Four segments leave at once and arrive 25 apart; each ACK releases two more, which queue up.
+    // Four segments leave at once and arrive at intervals of 25; each ACK releases two more, which wait in the queue.
     let mut rtx_queue = rtx_queue();
     sent(&mut rtx_queue, 0..4, 0);
     let mut rates = vec![];
@@ -137,7 +140,7 @@ proptest! {
     }
 }
 
-/// Sends `segments` of a retransmission queue with loss detection, 1 apart from `at` on.
+/// Sends `segments` of a retransmission queue with loss detection, at intervals of 1 starting at `at`.
 fn sent_apart(rtx_queue: &mut RetransmissionQueue, segments: std::ops::Range<u64>, at: u64) {
     for (segment, at) in segments.zip(at..) {
         rtx_queue.on_sent(Time(at), 10 * segment, 10 * (segment + 1), 10 * (segment + 1));
@@ -164,8 +167,8 @@ fn segments_lost_before_a_timeout_that_is_undone_are_detected_afterwards() {
     assert_eq!(detected.lost, 30);
 }
 
-/// tcp_timeout_mark_lost of Linux 6.1 (RFC 8985 section 6.3): segments 0 to 3 were sent at 100 to 103, and segment 1 again
-/// at 180.
+/// A timeout marks segments as tcp_timeout_mark_lost of Linux 6.1 does (RFC 8985 section 6.3): segments 0 to 3 were
+/// sent at 100 to 103, and segment 1 again at 180.
 #[test]
 fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the_first_segment() {
     for (rtt, lost) in [
@@ -185,7 +188,8 @@ fn a_timeout_leaves_in_flight_what_was_sent_within_a_round_trip_unless_it_is_the
             rtx_queue.on_sent(Time(200), sequence, sequence + u64::from(length), 40);
         }
         assert_eq!(found, lost, "{rtt}");
-        // Segments that stayed in flight are examined as before: lost once a later transmission has been delivered.
+        // Segments not marked lost remain subject to loss detection: they are lost once a later transmission has been
+        // delivered.
         let kept = (1..4).filter(|segment| !lost.contains(segment)).count() as u64;
         let summary = rtx_queue.on_ack(Time(300), 10, None, [].into_iter());
         let detected = rtx_queue.detect_losses(Time(300), &summary.latest.expect("segment 0 arrived"), Span(0));
@@ -236,8 +240,8 @@ fn event() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    /// RFC 8985 section 6.2, step 5: whatever preceded an undo, the ACK of a later transmission reveals the loss of every
-    /// segment in flight that was sent more than an RTT earlier.
+    /// RFC 8985 section 6.2, step 5: whatever events precede an undo, the ACK of a later transmission reveals the loss
+    /// of every segment in flight that was sent more than an RTT earlier.
     #[test]
     fn after_an_undo_every_unacknowledged_segment_is_judged_again(events in prop::collection::vec(event(), 1..60)) {
         let mut rtx_queue = with_losses();

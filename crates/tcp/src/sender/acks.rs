@@ -19,7 +19,7 @@ pub(super) struct BeforeAck {
     pub una: u64,
     pub in_flight: u64,
     pub cwnd: f64,
-    /// Maximum number of bytes reported as delivered by the ACK that arrived with a mark [byte].
+    /// Maximum number of bytes that the ACK reporting a mark can have delivered [byte].
     marked: u64,
     /// Send time of the segment whose RTT the ACK measures.
     sent: Option<Time>,
@@ -54,8 +54,9 @@ impl Sender {
         self.on_fast_path_ack(now, ack.acknowledgement, ack.echo.get());
     }
 
-    /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full` then
-    /// returns what to send. Otherwise returns false without effect, and `on_ack` must be called.
+    /// Fast path: processes an ACK without options if it only enlarges the window and restarts the timer; `poll_full`
+    /// then returns what to send. Otherwise returns false without changing anything; the caller must then call
+    /// `on_ack`.
     #[inline(always)]
     pub fn try_fast_path(&mut self, now: Time, acknowledgement: u64) -> bool {
         let fast = self.fast_path & self.uniform_segments & (acknowledgement > self.flight.una);
@@ -156,7 +157,7 @@ impl Sender {
         marks.map_or(0, Marks::counted_bytes)
     }
 
-    /// Returns the cause of a reduction by the marks that the ACK reports, at most once per window.
+    /// Returns the cause of a window reduction if the ACK reports ECN marks, at most once per window.
     #[inline(never)]
     pub(super) fn mark(&mut self) -> Option<Cause> {
         if self.marked() == 0 {
@@ -167,7 +168,7 @@ impl Sender {
         first.then_some(Cause::Mark { abe: marks.costs_less })
     }
 
-    /// Reduces the window for marks, unless a loss recovery has already reduced it.
+    /// Reduces the window because of ECN marks, unless a loss recovery has already reduced it.
     fn on_mark(&mut self, now: Time, cause: Cause) {
         if self.recovery.repairs() {
             return;
@@ -249,7 +250,7 @@ impl Sender {
         );
         let advance = self.recovery.on_advance(&mut handle, acked, trigger);
         if advance.ends {
-            // These recoveries cannot detect that a retransmission was spurious.
+            // Recoveries without per-segment records cannot detect spurious retransmissions.
             handle.recovered(false);
         }
         if advance.begins {
@@ -404,7 +405,7 @@ impl Sender {
         cc_state.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }
 
-    /// Performs a retransmission; `begins` if it starts a recovery.
+    /// Performs a retransmission. `begins` is whether it starts a recovery.
     fn resend(&mut self, resend: Resend, begins: bool) {
         match resend {
             Resend::Nothing => {}

@@ -11,8 +11,9 @@ use crate::segment::{DataSegment, Ecn, Opening};
 use longpipe_events::{MaybeTime, Time};
 
 impl Sender {
-    /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing is
-    /// lost, reordered or probed. Then call `poll_after_ack` until it returns None, and `end_in_order`.
+    /// Processes an ACK without options other than the echo if it acknowledges the first segment in flight, and nothing
+    /// is lost, reordered or probed. The caller then calls `poll_after_ack` until it returns None, and finally
+    /// `end_in_order`.
     pub fn take_in_order(&mut self, now: Time, acknowledgement: u64, echo: Option<Time>) -> bool {
         let (Recovery::Rack(rack), Some(cc_state), true) =
             (&mut self.recovery, self.cc_state.as_deref_mut(), self.may_take_in_order)
@@ -83,8 +84,8 @@ impl Sender {
         true
     }
 
-    /// Returns a full segment that was never sent before, if window and pacer allow it. Only after `is_in_order` or
-    /// `take_in_order` has returned true; the timers are set later.
+    /// Returns a full segment that was never sent before, if window and pacer allow it. May be called only after
+    /// `is_in_order` or `take_in_order` has returned true; the timers are set by `end_in_order`.
     #[inline]
     pub fn poll_after_ack(&mut self, now: Time) -> Option<DataSegment> {
         let sequence = self.send_in_order(now)?;
@@ -167,7 +168,7 @@ impl Sender {
         self.timers.set(Timer::Retransmission, rack.next_timeout());
     }
 
-    /// Returns whether a segment is known to wait for the pacer, and nothing else may be sent before.
+    /// Returns whether the next segment waits for the pacer and no other segment may be sent before it.
     #[inline]
     pub(super) fn waits_for_pacer(&self, now: Time) -> bool {
         let waits_for_pacer = |cc_state: &CcState| cc_state.pacer.as_ref().is_some_and(|pacer| pacer.waits(now));
@@ -178,7 +179,7 @@ impl Sender {
             && !self.may_be_idle()
     }
 
-    /// Returns whether nothing may be in flight, so that an idle period may reset the window.
+    /// Returns whether the flight may be empty, so that an idle period may reset the window.
     #[inline]
     fn may_be_idle(&self) -> bool {
         self.optional.is_some() && self.flight.outstanding() == 0

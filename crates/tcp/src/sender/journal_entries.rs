@@ -28,7 +28,7 @@ impl Sender {
         self.journal.note_loss(sequence, time, cause, self.flight.una);
     }
 
-    /// Returns the reductions of the window until `now`, by cause.
+    /// Returns the window reductions up to `now`, by cause.
     pub fn reductions(&self, now: Time) -> Reductions {
         self.journal.reductions(now, self.flight.cwnd())
     }
@@ -79,7 +79,7 @@ impl Sender {
         }
     }
 
-    /// Records a window reduction after an idle period; the window was `before` [byte].
+    /// Records a window reduction after an idle period; `before` is the window before it [byte].
     pub(super) fn on_idle_restart(&mut self, now: Time, before: f64) {
         if self.flight.cwnd() < before {
             let flight = &self.flight;

@@ -28,7 +28,7 @@ pub use standing::{Standing, Watched};
 use std::num::NonZeroU64;
 use timers::{Timer, Timers};
 
-/// Value for data without end; otherwise the bytes that an application has written.
+/// Number of written bytes of a greedy application, whose data never end.
 pub const GREEDY: u64 = u64::MAX;
 
 /// Counters of one sender.
@@ -55,7 +55,7 @@ pub struct SenderCounters {
     pub mark_reductions: u64,
 }
 
-/// Value for the first byte of the timed segment when none is timed: beyond all bytes.
+/// First byte of the timed segment when no segment is timed: larger than any sequence number.
 const NOTHING: u64 = u64::MAX;
 
 /// The sending side of one connection: recovery × congestion controller × timer. The most frequently used fields come first,
@@ -64,12 +64,12 @@ const NOTHING: u64 = u64::MAX;
 #[repr(C)]
 pub struct Sender {
     flight: Flight,
-    /// First byte that the application has not written.
+    /// End of the data that the application has written.
     written: u64,
     timers: Timers,
-    /// Duration of the retransmission timer if it is started now; None if the estimator must be called.
+    /// Duration of the retransmission timer if it is started now; None if it must be computed by the estimator.
     rto: Option<NonZeroU64>,
-    /// First byte of the one segment being timed, or `NOTHING`.
+    /// First byte of the segment being timed, or `NOTHING`.
     timed: u64,
     congestion: Congestion,
     /// Whether the sender may use the ACK fast path now: ACKs of new data only affect the window, the timer and the
@@ -82,25 +82,25 @@ pub struct Sender {
     /// Whether a segment shorter than the MSS is sent only at the end of the data.
     short_at_end_only: bool,
     timestamps: bool,
-    /// Whether short segments are sent at the end only, and there are no timestamps.
+    /// Whether short segments are sent only at the end of the data, and timestamps are disabled.
     uniform_segments: bool,
     /// Whether the sender may take shortcuts: code paths without checks that cannot apply, with equal results.
     shortcuts: bool,
-    /// Whether a sender with RACK may process ACKs in order by a shortcut: it takes shortcuts, and has neither ECN, nor a
-    /// handshake, nor an estimate of ssthresh.
+    /// Whether a sender with RACK may process ACKs in order by a shortcut: it takes shortcuts, and has no ECN,
+    /// handshake or ssthresh estimation.
     may_take_in_order: bool,
     optional: Option<Box<OptionalFeatures>>,
     /// State for a congestion controller that needs more than the number of acknowledged bytes.
     cc_state: Option<Box<CcState>>,
     recovery: Recovery,
     triggers: Triggers,
-    /// Counters, in which `sent_segments` counts segments shorter than the MSS only; `counters()` adds the full ones and
-    /// `sent_bytes`.
+    /// Counters; `sent_segments` counts only segments shorter than the MSS. `counters()` adds full segments and
+    /// computes `sent_bytes`.
     counters: SenderCounters,
     /// Send time of the segment being timed.
     timed_since: Time,
     rtt: RttEstimator,
-    /// The latest RTT sample that has not been taken.
+    /// Latest RTT sample since `take_rtt_sample` was last called.
     measured: Option<Span>,
     /// Whether the sender can ever use the ACK fast path: it has no optional features, and the controller needs acknowledged
     /// bytes only.
@@ -117,7 +117,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender that has sent nothing. `phase` is the first tick of a coarse clock.
+    /// Creates a sender that has sent nothing. `phase` is the time of the first tick of a coarse clock.
     pub fn new(config: &TcpConfig, phase: Span) -> Sender {
         let mss = config.mss_bytes;
         let initial_window = f64::from(config.initial_window_segments) * f64::from(mss);
@@ -156,7 +156,7 @@ impl Sender {
         if let Some(known) = known {
             opening::begin_with(cc_state.as_deref_mut(), &mut congestion, &mut flight, rtt.srtt(), known);
         }
-        // Idle since the handshake for longer than the RTO (tcp_slow_start_after_idle_check).
+        // The connection was idle since the handshake for longer than the RTO (tcp_slow_start_after_idle_check).
         if config.idle_restart && Span(config.preconnect_ps) > rtt.rto() {
             flight.limits = Limits::new(flight.cwnd().min(initial_window), flight.ssthresh());
         }
@@ -219,7 +219,7 @@ impl Sender {
         (self.shortcuts, self.fast_path, self.may_take_in_order) = (false, false, false);
     }
 
-    /// Lets the other end open the connection.
+    /// Configures the sender to wait for the other end to open the connection.
     pub fn open_passively(&mut self) {
         opening::end(self);
     }
@@ -468,8 +468,8 @@ mod tests {
         (config, sender)
     }
 
-    /// Linux's SYN-ACK offers 65 160 bytes of the first receive buffer (tcp_select_initial_window), and every ACK 65 536 bytes
-    /// while the buffer is as large.
+    /// Linux's SYN-ACK offers 65 160 bytes of the first receive buffer (tcp_select_initial_window), and every ACK
+    /// offers 65 536 bytes while the buffer has that size.
     #[test]
     fn a_growing_window_limits_the_sender_to_the_first_buffer() {
         let sent = |sender: &mut Sender| std::iter::from_fn(|| sender.poll_transmit(Time(0))).count();
@@ -494,8 +494,8 @@ mod tests {
         assert_eq!(sender.flight().rwnd, 65_536);
     }
 
-    /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart); Hybla's first
-    /// window over 351 ms is 14.
+    /// Linux restarts a connection that was idle for an RTO after its handshake with 10 segments (tcp_cwnd_restart);
+    /// Hybla's initial window with an RTT of 351 ms is 14.
     #[test]
     fn a_connection_that_was_idle_since_its_handshake_restarts() {
         let first = |preconnect_ps, idle_restart| {

@@ -11,8 +11,8 @@ use crate::handshake::{Due, Handshake};
 use crate::segment::{AckSegment, DataSegment, Opening};
 use longpipe_events::{MaybeTime, Span, Time};
 
-/// Number of retransmitted SYNs after which the initial window is kept. The first SYN timeout is one second, which some RTTs
-/// exceed (RFC 6928 section 2, and Linux).
+/// Maximum number of retransmitted SYNs with which the full initial window is used. The first SYN timeout is one
+/// second, and some RTTs exceed it (RFC 6928 section 2, and Linux).
 const FORGIVEN: u32 = 1;
 
 /// Returns whether the connection is not established yet.
@@ -57,7 +57,7 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     })
 }
 
-/// Processes a timeout without an answer: retransmits the SYN.
+/// Retransmits the SYN after a timeout without an answer.
 pub(super) fn on_timeout(sender: &mut Sender, now: Time) {
     sender.on_expiry(now);
     sender.rtt.back_off();
@@ -103,7 +103,7 @@ pub(super) fn on_answer(sender: &mut Sender, now: Time, ack: &AckSegment) -> boo
     true
 }
 
-/// Disables the ACK fast path once the connection is established.
+/// Disables the ACK fast path if the established connection must not use it.
 pub(super) fn use_slow_path(sender: &mut Sender) {
     if let Some(handshake) = handshake(sender) {
         handshake.slow_path = true;

@@ -1,5 +1,5 @@
-//! A sender with RACK: it first retransmits lost segments, and then sends new data, while the data in flight are below the
-//! window.
+//! A sender with RACK: while the data in flight are below the window, it first retransmits lost segments and then sends
+//! new data.
 
 use super::timers::Timer;
 use super::{Sender, NOTHING};
@@ -60,8 +60,8 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if sample.marked > 0 {
         rack.keep_reduction();
     }
-    // A SACK restarts the timer only if its RTT sample is of data sent before the first segment in flight (Linux). Otherwise
-    // the timeout would be postponed as long as a recovery lasts.
+    // A SACK restarts the timer only if its RTT sample belongs to data sent before the first segment in flight (Linux).
+    // Otherwise SACKs would postpone the timeout during the whole recovery.
     let slow = !advanced
         && rtx_queue
             .oldest()
@@ -86,11 +86,12 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     if let Some(cause) = falls {
         on_mark(sender, now, cause, &summary, advanced);
     }
-    // A recovery starts with a restart of the timer (Linux).
+    // The start of a recovery restarts the timer (Linux).
     set_timers_after_ack(sender, now, advanced || slow || turn.begins);
 }
 
-/// Reduces the window for marks; the ACK that reports them is the first one that counts for the reduction.
+/// Reduces the window because of ECN marks; the ACK that reports them already counts towards the proportional reduction
+/// (PRR).
 fn on_mark(sender: &mut Sender, now: Time, cause: Cause, summary: &AckSummary, advanced: bool) {
     sender.counters.mark_reductions += 1;
     if let Some(mut parts) = parts(sender, now) {
@@ -238,8 +239,8 @@ pub(super) fn poll(sender: &mut Sender, now: Time) -> Option<DataSegment> {
     Some(segment)
 }
 
-/// Returns whether new data are sent before lost segments: while F-RTO requests it, and the window and the application have
-/// some.
+/// Returns whether new data are sent before lost segments: while F-RTO requests it, the window has room, and the
+/// application has data.
 fn sends_new_first(sender: &mut Sender, in_flight: u64) -> bool {
     if !sender.recovery.rack_mut().is_some_and(|rack| rack.sends_new_first()) {
         return false;

@@ -11,13 +11,13 @@ pub struct Standing {
     pub cwnd: f64,
     /// Slow start threshold [byte].
     pub ssthresh: f64,
-    /// Bytes written, sent and acknowledged.
+    /// Numbers of bytes written, sent and acknowledged.
     pub written: u64,
     /// First byte never sent.
     pub max: u64,
     /// First byte not acknowledged.
     pub una: u64,
-    /// Congestion state and segment counts, with RACK.
+    /// Congestion state and segment counts; only with RACK.
     pub records: Option<(CongestionState, Count)>,
 }
 
@@ -26,7 +26,7 @@ pub struct Standing {
 pub struct Watched {
     /// Path model of the congestion controller, if it has one.
     pub model: Option<Model>,
-    /// Pacing rate of the payload [bit/s]; None if segments leave when ACKs arrive.
+    /// Pacing rate of the payload [bit/s]; None if the sender is not paced.
     pub pacing_bps: Option<u64>,
     /// Congestion state.
     pub state: CongestionState,

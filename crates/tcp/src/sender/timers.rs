@@ -10,7 +10,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// All timers.
+    /// All timers, in the order in which they are processed.
     pub const ALL: [Timer; 1] = [Timer::Retransmission];
 }
 

@@ -28,7 +28,7 @@ impl Sender {
         }
     }
 
-    /// Fast path: returns the next segment that the window allows.
+    /// Returns the next segment that the window allows (fast path).
     #[inline(always)]
     fn poll_new_data(&mut self, now: Time) -> Option<DataSegment> {
         if let Some((sequence, retransmission)) = self.poll_full(now) {
@@ -47,7 +47,8 @@ impl Sender {
         self.poll_short(now, self.flight.window())
     }
 
-    /// Fast path: sends a full segment if the window allows it. Returns its first byte, and whether it is a retransmission.
+    /// Sends a full segment if the window allows it (fast path). Returns the segment's first byte, and whether it is a
+    /// retransmission.
     #[inline(always)]
     pub fn poll_full(&mut self, now: Time) -> Option<(u64, bool)> {
         let flight = &self.flight;
@@ -81,7 +82,7 @@ impl Sender {
         Some(self.emit(now, sequence, length))
     }
 
-    /// Slow path: returns the next segment when a recovery or the time since the latest segment may matter.
+    /// Returns the next segment when a recovery or the time since the latest segment may matter (slow path).
     #[inline(never)]
     fn poll_slow_path(&mut self, now: Time) -> Option<DataSegment> {
         if self.may_use_fast_path {
@@ -126,7 +127,7 @@ impl Sender {
         self.poll_in_recovery(now)
     }
 
-    /// Selects between new data and what the recovery requests, without the idle-restart check.
+    /// Selects new data or a retransmission that the recovery requests, without the idle-restart check.
     #[inline(always)]
     fn poll_in_recovery(&mut self, now: Time) -> Option<DataSegment> {
         if self.shortcuts & !self.resend_first & !self.recovery.is_on() {
@@ -203,7 +204,8 @@ impl Sender {
         room.min(u64::from(flight.mss)) as u32
     }
 
-    /// Sender-side silly-window avoidance (RFC 1122 section 4.2.3.4, without the Nagle algorithm).
+    /// Returns whether a segment may be sent under sender-side silly-window avoidance (RFC 1122 section 4.2.3.4,
+    /// without the Nagle algorithm).
     pub(super) fn may_send_short(&self, length: u32) -> bool {
         let flight = &self.flight;
         !self.silly_window_avoidance

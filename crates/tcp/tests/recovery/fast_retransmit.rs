@@ -8,8 +8,8 @@ use RecoveryKind::{Newreno, Rack, Reno, Sack, Tahoe};
 
 #[test]
 fn rfc_2582_section_5_a_guard_forbids_repeated_fast_retransmits() {
-    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs for retransmissions after a
-    // timeout as a loss, Tahoe those for its own retransmissions.
+    // Reno's second loss lies below the end of the first recovery. NewReno treats duplicate ACKs for retransmissions
+    // after a timeout as a loss, and Tahoe does so for its own retransmissions.
     for (kind, lost, unguarded, guarded) in [
         (Tahoe, &[3, 4, 5, 6, 8][..], 5, 1),
         (Reno, &[0, 1, 2, 3], 2, 1),
@@ -35,8 +35,8 @@ fn tahoe(guard: bool, more: &[u64]) -> Script {
 
 #[test]
 fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
-    // Slow start retransmits 9 to 12, which the receiver has: four duplicate ACKs, which without the guard cause another
-    // retransmit.
+    // Slow start retransmits 9 to 12, which the receiver has: this causes four duplicate ACKs, which trigger another
+    // retransmit without the guard.
     let repair = ["0.0 0-15", "1.0 16-21 3*", "2.0 4-5*", "3.0 6-9*", "4.0 10-12* 22-27"];
     let echoes = [
         "5.0 22-27* 28-31",
@@ -54,7 +54,7 @@ fn a_guard_keeps_tahoe_from_taking_the_echo_of_its_own_slow_start_for_losses() {
 
 #[test]
 fn a_guard_holds_for_tahoe_after_a_timeout() {
-    // All but two of the duplicate ACKs are lost, so that a timeout comes first.
+    // All but two of the duplicate ACKs are lost, so that a timeout occurs first.
     let play = |guard| {
         let trace = tahoe(guard, &[]).lose_acks(3..15).play();
         (trace.timeouts, trace.fast_retransmits)
@@ -79,7 +79,7 @@ fn a_guard_lets_tahoe_resend_at_once_what_it_sent_after_its_recovery_but_the_fir
 
 #[test]
 fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
-    // Segments 2 and 4 of one window are lost; then a timeout, whose go-back-N causes duplicate ACKs.
+    // Segments 2 and 4 of one window are lost; a timeout follows, whose go-back-N causes duplicate ACKs.
     let fast = |lost: &[u64], guard, guard_timeouts_only| {
         let script = Script::new(Reno)
             .segments(120)
@@ -97,7 +97,7 @@ fn a_guard_by_timeouts_alone_lets_fast_retransmits_follow_each_other() {
 
 #[test]
 fn fast_retransmits_keep_their_interval() {
-    // Two losses in one window for recoveries that handle each separately, otherwise in two windows.
+    // Two losses are in one window for recoveries that handle each separately, and in two windows for the others.
     for (kind, lost) in [
         (Tahoe, &[3, 60][..]),
         (Reno, &[2, 8]),
@@ -149,7 +149,7 @@ fn a_fast_retransmit_restarts_the_timer_or_leaves_it() {
 #[test]
 fn fewer_than_three_duplicates_leave_the_loss_to_the_timer() {
     for kind in RecoveryKind::iter() {
-        // Of the ACKs after the hole, numbers 3 and up, two arrive.
+        // Two of the ACKs after the hole (number 3 and later) arrive.
         let trace = Script::new(kind).segments(16).lose(&[3]).lose_acks(5..15).play();
         // RACK waits for a quarter of an RTT instead.
         let expected = if kind == Rack { (1, 0) } else { (0, 1) };

@@ -1,4 +1,4 @@
-//! Transmissions of each loss recovery packet by packet, and the number of RTTs that it takes.
+//! Transmissions of each loss recovery, packet by packet, and the number of RTTs that a repair takes.
 
 mod fast_retransmit;
 mod rack;
@@ -11,7 +11,7 @@ use script::{Script, Trace, AIMD, VEGAS};
 use strum::IntoEnumIterator;
 use RecoveryKind::{Newreno, Rack, Reno, Rfc6675, Sack, Tahoe, Vanilla};
 
-/// RTTs until a loss is repaired, or a timeout.
+/// Number of RTTs until a loss is repaired, or a timeout.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Repair {
     In(f64),
@@ -33,7 +33,7 @@ fn assert_trace(trace: &Trace, expected: &[&str]) {
 
 #[test]
 fn one_two_three_and_four_losses_in_a_window() {
-    // NewReno takes an RTT per loss, SACK one or two for all; Reno has a timeout after three losses.
+    // NewReno needs one RTT per loss and SACK one or two for all losses; Reno has a timeout after three losses.
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla => [Timeout, Timeout, Timeout, Timeout],
@@ -58,7 +58,7 @@ fn losses_side_by_side() {
     for kind in RecoveryKind::iter() {
         let expected = match kind {
             Vanilla | Reno => Timeout,
-            // Slow start retransmits all of them.
+            // Slow start retransmits all segments.
             Tahoe => In(3.0),
             Newreno => In(4.0),
             Sack | Rfc6675 | Rack => In(1.0),
@@ -126,12 +126,12 @@ fn sack_fills_holes_first_as_pipe_allows() {
 
 #[test]
 fn a_lost_retransmission_ends_in_a_timeout() {
-    // Vanilla has a timeout anyway.
+    // Vanilla needs a timeout in any case.
     for kind in RecoveryKind::iter() {
         let once = Script::new(kind).lose(&[3]).play();
         let copy = once.sent.iter().position(|sent| sent.again).unwrap();
         let trace = Script::new(kind).lose(&[3, copy as u64]).play();
-        // RACK detects the loss by segments sent later.
+        // RACK detects the loss because segments sent later are delivered.
         let timeouts = match kind {
             Vanilla => 2,
             Rack => 0,
@@ -180,7 +180,7 @@ fn rfc_2018_section_4_repeated_blocks_make_up_for_lost_acks() {
     assert!(again(&play(1)) > 3, "{}", play(1));
 }
 
-/// Plays a script in which segment 3 arrives after all later segments of its flight except the last `before`.
+/// Plays a script in which segment 3 is overtaken by all later segments of its flight except the last `before`.
 fn reordered(kind: RecoveryKind, before: u64) -> Trace {
     let script = Script::new(kind).segments(16).delay(3, 0.01);
     (4 + before..16)

@@ -58,9 +58,10 @@ fn rfc_8985_section_3_4_a_copy_that_is_lost_again_costs_a_round_trip_and_no_time
 
 #[test]
 fn rfc_8985_section_7_a_lost_tail_is_repaired_by_a_probe_two_round_trips_later() {
-    // Two RTTs, and 200 ms for the delayed ACK of a single segment; the retransmission timer would take ten RTTs.
+    // The repair takes two RTTs, and 200 ms for the delayed ACK of a single segment; the retransmission timer would
+    // take ten RTTs.
     assert_trace(&probing().lose(&[15]).play(), &["0.0 0-15", "5.0 15*"]);
-    // The segments that the probe's ACK leaves open were sent earlier and are therefore lost.
+    // Segments that the probe's ACK does not cover were sent earlier and are therefore lost.
     let trace = probing().lose(&[12, 13, 14, 15]).play();
     assert_trace(&trace, &["0.0 0-15", "3.0 15*", "4.0 12*", "5.0 13-14*"]);
     let without = Script::new(Rack).segments(16).lose(&[15]).play();
@@ -108,14 +109,14 @@ fn rfc_2883_a_reduction_whose_only_copy_came_twice_is_taken_back_a_round_trip_la
     let (told, untold) = (late(true), late(false));
     assert_eq!((told.fast_retransmits, untold.fast_retransmits), (1, 1), "{told}");
     assert!(told.end < untold.end, "{told}\n{untold}");
-    // A necessary retransmission arrives once: nothing is undone.
+    // After a necessary retransmission no duplicate arrives, so nothing is undone.
     let lost = |dsack| unstamped(dsack, false).lose(&[3]).play();
     assert_eq!(lost(true).to_string(), lost(false).to_string());
 }
 
 #[test]
 fn rfc_5682_a_timeout_too_soon_sends_one_segment_again_then_new_ones_and_is_taken_back() {
-    // The second flight is delayed for longer than the timer runs.
+    // The second flight is delayed for longer than the RTO.
     let late = |frto| {
         (16..36)
             .fold(unstamped(true, frto), |script, packet| script.delay(packet, 11.0))
@@ -139,8 +140,8 @@ fn rfc_5682_after_a_timeout_that_was_due_all_that_is_lost_is_sent_again() {
 
 #[test]
 fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followed_by_another() {
-    // The fourth segment is lost twice, as is one sent after its first retransmission: the second retransmission of one
-    // arrives before that of the other.
+    // The fourth segment is lost twice, and so is a segment sent after its first retransmission: one of the two second
+    // retransmissions arrives before the other.
     let play = |successive| {
         let script = Script::new(Rack).segments(120);
         script
@@ -161,8 +162,8 @@ fn linux_a_recovery_that_ends_before_the_copy_of_a_later_loss_is_here_is_followe
     );
 }
 
-/// Eifel, D-SACK and F-RTO each undo a timeout caused by a delayed flight. RACK then detects the segments that the flight
-/// had lost before (RFC 8985 section 6.2), without a second timeout.
+/// Eifel, D-SACK and F-RTO each undo a timeout caused by a delayed flight. RACK then detects the segments of the flight
+/// that were lost (RFC 8985 section 6.2), without a second timeout.
 #[test]
 fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() {
     let held_up = |script: Script| {
@@ -187,7 +188,8 @@ fn segments_lost_before_a_timeout_that_is_undone_are_repaired_without_another() 
     }
 }
 
-/// Undoing a fast recovery clears the loss marks of segments that are lost: they are detected again without a timeout.
+/// Undoing a fast recovery also clears the loss marks of segments that are really lost; their loss is detected again
+/// without a timeout.
 #[test]
 fn segments_lost_in_a_recovery_that_is_undone_are_repaired_without_a_timeout() {
     for lost in 5..12 {

@@ -22,16 +22,17 @@ fn section_5_step_3_a_duplicate_lets_a_new_segment_out_until_the_loss_is_known()
 
 #[test]
 fn section_5_step_2_one_ack_that_tells_of_enough_data_beyond_is_enough() {
-    // All duplicate ACKs but the last two are lost; the first of these covers twelve segments.
+    // All duplicate ACKs but the last two are lost; the first remaining one covers twelve segments.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(3..13));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-18 3* 19-22", "2.0 23-29"]);
-    // SACK's third duplicate ACK is for a segment that the first two released.
+    // With SACK, the third duplicate ACK is caused by a segment that the first two released.
     assert_eq!(sack.to_string().lines().nth(2), Some("2.0 3*"), "{sack}");
 }
 
 #[test]
 fn section_4_three_ranges_beyond_a_hole_or_more_than_two_segments_tell_of_a_loss() {
-    // Beyond 3, segments 4, 6 and 8 arrived: three ranges, as beyond 5 and 7; beyond 9 six segments in a row arrived.
+    // Segments 4, 6 and 8 arrived: three ranges beyond 3. There are also three ranges beyond 5 and 7; beyond 9, six
+    // consecutive segments arrived.
     let [rfc, _] = both(|script| script.lose(&[3, 5, 7, 9]).lose_acks([3, 4]));
     assert_trace(&rfc, &["0.0 0-15", "1.0 16-21 3* 5* 7*", "2.0 9* 22-29"]);
 }
@@ -73,7 +74,7 @@ fn nextseg_rule_4_there_is_one_rescue_in_a_recovery() {
 
 #[test]
 fn section_5_1_after_a_timeout_what_arrived_since_is_not_sent_again() {
-    // Of the last 14 segments only the last one arrived, as the ACK of the retransmission after the timeout shows.
+    // Only the last of the last 14 segments arrived, as the ACK of the retransmission after the timeout shows.
     let [rfc, sack] = both(|script| script.segments(16).lose(&(2..15).collect::<Vec<_>>()));
     assert_eq!(rfc.to_string().lines().last(), Some("14.0 9-14*"), "{rfc}");
     assert_eq!(sack.to_string().lines().last(), Some("14.0 9-15*"), "{sack}");
@@ -89,7 +90,7 @@ fn section_5_1_no_recovery_begins_before_all_that_a_timeout_took_for_lost_is_ack
 
 #[test]
 fn section_2_an_ack_that_acknowledges_new_data_and_tells_of_a_loss_begins_a_recovery() {
-    // ACKs 2 to 11 are lost: number 12 acknowledges segment 2, and reports ten segments beyond 3.
+    // ACKs 2 to 11 are lost: ACK 12 acknowledges segment 2, and reports ten segments beyond 3.
     let [rfc, sack] = both(|script| settled(script).lose(&[3]).lose_acks(2..12));
     assert_eq!(rfc.to_string().lines().nth(1), Some("1.0 16-17 3* 18-22"), "{rfc}");
     assert_eq!(sack.to_string().lines().nth(1), Some("1.0 16-18"), "{sack}");

@@ -1,11 +1,11 @@
-//! ACK aggregation (Linux: extra_acked): the bytes acknowledged at once beyond those that the bandwidth explains, for which
-//! cwnd has room.
+//! ACK aggregation (Linux: extra_acked): the bytes acknowledged in bursts beyond what the bandwidth explains; cwnd
+//! allows for them.
 
 use longpipe_events::{Span, Time};
 
 /// Half of the length of the maximum filter [rounds] (bbr_extra_acked_win_rtts).
 const ROUNDS: u32 = 5;
-/// Maximum room, as the time that the bandwidth needs to deliver it (bbr_extra_acked_max_us).
+/// Maximum allowance, as the time in which the bandwidth delivers it (bbr_extra_acked_max_us).
 const LONGEST: Span = Span::millis(100);
 /// Maximum number of segments in an epoch (Linux counts in 20 bits).
 const MOST_SEGMENTS: f64 = 1_048_576.0;
@@ -21,12 +21,12 @@ pub struct Aggregation {
 }
 
 impl Aggregation {
-    /// Starts a new epoch after an idle time of the application.
+    /// Starts a new epoch after the application was idle.
     pub fn restart(&mut self, now: Time) {
         (self.began, self.acked) = (now, 0.0);
     }
 
-    /// Records `delivered` bytes, where `bandwidth` [byte/s] is expected.
+    /// Records `delivered` bytes; `bandwidth` is the expected delivery rate [byte/s].
     pub fn on_ack(&mut self, now: Time, delivered: f64, bandwidth: f64, round_began: bool, (cwnd, mss): (f64, f64)) {
         if round_began {
             self.rounds += 1;
@@ -45,7 +45,7 @@ impl Aggregation {
         self.most[0] = self.most[0].max(extra);
     }
 
-    /// Returns the room for aggregated ACKs [byte].
+    /// Returns the allowance for aggregated ACKs [byte].
     pub fn room(&self, bandwidth: f64) -> f64 {
         self.most[0].max(self.most[1]).min(bandwidth * LONGEST.as_seconds())
     }
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn the_window_has_room_for_what_comes_at_once_beyond_the_bandwidth() {
         let mut aggregation = Aggregation::default();
-        // 1 MB/s, delivered in bursts every 10 ms.
+        // Data arrive at 1 MB/s, in bursts every 10 ms.
         for step in 1..200 {
             let now = Time(Span::millis(10 * step).0);
             aggregation.on_ack(now, 10_000.0, 1e6, step % 10 == 0, (50_000.0, 1000.0));

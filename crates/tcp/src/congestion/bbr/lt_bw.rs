@@ -7,12 +7,12 @@ const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
 /// Minimum loss rate of an interval, relative to delivered data (bbr_lt_loss_thresh).
 const LOSS: f64 = 50.0 / 256.0;
-/// Two rates are consistent if they differ by at most this ratio, or by this many bytes per second.
+/// Maximum difference of two consistent rates, as a ratio and in bytes per second.
 const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_BYTES: f64 = 500.0;
-/// Rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
+/// Number of rounds for which the policed rate is used (bbr_lt_bw_max_rtts).
 const USED_ROUNDS: u32 = 48;
-/// Minimum duration of an interval with a rate.
+/// Minimum duration of an interval that gives a rate.
 const LEAST_INTERVAL: Span = Span::millis(1);
 
 /// Sampling intervals, which start and end with losses.
@@ -131,7 +131,7 @@ impl LongTermBandwidth {
 mod tests {
     use super::*;
 
-    /// Returns the changes, with their rounds, for rounds of 100 ms at 1 MB/s and a loss rate.
+    /// Returns the changes and their rounds, for rounds of 100 ms at 1 MB/s with a given loss rate.
     fn findings(loss: f64, rounds: u64) -> Vec<(u64, Finding)> {
         let mut lt_bw = LongTermBandwidth::default();
         let mut found = vec![];

@@ -41,7 +41,7 @@ struct RoundCount {
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     bandwidth: f64,
-    /// Rounds without growth.
+    /// Number of rounds without growth.
     rounds_without_growth: u32,
     full: bool,
 }
@@ -51,7 +51,7 @@ struct FullPipe {
 struct MinRttState {
     rtt: Option<Span>,
     since: Time,
-    /// Age of the sample at `since`, if it is the handshake's.
+    /// Age of the sample at `since`, if it comes from the handshake.
     aged: Span,
     /// End of ProbeRTT, and whether a round has passed in it.
     until: Option<Time>,
@@ -75,22 +75,22 @@ pub struct Bbr {
     aggregation: Aggregation,
     lt_bw: LongTermBandwidth,
     cycle_began: Time,
-    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT. Segments sent in between say nothing about the
-    /// bandwidth.
+    /// Numbers of delivered bytes at the start and end of the latest ProbeRTT. Segments sent in between give no
+    /// bandwidth samples.
     probe_rtt_delivered: (u64, u64),
     /// Whether the application has resumed after being idle.
     restarts: bool,
     /// Recovery state after the previous ACK.
     phase: RecoveryPhase,
-    /// Whether as much is sent as is delivered: the first round of a recovery.
+    /// Whether packet conservation applies (one segment sent per segment delivered), in the first round of a recovery.
     packet_conservation: bool,
     /// cwnd to restore after a recovery or ProbeRTT [byte].
     prior_cwnd: f64,
     /// Pacing rate [bit/s]; None before the first RTT sample.
     rate: Option<f64>,
-    /// Burst at this rate [segment].
+    /// Size of a burst at this rate [segment].
     burst: f64,
-    /// The pacing rate last returned, and the minimum RTT that it was computed from.
+    /// The pacing rate last returned, and the minimum RTT from which it was computed.
     paced: Option<(f64, Option<Span>, Pacing)>,
 }
 
@@ -99,7 +99,7 @@ pub struct Bbr {
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const PROBE_UP: usize = 0;
-/// Length of the bandwidth filter, without the current round [rounds].
+/// Length of the bandwidth filter [rounds], not counting the current round.
 const PEAK_ROUNDS: u64 = 10;
 /// cwnd in BDP (bbr_cwnd_gain).
 const WINDOW_GAIN: f64 = 2.0;
@@ -117,11 +117,11 @@ const FIRST_WINDOW: f64 = 10.0;
 const MARGIN: f64 = 0.99;
 /// Rate below which bursts are single segments [bit/s] (bbr_min_tso_rate).
 const SLOW: f64 = 1.2e6;
-/// A burst holds the data of 1/1024 s, at most this many bytes and segments.
+/// Maximum size of a burst in bytes and in segments. A burst holds the data of 1/1024 s.
 const BURSTS_PER_SECOND: f64 = 1024.0;
 const MOST_BYTES: f64 = 65_215.0;
 const MOST_SEGMENTS: f64 = 127.0;
-/// Number of bursts in the end hosts for which cwnd has room.
+/// Number of bursts held in the end hosts for which cwnd allows.
 const BURSTS: f64 = 3.0;
 
 impl Variant for Bbr {
@@ -245,7 +245,7 @@ impl Control for Bbr {
         if cause == Cause::FastRetransmit {
             return CwndUpdate::unchanged(flight);
         }
-        // After a timeout the full pipe is detected again.
+        // After a timeout, detection of a full pipe starts again.
         self.phase = RecoveryPhase::Loss;
         self.pipe.bandwidth = 0.0;
         self.rounds.began = true;

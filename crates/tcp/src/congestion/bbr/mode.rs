@@ -8,18 +8,18 @@ pub const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// State of BBR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Fills the pipe.
+    /// Startup: fills the pipe.
     Startup,
-    /// Removes the queue that Startup has built.
+    /// Drain: removes the queue that Startup has built.
     Drain,
-    /// A phase of the gain cycle, by its index in [`CYCLE`].
+    /// ProbeBW: a phase of the gain cycle, given by its index in [`CYCLE`].
     ProbeBw(usize),
-    /// Reduces the data in flight to measure the minimum RTT.
+    /// ProbeRTT: reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
 }
 
 impl Mode {
-    /// Returns the state as traces show it.
+    /// Returns the state in the form that traces use.
     pub fn stage(self) -> Stage {
         match self {
             Mode::Startup => Stage::Startup,

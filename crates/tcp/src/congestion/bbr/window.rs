@@ -34,20 +34,22 @@ impl Bbr {
         }
     }
 
-    /// Returns the target for the data in flight [byte]: `gain` BDP and a few bursts, rounded up to an even number of segments.
+    /// Returns the target for the data in flight [byte]: `gain` times the BDP plus a few bursts, rounded up to an even
+    /// number of segments.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         self.with_bursts(self.bdp(bandwidth, gain, flight)) * flight.mss()
     }
 
-    /// Returns the data in flight at the departure of the next burst [byte], `held` from now (Linux: bbr_packets_in_net_at_edt).
-    /// Until then whole segments arrive at the bandwidth. With a gain above 1 the burst itself is included.
+    /// Returns the data in flight at the departure of the next burst [byte], which is `held` after now (Linux:
+    /// bbr_packets_in_net_at_edt). Until then whole segments arrive at the bandwidth. With a gain above 1 the burst
+    /// itself is included.
     pub(super) fn in_flight_at_departure(&self, in_flight: u64, held: Span, flight: &Flight) -> f64 {
         let burst = if self.pacing_gain() > 1.0 { self.burst } else { 0.0 };
         let arrives = whole_part(self.bandwidth() * held.as_seconds() / flight.mss());
         (in_flight as f64 + (burst - arrives) * flight.mss()).max(0.0)
     }
 
-    /// Returns `gain` BDP [segment].
+    /// Returns `gain` times the BDP [segment].
     pub(super) fn bdp(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.min_rtt.rtt {
             Some(rtt) => rounded_up(gain * bandwidth * rtt.as_seconds() / flight.mss()),
@@ -55,7 +57,8 @@ impl Bbr {
         }
     }
 
-    /// Adds room for bursts, rounds up to an even number, and adds two with a gain above 1 [segment] (bbr_quantization_budget).
+    /// Adds an allowance for bursts, rounds up to an even number, and adds two if the gain is above 1 [segment]
+    /// (bbr_quantization_budget).
     pub(super) fn with_bursts(&self, segments: f64) -> f64 {
         let pairs = 2.0 * rounded_up((segments + BURSTS * self.burst) / 2.0);
         pairs + if self.mode == Mode::ProbeBw(PROBE_UP) { 2.0 } else { 0.0 }
@@ -106,7 +109,7 @@ impl Bbr {
         self.packet_conservation.then(|| cwnd.max(in_flight_before))
     }
 
-    /// Returns cwnd increased towards the target.
+    /// Increases cwnd towards the target, and returns it.
     pub(super) fn grown(&self, cwnd: f64, arrived: f64, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let bandwidth = self.bandwidth();
@@ -127,7 +130,7 @@ impl Bbr {
     }
 }
 
-/// Returns the burst at a rate [segment].
+/// Returns the size of a burst at a rate [segment].
 fn burst(rate: f64, flight: &Flight) -> f64 {
     let bytes = (rate / 8.0 / BURSTS_PER_SECOND).min(MOST_BYTES);
     whole_part(bytes / flight.mss()).clamp(least_burst(rate) as f64, MOST_SEGMENTS)

@@ -45,7 +45,8 @@ impl Bbr3 {
     pub(super) fn handle_lost(&mut self, lost: &LostSegment, now: Time, flight: &Flight) {
         if !self.loss.lost {
             self.loss.until = self.delivered;
-            // Saves once per recovery, as the text of the draft says; its pseudocode saves again in each round with losses.
+            // The state is saved once per recovery, as the text of the draft requires; its pseudocode saves it again in
+            // each round with losses.
             if self.phase == RecoveryPhase::Open {
                 self.save_state(flight);
             } else {
@@ -63,7 +64,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleInflightTooHigh`: invoked at most once per probe that lost too much.
+    /// Implements `HandleInflightTooHigh` of the draft; invoked at most once per probe with too many losses.
     fn handle_too_high(&mut self, inflight_at_loss: f64, app_limited: bool, now: Time, flight: &Flight) {
         self.probe.too_high = true;
         self.probe.is_sample = false;
@@ -86,7 +87,7 @@ impl Bbr3 {
         };
     }
 
-    /// `HandleSpuriousLossDetection`, without the window.
+    /// Implements `HandleSpuriousLossDetection` of the draft, without the change of cwnd.
     pub(super) fn undo_recovery(&mut self) {
         self.loss.lost = false;
         startup::reset_full_pipe(self, 0.0);
@@ -118,8 +119,8 @@ mod tests {
 
     #[test]
     fn the_volume_at_which_losses_are_two_in_a_hundred_lies_within_the_segment_that_made_them_so() {
-        // Of 98 segments in flight, including this one, two are lost: more than 2 %. The bound is where the loss rate
-        // exceeds 2 %.
+        // Two of 98 segments in flight, including this one, are lost, which is more than 2 %. The bound is the data in
+        // flight at which the loss rate exceeds 2 %.
         let lost = LostSegment {
             sequence: 0,
             end: 1000,

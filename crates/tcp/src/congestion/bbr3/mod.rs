@@ -1,7 +1,7 @@
-//! BBR version 3: paces at the measured bandwidth as version 1, but losses bound the data in flight and the bandwidth estimate
-//! (draft-ietf-ccwg-bbr, its text after -06).
+//! BBR version 3: paces at the measured bandwidth like version 1, but losses bound the data in flight and the bandwidth
+//! estimate (draft-ietf-ccwg-bbr, its text after -06).
 //!
-//! Names are those of the draft. Its C.inflight is the data in flight before an ACK where the end of a probe is decided, and
+//! Names are those of the draft. Its C.inflight is the data in flight before an ACK in the decision to end a probe, and
 //! after the ACK elsewhere (as in Linux).
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateModelAndState` up to the minimum RTT (section 5.2.3).
+    /// Implements `UpdateModelAndState` of the draft up to the update of the minimum RTT (section 5.2.3).
     fn update_model(&mut self, ack: &Ack, sample: &Sample, flight: &Flight) {
         self.update_latest(sample);
         self.update_max_bw(sample);
@@ -239,7 +239,7 @@ impl Bbr3 {
         aggregation.extra.add(self.rounds.count, extra, rounds);
     }
 
-    /// Returns `gain` BDP, or the initial window before the first RTT sample [byte].
+    /// Returns `gain` times the BDP, or the initial window before the first RTT sample [byte].
     fn product(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         match self.min_rtt.rtt {
             Some(rtt) => gain * bandwidth * rtt.as_seconds(),

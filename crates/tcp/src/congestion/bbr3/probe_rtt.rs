@@ -5,7 +5,7 @@ use crate::congestion::control::Ack;
 use crate::flight::Flight;
 use longpipe_events::{Span, Time};
 
-/// Length of the minimum filter (MinRTTFilterLen); interval (ProbeRTTInterval) and duration of ProbeRTT.
+/// Length of the minimum RTT filter (MinRTTFilterLen), and interval (ProbeRTTInterval) and duration of ProbeRTT.
 const LASTS: Span = Span::seconds(10);
 const INTERVAL: Span = Span::seconds(5);
 const PAUSE: Span = Span::millis(200);

@@ -7,16 +7,16 @@ use longpipe_events::{Span, Stream, Time};
 /// State machine (section 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Fills the pipe.
+    /// Startup: fills the pipe.
     Startup,
-    /// Removes the queue that Startup has built.
+    /// Drain: removes the queue that Startup has built.
     Drain,
     /// The phases of `ProbeBW`.
     Down,
     Cruise,
     Refill,
     Up,
-    /// Reduces the data in flight to measure the minimum RTT.
+    /// ProbeRTT: reduces the data in flight to measure the minimum RTT.
     ProbeRtt,
 }
 
@@ -118,15 +118,16 @@ pub(super) const STARTUP_GAIN: f64 = 2.77;
 pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
 /// Acceptable loss rate of a probe in a round.
 pub(super) const LOSS_THRESHOLD: f64 = 0.02;
-/// Minimum factor of bandwidth and volume for a round with losses.
+/// Minimum factor by which a round with losses reduces the bounds on bandwidth and volume.
 pub(super) const BETA: f64 = 0.7;
-/// Share of the long-term bound that is left to other flows.
+/// Fraction of the long-term bound that is left to other flows.
 pub(super) const HEADROOM: f64 = 0.15;
 /// `MinPipeCwnd` [segment].
 pub(super) const LEAST_SEGMENTS: f64 = 4.0;
 /// cwnd before the first RTT sample [segment].
 pub(super) const FIRST_WINDOW: f64 = 10.0;
-/// Length of the filters, without the current entry: of `max_bw` in cycles; of `extra_acked` in rounds, in Startup and later.
+/// Lengths of the filters without the current entry: of `max_bw` in cycles, and of `extra_acked` in rounds during and
+/// after Startup.
 pub(super) const CYCLES: u64 = 1;
 pub(super) const EXTRA_ROUNDS_IN_STARTUP: u64 = 1;
 pub(super) const EXTRA_ROUNDS: u64 = 10;
@@ -136,9 +137,9 @@ pub(super) const EXTRA_ROUNDS: u64 = 10;
 pub(super) struct FullBandwidth {
     /// Reference bandwidth for the growth [byte/s].
     pub(super) bw: f64,
-    /// Rounds without growth.
+    /// Number of rounds without growth.
     pub(super) count: u32,
-    /// Whether the pipe was found full since the last reset, and ever.
+    /// Whether the pipe was found full since the last reset, and whether it ever was.
     pub(super) now: bool,
     pub(super) reached: bool,
     /// Round in which Drain started.
@@ -168,7 +169,7 @@ pub(super) struct LossRound {
     pub(super) until: u64,
     /// Whether the latest ACK started a round.
     pub(super) round_began: bool,
-    /// Whether data were lost in the round, in how many ranges, and the end of the last range.
+    /// Whether data were lost in the round, the number of lost ranges, and the end of the last one.
     pub(super) lost: bool,
     pub(super) ranges: u32,
     pub(super) end: u64,
@@ -187,7 +188,7 @@ impl LossRound {
 /// State to restore if a recovery was spurious.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
-    /// State that a loss ended.
+    /// State before the loss.
     pub(super) state: Option<State>,
     pub(super) short: ShortTerm,
     pub(super) inflight_longterm: f64,
@@ -196,7 +197,7 @@ pub(super) struct Undo {
 /// Phase of the feedback on a probe (`ACKPhase`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum AckPhase {
-    /// No feedback yet.
+    /// No feedback has arrived yet.
     #[default]
     Init,
     Refilling,
@@ -217,14 +218,14 @@ pub(super) struct BandwidthProbe {
     /// Bytes acknowledged since `inflight_longterm` last grew, and number of bytes for a growth of one segment.
     pub(super) acked: f64,
     pub(super) acked_per_segment: f64,
-    /// Rounds of growth.
+    /// Number of rounds with growth.
     pub(super) rounds: u32,
-    /// Rounds since the last probe.
+    /// Number of rounds since the last probe.
     pub(super) rounds_since_up: u64,
-    /// Start of the cycle, and wait from then until the next probe.
+    /// Start of the cycle, and time from then until the next probe.
     pub(super) began: Time,
     pub(super) wait: Span,
-    /// Whether the latest probe lost too much, and whether it stopped before it could.
+    /// Whether the latest probe caused too many losses, and whether it ended before it could cause any.
     pub(super) too_high: bool,
     pub(super) precautionary: bool,
 }
@@ -268,7 +269,7 @@ impl ProbeRttState {
         self.rtt = Some(rtt);
     }
 
-    /// Returns whether data sent at this number of delivered bytes were sent in ProbeRTT.
+    /// Returns whether data sent when `delivered` bytes had been delivered were sent in ProbeRTT.
     pub(super) fn paused_at(&self, delivered: u64) -> bool {
         self.paused
             .is_some_and(|(from, until)| (from..=until).contains(&delivered))

@@ -7,11 +7,11 @@ use longpipe_events::Span;
 
 /// Share of the bandwidth at which BBR paces, so that queues drain.
 const MARGIN: f64 = 0.99;
-/// The send quantum is the data of a millisecond, within these bounds: [segment], [byte].
+/// Minimum [segment] and maximum [byte] of the send quantum, which is the data of a millisecond.
 const QUANTA_PER_SECOND: f64 = 1000.0;
 const LEAST_QUANTUM: f64 = 2.0;
 const MOST_QUANTUM: f64 = 65_536.0;
-/// Number of quanta in the end hosts for which cwnd has room.
+/// Number of quanta held in the end hosts for which cwnd allows.
 const QUANTA: f64 = 3.0;
 /// Additional window while probing up (ProbeBW_UP) [segment].
 const PROBE_UP_SEGMENTS: f64 = 2.0;
@@ -23,7 +23,8 @@ impl Bbr3 {
         self.set_quantum(flight);
     }
 
-    /// `SetPacingRateWithGain`, with the send quantum. Before the pipe is full the rate never decreases.
+    /// Implements `SetPacingRateWithGain` of the draft, and sets the send quantum. Before the pipe is full, the rate
+    /// never decreases.
     pub(super) fn set_rate(&mut self, gain: f64, flight: &Flight) {
         let rate = gain * self.bw * MARGIN;
         let rises = self.pacing_rate.is_some_and(|before| rate > before);
@@ -50,7 +51,7 @@ impl Bbr3 {
         })
     }
 
-    /// `Inflight`: `gain` BDP, with room for segmentation offload.
+    /// Implements `Inflight` of the draft: `gain` times the BDP, with room for segmentation offload.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64, flight: &Flight) -> f64 {
         self.with_budget(self.product(bandwidth, gain, flight), flight)
     }
@@ -83,7 +84,7 @@ impl Bbr3 {
         half.max(LEAST_SEGMENTS * flight.mss())
     }
 
-    /// `SetCwnd`: returns cwnd after an ACK.
+    /// Returns cwnd after an ACK (`SetCwnd` of the draft).
     pub(super) fn window(&mut self, ack: &Ack, flight: &Flight) -> f64 {
         let mss = flight.mss();
         let mut cwnd = flight.cwnd();

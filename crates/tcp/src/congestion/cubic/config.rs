@@ -10,17 +10,17 @@ use strum::VariantNames;
 /// Factor of cwnd at an ECN mark with ABE (RFC 8511 section 3.1).
 pub(super) const MARK_BETA: f64 = 0.85;
 
-/// Rules in which Linux's tcp_cubic.c (6.1) and the RFC differ.
+/// Selects between the rules of the RFC and of Linux's tcp_cubic.c (6.1) where they differ.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, VariantNames)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CubicRules {
-    /// RFC 9438.
+    /// The rules of RFC 9438.
     #[serde(rename = "rfc-9438")]
     #[strum(serialize = "rfc-9438")]
     Rfc9438,
-    /// Linux: evaluates the cubic one minimum RTT ahead, in whole segments; grows by at least 5 % per RTT before the first
-    /// loss, and towards Reno's estimate when that is above cwnd.
+    /// Linux: evaluates the cubic one minimum RTT ahead, in whole segments; grows by at least 5 % per RTT before the
+    /// first loss, and towards Reno's estimated window when it is above cwnd.
     Linux,
 }
 
@@ -35,11 +35,11 @@ pub struct CubicConfig {
     /// Whether a loss below the previous maximum lowers W_max further, to release bandwidth to other flows (RFC 9438 section
     /// 4.7).
     pub fast_convergence: bool,
-    /// Whether cwnd grows at least as Reno's would (RFC 9438 section 4.3).
+    /// Whether cwnd grows at least as fast as Reno's would (RFC 9438 section 4.3).
     pub reno_friendly: bool,
     /// Criterion that ends slow start before a loss.
     pub hystart: HystartConfig,
-    /// Rules of the RFC or of Linux.
+    /// Whether the rules of the RFC or of Linux apply.
     pub rules: CubicRules,
 }
 

@@ -1,4 +1,4 @@
-//! Congestion avoidance since a reduction, by RFC 9438; windows are in segments.
+//! Congestion avoidance since a reduction, as in RFC 9438; windows are in segments.
 
 use super::config::CubicConfig;
 use crate::congestion::control::Ack;
@@ -8,7 +8,7 @@ use longpipe_events::{Span, Time};
 /// State of the cubic and of Reno's estimate since a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// Start of the epoch, shifted by all periods that do not count.
+    /// Start of the epoch, shifted by all excluded periods.
     pub began: Time,
     /// Time from the start to the plateau [s], K.
     k: f64,

@@ -12,7 +12,7 @@ use longpipe_events::Span;
 pub struct LinuxCubic {
     config: CubicConfig,
     slow_start: SlowStart,
-    /// C in 1024ths of a segment/s³ per 100 ms, times 10.
+    /// C as scaled by the kernel: in 1/1024 segment/s³ per 100 ms, times 10.
     scale: u64,
     /// Acknowledged segments per segment of growth.
     each: u32,
@@ -39,7 +39,7 @@ struct LinuxEpoch {
     acked: u32,
 }
 
-/// C and β are in 1024ths (BICTCP_BETA_SCALE), times in 1/1024 s (BICTCP_HZ).
+/// Unit of C and β, 1/1024 (BICTCP_BETA_SCALE), and of times, 1/1024 s (BICTCP_HZ).
 const SCALE: u32 = 1024;
 const SCALE_BITS: u32 = 10;
 /// The module's C is defined per 100 ms.
@@ -47,9 +47,9 @@ const PER_SECOND: u64 = 10;
 /// Maximum `each` before the first loss (growth of 5 % per RTT), and minimum `each`.
 const START: u32 = 20;
 const LEAST_EACH: u32 = 2;
-/// Windows per segment of growth while the window is above the cubic.
+/// Number of windows per segment of growth while cwnd is above the cubic.
 const IDLE: u32 = 100;
-/// `each` is recomputed for an unchanged window after 1/32 s.
+/// Time after which `each` is recomputed although the window is unchanged: 1/32 s.
 const COMPUTED_PER_SECOND: u32 = 32;
 /// Minimum window after a reduction [segment].
 const LEAST: u32 = 2;
@@ -79,7 +79,7 @@ impl Module for LinuxCubic {
     }
 
     fn on_ack(&mut self, ack: &Ack, flight: &Flight, socket: &mut Socket) {
-        // Linux's HyStart takes every RTT sample, those of duplicate ACKs with SACK blocks, too (`pkts_acked`).
+        // Linux's HyStart uses every RTT sample, also those of duplicate ACKs with SACK blocks (`pkts_acked`).
         let counts = if self.config.hystart == HystartConfig::Linux {
             !self.is_blind(socket)
         } else {
@@ -130,7 +130,7 @@ impl Module for LinuxCubic {
         }
     }
 
-    /// Shifts the epoch by an idle period, which does not count; the last segment before it was sent at `lsndtime`.
+    /// Shifts the epoch by an idle period; the last segment before it was sent at `lsndtime`.
     fn on_event(&mut self, event: CaEvent, socket: &mut Socket) {
         if let (CaEvent::TransmitStart, Some(epoch)) = (event, &mut self.epoch) {
             let now = socket.jiffies();
@@ -143,7 +143,7 @@ impl Module for LinuxCubic {
 }
 
 impl LinuxCubic {
-    /// Returns whether RTT samples do not count: in the first second after a reduction.
+    /// Returns whether RTT samples are ignored, which is so in the first second after a reduction.
     fn is_blind(&self, socket: &Socket) -> bool {
         self.epoch
             .is_some_and(|epoch| socket.jiffies() - epoch.began < u64::from(socket.hz()))
@@ -180,7 +180,7 @@ impl LinuxCubic {
         self.epoch = Some(epoch);
     }
 
-    /// Returns the acknowledged segments per segment of growth by the cubic, evaluated one minimum RTT ahead.
+    /// Returns the acknowledged segments per segment of growth according to the cubic one minimum RTT ahead.
     fn by_cubic(&self, epoch: &LinuxEpoch, cwnd: u32, socket: &Socket) -> u32 {
         let delay_us = self.delay_min.map_or(0, |delay| (delay.0 / 1_000_000) as u32);
         let ticks = socket.jiffies() - epoch.began + u64::from(socket.usecs_to_jiffies(delay_us));
@@ -224,7 +224,8 @@ impl LinuxEpoch {
         }
     }
 
-    /// Returns the acknowledged segments per segment of growth by Reno's estimate with a factor of `beta`.
+    /// Returns the acknowledged segments per segment of growth according to Reno's estimated window with a factor of
+    /// `beta`.
     fn by_reno(&mut self, cwnd: u32, beta: u32) -> u32 {
         let eighths = 8 * (SCALE + beta) / 3 / (SCALE - beta);
         let window = (cwnd.wrapping_mul(eighths) / 8).max(1);
@@ -240,7 +241,7 @@ impl LinuxEpoch {
     }
 }
 
-/// Cube roots of the six leading binary digits of a number, times 64 and minus 10, as in the kernel's table.
+/// The kernel's table of cube roots, indexed by the six leading bits of a number.
 #[rustfmt::skip]
 const ROOTS: [u8; 64] = [
       0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,

@@ -20,7 +20,7 @@ use longpipe_events::{Span, Time};
 /// CUBIC with either set of rules.
 pub type Cubic = Ruled<Rfc9438, Linux<LinuxCubic>>;
 
-/// State of a sender by RFC 9438; windows are in segments.
+/// State of a sender that follows RFC 9438; windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Rfc9438 {
     config: CubicConfig,
@@ -72,7 +72,7 @@ impl Control for Rfc9438 {
         let starts = flight.cwnd() < ssthresh && (ack.grows || self.hystart.counts_duplicates());
         let start = starts.then(|| self.hystart.on_ack(ack, flight));
         if start == Some(Start::Leave) {
-            // The data that this ACK acknowledges count for congestion avoidance.
+            // The data that this ACK acknowledges count towards congestion avoidance.
             update.threshold = flight.cwnd();
         }
         if !ack.grows {
@@ -108,7 +108,7 @@ impl Control for Rfc9438 {
         self.epoch = None;
         self.hystart.on_reduction();
         if cause == Cause::Timeout {
-            // The plateau will be where slow start ends (section 4.8).
+            // The plateau becomes the window at which slow start ends (section 4.8).
             self.w_max = None;
             self.hystart.on_timeout(now, flight.nxt);
         }
@@ -171,8 +171,8 @@ mod tests {
         Trial::new(&CongestionConfig::Cubic(config), window).over(rtt)
     }
 
-    /// W_max 100: the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as C(t - K)³ + 100.
-    /// Linux's integer plateau may differ by a segment in one of a hundred RTTs, many of which lie in this period.
+    /// With W_max = 100 the window is reduced to 70, reaches 100 again after K = 4.2172 s, and continues as C(t - K)³ +
+    /// 100. Linux's integer plateau may differ by a segment in one of a hundred RTTs, many of which lie in this period.
     #[test]
     fn rfc_9438_section_4_2_the_window_follows_the_cubic() {
         let without = CubicConfig {
@@ -191,9 +191,9 @@ mod tests {
         }
     }
 
-    /// Tables 1 (RTT .1 s) and 2 (.01 s). The mean for deterministic losses is 1.054 (RTT/p)^¾ in the CUBIC region, and
-    /// Reno's below it. Without fast convergence, and starting from the maximum of the steady state, because a window that
-    /// is lost at the plateau needs thousands of losses to approach it.
+    /// Tables 1 (RTT .1 s) and 2 (RTT .01 s) of RFC 9438. The mean for deterministic losses is 1.054 (RTT/p)^¾ in the
+    /// CUBIC region, and Reno's below it. The runs are without fast convergence and start from the maximum of the
+    /// steady state, because from a loss at the plateau it takes thousands of losses to approach the steady state.
     #[test]
     fn rfc_9438_section_5_1_the_mean_window_at_a_share_of_segments_lost() {
         let config = CubicConfig {
@@ -257,7 +257,7 @@ mod tests {
         let mut trial = trial(RFC, 100.0, Span::millis(100));
         trial.reduce(Cause::FastRetransmit);
         let before = trial.until(Span::seconds(4));
-        // The last ACK before finds the sender without data to send.
+        // When the previous ACK arrives, the sender has no data to send.
         trial.ack_after(Span::millis(1), false);
         trial.ack_after(Span::seconds(60), true);
         let after = trial.round_trip();
@@ -268,7 +268,7 @@ mod tests {
         assert!(trial.round_trip() < after + 1.0, "{after}");
     }
 
-    /// The window may be below a segment if the receiver's window is.
+    /// cwnd may be less than a segment if the receiver's window is.
     #[test]
     fn in_linux_a_window_below_a_segment_grows_as_one_of_a_segment() {
         let linux = CubicConfig {

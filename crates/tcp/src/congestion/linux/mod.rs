@@ -27,7 +27,7 @@ pub trait Module: Sized {
     /// Invoked for every ACK, before loss recovery processes it (`pkts_acked`, then `in_ack_event`, as in 6.1.192).
     fn on_acked(&mut self, _acked: &AckedSegments, _socket: &Socket) {}
 
-    /// Invoked for every ACK after loss recovery has processed it, before the window grows.
+    /// Invoked for every ACK after loss recovery has processed it and before the window grows.
     fn on_ack(&mut self, _ack: &Ack, _flight: &Flight, _socket: &mut Socket) {}
 
     /// Increases cwnd for `acked` delivered segments (`cong_avoid`).
@@ -53,7 +53,7 @@ pub trait Module: Sized {
 /// An event of the window (`enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaEvent {
-    /// A segment leaves while nothing is in flight (`CA_EVENT_TX_START`).
+    /// A segment is sent while nothing is in flight (`CA_EVENT_TX_START`).
     TransmitStart,
     /// The window has reached the threshold after a reduction (`CA_EVENT_COMPLETE_CWR`).
     CompleteCwr,
@@ -68,7 +68,7 @@ pub struct Linux<M> {
     socket: Socket,
     /// Whether the module was initialized.
     established: bool,
-    /// Whether nothing is in flight, so that the next segment starts a transmission.
+    /// Whether nothing is in flight, so that the next segment triggers `CA_EVENT_TX_START`.
     idle: bool,
 }
 
@@ -86,13 +86,13 @@ impl<M: Module> Variant for Linux<M> {
 }
 
 impl<M: Module> Linux<M> {
-    /// Initializes the module once, as before the first segment left at `sent`; `una` was SND.UNA then.
+    /// Initializes the module once, with the state before the first segment was sent at `sent`, when SND.UNA was `una`.
     fn establish(&mut self, sent: Time, una: u64, flight: &Flight) {
         if !self.established {
             self.established = true;
             self.socket.refresh(sent, flight);
             (self.socket.snd_una, self.socket.snd_nxt) = (una, una);
-            // The connection was established that much earlier.
+            // The connection was established this long before the first segment.
             let idle = std::mem::take(&mut self.socket.preconnect);
             self.module.init(&mut self.socket);
             self.socket.preconnect = idle;
@@ -104,7 +104,7 @@ impl<M: Module> Linux<M> {
         self.socket.ca_state = state;
     }
 
-    /// Returns the congestion state after an ACK, from loss recovery's report and the reduction in progress.
+    /// Returns the congestion state after an ACK, from the report of loss recovery and the reduction in progress.
     fn state_after(&self, ack: &Ack) -> CaState {
         match (ack.phase, self.socket.ca_state) {
             (RecoveryPhase::Recovery, _) => CaState::Recovery,
@@ -133,7 +133,7 @@ impl<M: Module> Control for Linux<M> {
         self.socket.refresh(Time::ZERO, flight);
         self.socket.srtt_us = (rtt.0 * 8 / 1_000_000) as u32;
         let before = self.socket.windows();
-        // Once more with the first ACK, which shows when the connection began.
+        // Initializes again at the first ACK, which determines when the connection began.
         self.module.init(&mut self.socket);
         self.socket.update(before, flight)
     }
@@ -156,7 +156,7 @@ impl<M: Module> Control for Linux<M> {
             marked: socket::segments(sample.marked, mss),
             acked_bytes: sample.acked,
             rtt_us: sample.rtt.map(|rtt| socket::micros(sample.now, rtt)),
-            // The ACK that fills a hole also changes the window field, which leaves Linux's fast path.
+            // The ACK that fills a hole also changes the window field, so Linux processes it in its slow path.
             slow_path: sample.has_sack_blocks || sample.acked == 0 || self.socket.ca_state != CaState::Open,
         };
         self.module.on_acked(&acked, &self.socket);
@@ -189,7 +189,7 @@ impl<M: Module> Control for Linux<M> {
         if cause == Cause::Timeout {
             self.module.on_event(CaEvent::Loss, &mut self.socket);
             self.set_state(CaState::Loss);
-            // All data in flight are declared lost, so the retransmission starts a transmission.
+            // All data in flight are declared lost, so the retransmission triggers `CA_EVENT_TX_START`.
             self.module.on_event(CaEvent::TransmitStart, &mut self.socket);
         } else {
             self.set_state(match cause {

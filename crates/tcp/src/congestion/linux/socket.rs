@@ -7,13 +7,13 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// Slow-start threshold of a connection without losses (`TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// Ticks per second of the kernel's clock where a scenario does not set `tcp.hz`.
+/// Ticks per second of the kernel's clock unless a scenario sets `tcp.hz`.
 pub const DEFAULT_HZ: u32 = 250;
 
 /// Congestion state of a sender (`TCP_CA_Open` etc.).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaState {
-    /// No segment is lost or out of order.
+    /// Open: no segment is lost or out of order.
     Open,
     /// Data arrived out of order, or a retransmission is in flight.
     Disorder,
@@ -28,15 +28,15 @@ pub enum CaState {
 /// Inputs of an ACK before loss recovery processes it (`struct ack_sample`, and the values that `in_ack_event` reads).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckedSegments {
-    /// Segments that the ACK acknowledged in order (`pkts_acked`).
+    /// Number of segments that the ACK acknowledged cumulatively (`pkts_acked`).
     pub acked: u32,
-    /// Segments newly known to have arrived, including those reported by SACK blocks.
+    /// Number of segments newly known to have arrived, including those reported by SACK blocks.
     pub delivered: u32,
-    /// Segments among `delivered` that arrived with an ECN mark.
+    /// Number of segments among `delivered` that arrived with an ECN mark.
     pub marked: u32,
     /// Bytes by which SND.UNA advanced.
     pub acked_bytes: u64,
-    /// RTT sample [µs]; none from retransmitted segments (`rtt_us`).
+    /// RTT sample [µs]; None for retransmitted segments (`rtt_us`).
     pub rtt_us: Option<u32>,
     /// Whether the kernel processes the ACK in its slow path (`CA_ACK_SLOWPATH`).
     pub slow_path: bool,
@@ -65,7 +65,7 @@ pub struct Socket {
     pub ca_state: CaState,
     /// Send time of the last segment before an idle period.
     pub lsndtime: Time,
-    /// Time for which the connection was established and idle before its first segment left.
+    /// Idle time between the establishment of the connection and its first segment.
     pub preconnect: Span,
     now: Time,
     hz: u32,
@@ -104,7 +104,7 @@ impl Socket {
         (self.hz, self.tick) = (hz, PS_PER_SECOND / u64::from(hz));
     }
 
-    /// Takes the clock, sequence numbers and windows from the sender.
+    /// Copies the clock, sequence numbers and windows from the sender.
     pub fn refresh(&mut self, now: Time, flight: &Flight) {
         self.now = now;
         (self.snd_una, self.snd_nxt, self.mss) = (flight.una, flight.nxt, flight.mss);
@@ -116,14 +116,14 @@ impl Socket {
         };
     }
 
-    /// Takes the smoothed RTT and the use of the window from an ACK.
+    /// Updates the smoothed RTT, and whether the window limits the sender, from an ACK.
     pub fn take(&mut self, ack: &Ack) {
         self.srtt_us = ack.srtt.map_or(0, |srtt| (u128::from(srtt.0) * 8 / 1_000_000) as u32);
         self.is_cwnd_limited = ack.usage.full;
         self.max_packets_out = segments(ack.usage.most, self.mss);
     }
 
-    /// Returns windows for the sender; unchanged ones keep their fractions of a segment.
+    /// Returns windows for the sender; a window that the module did not change keeps its fraction of a segment.
     pub fn update(&self, before: (u32, u32), flight: &Flight) -> CwndUpdate {
         let bytes = |now: u32, before: u32, bytes: f64| {
             if now == before {
@@ -154,12 +154,12 @@ impl Socket {
         self.hz
     }
 
-    /// Ticks of the kernel's clock by now (`tcp_jiffies32`).
+    /// Current tick of the kernel's clock (`tcp_jiffies32`).
     pub fn jiffies(&self) -> u64 {
         self.jiffies_at(self.now)
     }
 
-    /// Ticks of the kernel's clock at an instant after the first segment left; the clock starts with the connection.
+    /// Tick of the kernel's clock at a time after the first segment was sent; the clock starts with the connection.
     pub fn jiffies_at(&self, at: Time) -> u64 {
         (at + self.preconnect).0 / self.tick
     }
@@ -174,8 +174,8 @@ impl Socket {
         self.snd_cwnd < self.snd_ssthresh
     }
 
-    /// Returns whether the window, not the application, limits the sender; in slow start half of it is enough
-    /// (`tcp_is_cwnd_limited`).
+    /// Returns whether the window, not the application, limits the sender; in slow start, using half of the window is
+    /// enough (`tcp_is_cwnd_limited`).
     pub fn is_cwnd_limited(&self) -> bool {
         self.is_cwnd_limited || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
     }
@@ -188,8 +188,8 @@ impl Socket {
         left
     }
 
-    /// Adds one segment to the window per `each` acknowledged segments (`tcp_cong_avoid_ai`). Credit that a larger `each`
-    /// left over is worth one segment.
+    /// Adds one segment to the window per `each` acknowledged segments (`tcp_cong_avoid_ai`). If `each` has become
+    /// smaller than the accumulated count, that count adds one segment at once.
     pub fn grow_per(&mut self, each: u32, acked: u32) {
         if self.snd_cwnd_cnt >= each {
             self.snd_cwnd_cnt = 0;
@@ -227,7 +227,7 @@ pub fn segments(bytes: u64, mss: u32) -> u32 {
     bytes.div_ceil(u64::from(mss)) as u32
 }
 
-/// Returns a duration as the difference of two readings of a microsecond clock, the later one at `now`.
+/// Returns a duration that ends at `now` as measured by a microsecond clock: the difference of two truncated readings.
 pub fn micros(now: Time, span: Span) -> u32 {
     let us = |time: u64| time / 1_000_000;
     now.0

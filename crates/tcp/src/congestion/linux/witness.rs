@@ -1,10 +1,11 @@
-//! The controllers beside the kernel's: `witness.csv` holds windows and thresholds that the modules of Debian's
-//! linux-source-6.1 (6.1.192), compiled for user space, computed for random sequences of events.
+//! Comparison of the controllers with the kernel's: `witness.csv` holds windows and thresholds that the modules of
+//! Debian's linux-source-6.1 (6.1.192), compiled for user space, computed for random sequences of events.
 //!
-//! A row is an event that happens `count` times: `ack` (in order), `dup` (a duplicate with a SACK block), `recover` (the
-//! duplicate that begins a recovery), `mark` (an ECN echo that begins a reduction), `partial` (an ACK while the window is being
-//! reduced), `end` and `undo` (the ACK that ends a reduction, or shows that it was spurious), `rto`, and `drain` (an ACK of all
-//! that was in flight, after which the sender is idle). HyStart is off, a reduction sets the window to the threshold at once.
+//! A row is an event that happens `count` times: `ack` (in order), `dup` (a duplicate with a SACK block), `recover`
+//! (the duplicate that begins a recovery), `mark` (an ECN echo that begins a reduction), `partial` (an ACK while the
+//! window is being reduced), `end` and `undo` (the ACK that ends a reduction, or shows that it was spurious), `rto`,
+//! and `drain` (an ACK of all that was in flight, after which the sender is idle). HyStart is off, and a reduction sets
+//! cwnd to ssthresh at once.
 
 use crate::congestion::control::{Ack, AckSample, Cause, RecoveryPhase, Usage};
 use crate::congestion::limits::Limits;
@@ -63,7 +64,7 @@ fn config(name: &str) -> CongestionConfig {
     }
 }
 
-/// A row without the kernel's answers; times in microseconds.
+/// Input columns of a row; times are in microseconds.
 struct WitnessEvent<'a> {
     kind: &'a str,
     gap: u64,
@@ -74,7 +75,7 @@ struct WitnessEvent<'a> {
     limited: bool,
 }
 
-/// State of the sender, as the kernel names it.
+/// State of the sender, by the kernel's name.
 #[derive(Clone, Copy, PartialEq)]
 enum WitnessState {
     Open,
@@ -90,7 +91,7 @@ struct WitnessSender {
     flight: Flight,
     now: Time,
     state: WitnessState,
-    /// Window and threshold before the latest reduction.
+    /// cwnd and ssthresh before the latest reduction.
     prior: (f64, f64),
 }
 
@@ -203,7 +204,7 @@ impl WitnessSender {
     }
 }
 
-/// Compares all columns of a controller with the kernel's windows and thresholds.
+/// Compares all windows and thresholds of a controller with the kernel's.
 fn agrees_with_the_kernel(name: &str) {
     let mut lines = WITNESS.lines();
     let head: Vec<&str> = lines.next().expect("a head").split(',').collect();

@@ -25,7 +25,7 @@ use phase::Phase;
 use prr::Prr;
 use spurious::{FRto, ReorderingWindow, UndoState};
 
-/// Consequences of an ACK or a timer besides a change of the window.
+/// Consequences of an ACK or a timer, other than a change of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryStep {
     /// Whether the window may grow.
@@ -34,16 +34,16 @@ pub struct RecoveryStep {
     pub open: bool,
     /// Whether a recovery starts.
     pub begins: bool,
-    /// Congestion state afterwards.
+    /// Congestion state after the ACK or timer.
     pub phase: control::RecoveryPhase,
 }
 
 /// A tail loss probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
 struct TailLossProbe {
-    /// SND.MAX when it was sent.
+    /// SND.MAX when the probe was sent.
     end: u64,
-    /// Whether it was a retransmission.
+    /// Whether the probe was a retransmission.
     retransmitted: bool,
 }
 
@@ -78,9 +78,9 @@ pub struct Rack {
 const DUPLICATES: usize = 3;
 /// Minimum duration of the reordering timer (TCP_TIMEOUT_MIN_US).
 const LEAST_TIMEOUT: Span = Span::millis(2);
-/// Maximum delay of an ACK that a probe of a single segment in flight allows for (Linux).
+/// Allowance for a delayed ACK in the probe timer if a single segment is in flight (Linux).
 const LONGEST_DELAY: Span = Span::millis(200);
-/// Duration of the probe timer beyond two RTTs otherwise (Linux).
+/// Duration of the probe timer beyond two RTTs if several segments are in flight (Linux).
 const PROBE_MARGIN: Span = Span::millis(2);
 /// Duration of the probe timer without an RTT sample (RFC 8985 section 7.2).
 const PROBE_WITHOUT_RTT: Span = Span::seconds(1);
@@ -124,7 +124,8 @@ impl Recover for Box<Rack> {
 }
 
 impl Rack {
-    /// Processes an ACK; `summary` reports what it changed in the retransmission queue, and `advanced` means that SND.UNA advanced.
+    /// Processes an ACK; `summary` is the report of the retransmission queue, and `advanced` is whether SND.UNA
+    /// advanced.
     pub fn on_ack(
         &mut self,
         now: Time,
@@ -223,12 +224,12 @@ impl Rack {
         matches!(self.phase, Phase::Recovery(_) | Phase::Cwr(_))
     }
 
-    /// Returns whether a mark reduces the window, which it does unless the window is already being reduced.
+    /// Returns whether an ECN mark reduces the window: only if the window is not already being reduced.
     pub fn reacts_to_marks(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// Reduces the window because data arrived with marks, as reported by an ACK that revealed no loss.
+    /// Reduces the window because an ACK that revealed no loss reports ECN marks.
     pub fn on_mark(
         &mut self,
         cause: Cause,
@@ -285,8 +286,8 @@ impl Rack {
         self.reordering_window.of(least_rtt, self.srtt)
     }
 
-    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms and rounds
-    /// up to ticks, and no timer of n ticks expires before the tick n + 1 later begins.
+    /// Returns the expiration of a reordering timer that waits from `now` (`tcp_rack_mark_lost`): Linux adds 2 ms and
+    /// rounds up to ticks, and a timer of n ticks does not expire before n + 1 ticks have begun.
     fn reorder_deadline(&self, now: Time, wait: Span) -> Time {
         let ticks = (wait + LEAST_TIMEOUT).0.div_ceil(self.tick);
         Time((now.0 / self.tick + ticks + 1) * self.tick)
@@ -302,8 +303,8 @@ impl Rack {
         self.srtt = srtt;
     }
 
-    /// Starts a recovery if segments are lost, or if one `follows` another; after a timeout only if retransmitted segments
-    /// are lost.
+    /// Starts a recovery if segments are lost, or if it `follows` another recovery directly; after a timeout only if
+    /// retransmitted segments are lost.
     fn begin(
         &mut self,
         detected: &DetectedLosses,
@@ -326,7 +327,7 @@ impl Rack {
             self.phase = Phase::Recovery(shared.unwrap_or(handle.flight().max));
             (self.probe, self.probe_at) = (None, MaybeTime::NONE);
             self.save_undo(rtx_queue.retransmissions_in_flight() as u64, falls.is_none(), handle);
-            // A single reduction answers marks and losses of an RTT.
+            // Marks and losses of one RTT cause a single reduction.
             if falls.is_none() {
                 self.prr = Prr::new(handle.flight());
                 handle.reduce(Cause::FastRetransmit);
@@ -354,8 +355,8 @@ impl Rack {
 
     /// Processes a retransmission timeout (Linux: `tcp_enter_loss`).
     ///
-    /// Reduces ssthresh once per window: not if the window of data was already reduced for losses or marks, and not again
-    /// while the same segment is retransmitted (RFC 5681 section 3.1).
+    /// Reduces ssthresh once per window of data: not if it was already reduced for losses or marks in this window, and
+    /// not again while the same segment is retransmitted (RFC 5681 section 3.1).
     pub fn on_retransmission_timeout(
         &mut self,
         now: Time,

@@ -7,9 +7,9 @@ use crate::flight::Flight;
 /// State of one recovery.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prr {
-    /// Window at its start [segment] (prior_cwnd).
+    /// Window at the start of the recovery [segment] (prior_cwnd).
     prior: f64,
-    /// Bytes delivered and bytes sent since its start (prr_delivered, prr_out).
+    /// Bytes delivered and bytes sent since the start of the recovery (prr_delivered, prr_out).
     delivered: u64,
     out: u64,
 }
@@ -31,8 +31,8 @@ impl Prr {
         self.out += length;
     }
 
-    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` if the ACK advanced SND.UNA and
-    /// showed no new loss.
+    /// Sets cwnd after `delivered` bytes arrived, with `in_flight` bytes in flight; `safe` is whether the ACK advanced
+    /// SND.UNA and showed no new loss.
     pub fn adjust(&mut self, delivered: u64, safe: bool, in_flight: u64, handle: &mut WindowHandle) {
         if delivered == 0 {
             return;
@@ -66,7 +66,7 @@ mod tests {
         Prr { prior, delivered, out }
     }
 
-    /// ns-3's test vectors: a threshold of 100 000 bytes, half of the data in flight.
+    /// ns-3's test vectors, with an ssthresh of 100 000 bytes, half of the data in flight.
     #[test]
     fn rfc_9937_what_leaves_is_in_proportion_to_what_arrived_until_the_threshold_is_reached() {
         let reduction = prr(200.0, 51_000, 0);

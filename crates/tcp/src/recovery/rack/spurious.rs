@@ -30,8 +30,8 @@ impl UndoRetrans {
 /// State to restore if a reduction proves spurious (Linux: `prior_cwnd`, `prior_ssthresh`, `undo_marker`, `undo_retrans`).
 #[derive(Clone, Copy, Debug)]
 pub struct UndoState {
-    /// Congestion window and threshold before the reduction; None if they must not be restored, because the
-    /// recovery did not reduce the window or a mark showed that the reduction was due.
+    /// Congestion window and threshold before the reduction; None if they must not be restored, because the recovery
+    /// did not reduce the window, or an ECN mark justified the reduction.
     limits: Option<(f64, f64)>,
     /// SND.UNA at the reduction.
     una: u64,
@@ -87,7 +87,8 @@ impl Default for ReorderingWindow {
 }
 
 impl ReorderingWindow {
-    /// Returns the reordering window: its steps of a quarter of the minimum RTT, at most SRTT (`tcp_rack_reo_wnd`).
+    /// Returns the reordering window: the number of steps times a quarter of the minimum RTT, at most SRTT
+    /// (`tcp_rack_reo_wnd`).
     pub fn of(self, least_rtt: Span, srtt: Option<Span>) -> Span {
         let window = Span((least_rtt.0 / 4).saturating_mul(self.quarters));
         srtt.map_or(window, |srtt| window.min(srtt))
@@ -101,7 +102,7 @@ impl ReorderingWindow {
         }
     }
 
-    /// A recovery ended without being undone: ages the reordering window (`reo_wnd_persist`).
+    /// Ages the reordering window after a recovery that was not undone (`reo_wnd_persist`).
     pub fn on_recovered(&mut self) {
         self.persists = self.persists.saturating_sub(1);
         if self.persists == 0 {
@@ -113,8 +114,8 @@ impl ReorderingWindow {
 impl Rack {
     /// Saves the state to undo a recovery that starts while `retransmissions_in_flight` retransmissions are in flight (`tcp_init_undo`).
     ///
-    /// The window before is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold is at
-    /// least three quarters of the window (`tcp_current_ssthresh`).
+    /// The previous window is saved if the recovery `reduces` it. In Linux's congestion avoidance the saved threshold
+    /// is at least three quarters of the window (`tcp_current_ssthresh`).
     pub(super) fn save_undo(&mut self, retransmissions_in_flight: u64, reduces: bool, handle: &WindowHandle) {
         let flight = handle.flight();
         let (cwnd, mss) = ((flight.cwnd() / flight.mss()).floor(), flight.mss());
@@ -132,7 +133,7 @@ impl Rack {
         self.undo = Some(now);
     }
 
-    /// Forbids restoring the window, because a mark shows that the reduction was due.
+    /// Forbids restoring the window, because an ECN mark justifies the reduction.
     pub fn keep_reduction(&mut self) {
         if let Some(undo) = &mut self.undo {
             undo.limits = None;
@@ -162,7 +163,8 @@ impl Rack {
         handle: &mut WindowHandle,
     ) {
         if let Some(undo) = self.undo.take() {
-            // Linux ends the episode and keeps the marks of other lost segments if all that the recovery covers has arrived.
+            // If all data of the recovery have arrived, Linux ends the episode and keeps the loss marks of other
+            // segments.
             let is_over = match self.phase {
                 Phase::Recovery(end) => una >= end || undo.undo_retrans.all_came_twice(),
                 phase => phase == Phase::Open,
@@ -170,7 +172,7 @@ impl Rack {
             if !(is_over && self.config.successive) {
                 rtx_queue.unmark_lost();
             }
-            // Segments declared lost were only late.
+            // Segments declared lost were only delayed.
             self.reordered |= matches!(self.phase, Phase::Recovery(_));
             self.phase = Phase::Open;
             self.frto_state = FRto::Over;
@@ -248,7 +250,7 @@ impl Rack {
         self.frto_state == FRto::NewFirst
     }
 
-    /// Continues as after a loss, because no new data could be sent. Returns false if some were sent.
+    /// Continues as after a loss if no new data could be sent; returns false if some were sent.
     pub fn give_up_forward(&mut self, max: u64) -> bool {
         let none = matches!(self.phase, Phase::Loss(end) if max <= end);
         self.frto_state = if none { FRto::Over } else { FRto::Asked };

@@ -19,7 +19,7 @@ struct TestSender {
 }
 
 impl TestSender {
-    /// Sends a window of `cwnd` segments in congestion avoidance with that `ssthresh`.
+    /// Sends a window of `cwnd` segments in congestion avoidance with the given `ssthresh`.
     fn new(cwnd: u64, ssthresh: u64) -> TestSender {
         let config = RackConfig {
             blocks: 3,
@@ -130,15 +130,15 @@ fn linux_a_series_of_timeouts_cuts_the_threshold_once() {
     assert_eq!(sender.windows(), (1, 4));
 }
 
-/// tcp_enter_loss: the window was reduced already for losses of the window in flight, so that a timeout in Recovery leaves the
-/// threshold. Segments that left within RACK.rtt stay in flight: the window is theirs and one more.
+/// tcp_enter_loss: the window was already reduced for losses of the data in flight, so a timeout in Recovery does not
+/// change the threshold. Segments sent within RACK.rtt stay in flight: cwnd becomes their number plus one.
 #[test]
 fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
     let mut sender = TestSender::new(100, 80);
     let turn = sender.ack(0, &[(1, 10)], None);
     assert!(turn.begins);
     assert_eq!(sender.flight.ssthresh(), (50 * MSS) as f64);
-    // RACK.rtt is that of segment 9, 92 ms.
+    // RACK.rtt is the RTT of segment 9, 92 ms.
     sender.now += Span::millis(900);
     for segment in 100..103 {
         sender.send(segment);
@@ -150,8 +150,9 @@ fn linux_a_timeout_in_a_recovery_keeps_the_threshold_and_recent_segments() {
     assert_eq!(sender.rack.state(), CongestionState::Loss);
 }
 
-/// tcp_undo_cwnd_reduction: the window is at least prior_cwnd, and the threshold at least prior_ssthresh, which is three quarters of
-/// the window in congestion avoidance (tcp_current_ssthresh): 50 + 25 of 101 segments.
+/// After an undo (tcp_undo_cwnd_reduction), the window is at least prior_cwnd, and the threshold at least
+/// prior_ssthresh, which is three quarters of the window in congestion avoidance (tcp_current_ssthresh): 50 + 25 of 101
+/// segments.
 #[test]
 fn linux_an_undo_restores_three_quarters_of_the_window_as_the_threshold() {
     let spurious = |echo: bool| {
@@ -195,9 +196,9 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires at the tick n + 1 later. At 100
-/// ticks a second a segment that has .3 us to wait is examined again 20 to 30 ms later, so that the third duplicate ACK
-/// comes first.
+/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires n
+/// + 1 ticks after the current tick began. At 100 ticks a second a segment that has .3 us to wait is examined again 20
+/// to 30 ms later, so that the third duplicate ACK comes first.
 #[test]
 fn linux_the_reordering_timer_counts_ticks() {
     let mut sender = TestSender::new(10, 20);

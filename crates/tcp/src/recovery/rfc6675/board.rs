@@ -7,7 +7,7 @@ use crate::ranges::Ranges;
 pub struct Board {
     una: u64,
     sacked: Ranges,
-    /// First byte after the latest retransmission (HighRxt): all missing data below it have been retransmitted.
+    /// First byte after the latest retransmission (HighRxt): all missing data before it have been retransmitted.
     high_rxt: u64,
     /// Missing bytes below `high_rxt`.
     retransmitted_bytes: u64,
@@ -62,8 +62,8 @@ impl Board {
         self.begin();
     }
 
-    /// IsLost: returns the limit below which at least `threshold` ranges, or more than `threshold - 1` segments of data,
-    /// have arrived beyond every missing byte.
+    /// Returns the limit (IsLost) below which at least `threshold` ranges, or more than `threshold - 1` segments of
+    /// data, have arrived above every missing byte.
     pub fn lost(&self, threshold: u32, mss: u32) -> LostLimit {
         let most = u64::from(threshold - 1) * u64::from(mss);
         let (mut ranges, mut arrived) = (0, 0);
@@ -80,8 +80,8 @@ impl Board {
         }
     }
 
-    /// Returns the limit for FACK: everything missing below SND.FACK is lost, and PIPE becomes `awnd` (Mathis and Mahdavi
-    /// 1996 section 2).
+    /// Returns the limit for FACK: all missing data below SND.FACK are lost, and PIPE becomes `awnd` (Mathis and
+    /// Mahdavi 1996 section 2).
     pub fn lost_by_fack(&self) -> LostLimit {
         let fack = self.sacked.from_the_last().next().map_or(self.una, |(_, end)| end);
         LostLimit {
@@ -90,18 +90,19 @@ impl Board {
         }
     }
 
-    /// SetPipe: returns the data in flight, where all bytes below `max` have been sent: data not lost, plus retransmissions.
+    /// Returns the data in flight (SetPipe) if all bytes below `max` have been sent: data not lost, plus
+    /// retransmissions.
     pub fn pipe(&self, max: u64, lost: LostLimit) -> u64 {
         max - lost.below - lost.arrived + self.retransmitted_bytes
     }
 
-    /// Returns the data in flight after a timeout, by which all missing data below `end` are lost.
+    /// Returns the data in flight after a timeout, which declares all missing data below `end` lost.
     pub fn pipe_beyond(&self, end: u64, max: u64) -> u64 {
         self.unsacked(end.max(self.una), max) + self.retransmitted_bytes
     }
 
-    /// Returns the first part of the missing data that has not been retransmitted and has received data beyond (NextSeg,
-    /// rules 1.a and 1.b).
+    /// Returns the first part of the missing data that has not been retransmitted and lies below received data
+    /// (NextSeg, rules 1.a and 1.b).
     pub fn hole(&self) -> Option<(u64, u64)> {
         self.sacked.gap_from(self.high_rxt.max(self.una))
     }
@@ -140,7 +141,7 @@ mod tests {
 
     const MAX: u64 = 60;
 
-    /// Reference: IsLost of RFC 6675 section 4 for a single byte.
+    /// Reference implementation of IsLost (RFC 6675 section 4) for a single byte.
     fn is_lost(byte: u64, sacked: &BTreeSet<u64>, threshold: u32, mss: u32) -> bool {
         let beyond = sacked.range(byte..);
         let ranges = beyond.clone().filter(|&&one| !sacked.contains(&(one - 1))).count();

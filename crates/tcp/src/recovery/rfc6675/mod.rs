@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub struct Rfc6675Config {
     /// Maximum number of SACK blocks in an ACK: 1 to 3, which leaves room for timestamps (RFC 2018 section 3).
     pub blocks: u32,
-    /// Whether all missing data below SND.FACK are lost (FACK; Mathis and Mahdavi 1996).
+    /// Whether all missing data below SND.FACK count as lost (FACK; Mathis and Mahdavi 1996).
     #[serde(default, skip_serializing_if = "crate::recovery::is_off")]
     pub fack: bool,
 }
@@ -38,11 +38,12 @@ impl Parameters for Rfc6675Config {
 enum SackPhase {
     /// Only the window limits transmission.
     Open,
-    /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered one (section 5, step 3).
+    /// A duplicate ACK without evidence of a loss arrived: one new segment is sent per delivered segment (section 5,
+    /// step 3).
     Limited,
-    /// Loss recovery, until all data below are acknowledged (RecoveryPoint).
+    /// Loss recovery, until all data below this byte (RecoveryPoint) are acknowledged.
     Recovery(u64),
-    /// After a timeout, until all data below are acknowledged; no recovery starts before (section 5.1).
+    /// After a timeout, until all data below this byte are acknowledged; no recovery starts before that (section 5.1).
     Loss(u64),
 }
 
@@ -52,9 +53,9 @@ pub struct Rfc6675 {
     fack: bool,
     phase: SackPhase,
     board: Board,
-    /// Number of duplicate ACKs since SND.UNA advanced (DupAcks): ACKs that report new data beyond it.
+    /// Number of duplicate ACKs since SND.UNA last advanced (DupAcks). A duplicate ACK reports new data beyond SND.UNA.
     duplicates: u32,
-    /// Whether the latest ACK was such a duplicate.
+    /// Whether the latest ACK was a duplicate in this sense.
     reports_new_data: bool,
     lost: LostLimit,
     /// Data in flight, pipe [byte].
@@ -93,7 +94,8 @@ impl Recover for Box<Rfc6675> {
         self.phase == SackPhase::Open && self.board.is_empty()
     }
 
-    /// A duplicate ACK is one that reports new data beyond SND.UNA, even if it also advances it (section 2).
+    /// Returns whether the ACK is a duplicate: it reports new data beyond SND.UNA, even if it also advances SND.UNA
+    /// (section 2).
     fn on_ack(&mut self, ack: &AckSegment) -> bool {
         self.reports_new_data = self.board.update(ack.acknowledgement, ack.blocks_beyond());
         self.reports_new_data || matches!(self.phase, SackPhase::Recovery(_) | SackPhase::Loss(_))
@@ -123,7 +125,7 @@ impl Recover for Box<Rfc6675> {
         }
     }
 
-    /// Section 5, step C, and NextSeg, rules 1 to 4.
+    /// Implements section 5, step C, and NextSeg, rules 1 to 4.
     fn next(&mut self, flight: &Flight) -> Next {
         if self.phase == SackPhase::Open {
             return Next::Window;
@@ -160,7 +162,7 @@ impl Recover for Box<Rfc6675> {
         }
     }
 
-    /// Discards SACK information; all outstanding data are lost (section 5.1).
+    /// Discards SACK information; all outstanding data count as lost (section 5.1).
     fn on_timeout(&mut self, handle: &mut WindowHandle) {
         self.board.clear(handle.flight().una);
         self.phase = SackPhase::Loss(handle.flight().max);

@@ -19,7 +19,7 @@ pub const MSS: u64 = 1000;
 pub const RTT: u64 = 100_000_000_000;
 const MIN_RTO: u64 = 10 * RTT;
 
-/// AIMD that counts ACKs, as 4.4BSD does.
+/// AIMD whose growth counts ACKs, as in 4.4BSD.
 pub const AIMD: CongestionConfig = CongestionConfig::Aimd(AimdConfig { byte_counting: false });
 /// Vegas with the parameters of its paper.
 pub const VEGAS: CongestionConfig = CongestionConfig::Vegas(VegasConfig {
@@ -168,13 +168,13 @@ impl Script {
         self
     }
 
-    /// Loses data packets by number, counted from 0 in the order of transmission.
+    /// Drops data packets by number, counted from 0 in the order of transmission.
     pub fn lose(mut self, packets: &[u64]) -> Script {
         self.lost.extend(packets);
         self
     }
 
-    /// Loses ACKs by number, counted from 0 in the order of transmission.
+    /// Drops ACKs by number, counted from 0 in the order of transmission.
     pub fn lose_acks(mut self, acks: impl IntoIterator<Item = u64>) -> Script {
         self.lost_acks.extend(acks);
         self
@@ -206,7 +206,7 @@ pub struct Sent {
     pub again: bool,
 }
 
-/// All transmissions, and their duration.
+/// All transmissions of a script, and their duration.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub sent: Vec<Sent>,
@@ -250,7 +250,7 @@ struct Player<'a> {
     sender: Sender,
     receiver: Receiver,
     now: Time,
-    /// Events by time and number, so that packets arrive in the order of transmission.
+    /// Events ordered by time and number, so that packets arrive in the order of transmission.
     events: BTreeMap<(Time, u64), Event>,
     count: u64,
     acks: u64,

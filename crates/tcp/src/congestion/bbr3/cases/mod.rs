@@ -1,4 +1,4 @@
-//! The test cases of the draft (appendix "BBR Example Test Cases"), each a sender over a path with one queue.
+//! The test cases of the draft (appendix "BBR Example Test Cases"), each with a sender and a path with one queue.
 
 mod paths;
 mod recoveries;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 const MSS: u64 = 1000;
 const WINDOW: u64 = 1 << 30;
-/// Segments that a greedy application keeps ready.
+/// Number of segments that a greedy application keeps ready.
 const READY: u64 = 64;
 
 /// An event of the path or the application.
@@ -29,12 +29,13 @@ enum PathEvent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Application {
     Greedy,
-    /// Writes this many segments per interval.
+    /// Writes a number of segments per interval.
     Writes(u64, Span),
     Pauses,
 }
 
-/// Token bucket that drops packets without tokens: rate [byte/s], size, tokens [byte], and time of their last update.
+/// Token bucket that drops packets without tokens: rate [byte/s], bucket size [byte], current tokens [byte], and time
+/// of their last update.
 #[derive(Clone, Copy, Debug)]
 struct Policer {
     rate: f64,
@@ -58,7 +59,7 @@ struct Flow {
     way: Span,
     /// One in this many segments is lost; 0 means none.
     lost_in: u64,
-    /// One in this many segments is delayed by the span; 0 means none.
+    /// One in this many segments is delayed, by the given time; 0 means none.
     late: (u64, Span),
     /// ACKs arrive at multiples of this span.
     ack_gap: Option<Span>,
@@ -252,7 +253,7 @@ impl Flow {
         self.until(|flow| flow.state() == state)
     }
 
-    /// Runs until `state` ends, and returns the next state.
+    /// Runs until the sender leaves `state`, and returns the next state.
     fn after(&mut self, state: State) -> State {
         self.until(|flow| flow.state() != state);
         self.state()
@@ -267,7 +268,7 @@ impl Flow {
         }
     }
 
-    /// Runs for `span`, and returns the delivered data relative to those that `rate` [byte/s] allows.
+    /// Runs for `span`, and returns the delivered data as a fraction of those that `rate` [byte/s] allows.
     fn share(&mut self, span: Span, rate: f64) -> f64 {
         let before = self.received;
         self.watch(span, |_| {});

@@ -7,7 +7,7 @@ fn handling_spurious_fast_recovery() {
     let mut flow = Flow::over(20.0, 40, 2000);
     flow.until_state(State::Up);
     let (bound, short) = (flow.bbr().inflight_longterm, flow.bbr().short);
-    // Later than the reordering window of RTT/4, so that they are declared lost.
+    // The delay exceeds the reordering window of RTT/4, so these segments are declared lost.
     flow.late = (3, Span::millis(25));
     flow.watch(Span::millis(8), |_| {});
     flow.late = (0, Span(0));
@@ -31,7 +31,7 @@ fn handling_spurious_rto_recovery() {
     let mut flow = Flow::over(20.0, 40, 2000);
     flow.until_state(State::Cruise);
     let (bound, window) = (flow.bbr().inflight_longterm, flow.cwnd());
-    // Delays all packets in flight by half a second.
+    // This delays all packets in flight by half a second.
     let due = std::mem::take(&mut flow.due);
     flow.due = due
         .into_iter()

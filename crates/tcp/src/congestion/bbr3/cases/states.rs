@@ -3,7 +3,7 @@
 use super::*;
 use crate::congestion::bbr3::state::BETA;
 
-/// A path of 20 Mbit/s and 40 ms, a BDP of a hundred segments, with a larger buffer.
+/// A path of 20 Mbit/s and 40 ms, with a BDP of a hundred segments and a larger buffer.
 fn path() -> Flow {
     Flow::over(20.0, 40, 2000)
 }
@@ -47,7 +47,7 @@ fn exiting_drain_based_on_inflight() {
     flow.until_state(State::Drain);
     assert_eq!(flow.state().pacing_gain(), 0.5);
     assert!(flow.sender.flight().outstanding() as f64 > 1.2 * flow.bdp());
-    // Cruise may follow at once.
+    // The sender may enter Cruise at once.
     assert!(flow.after(State::Drain).is_probe_bw());
     let bbr = flow.bbr();
     assert!(bbr.rounds.count <= bbr.full.drain_round + 3);
@@ -60,7 +60,7 @@ fn exiting_drain_based_on_inflight() {
 fn exiting_drain_based_on_time() {
     let mut flow = path();
     flow.until_state(State::Drain);
-    // Slower than Drain sends.
+    // The line is slower than the sending rate in Drain.
     flow.set_rate(9.0);
     assert_eq!(flow.after(State::Drain), State::Down);
     let bbr = flow.bbr();
@@ -104,7 +104,7 @@ fn never_exiting_probe_up_or_startup_when_application_limited_with_no_loss() {
     let mut flow = path();
     flow.until_state(State::Up)
         .becomes(Application::Writes(4, Span::millis(10)));
-    // Until ProbeRTT is due.
+    // Run until ProbeRTT is due.
     flow.watch(Span::millis(1500), |flow| assert_eq!(flow.state(), State::Up));
 }
 
