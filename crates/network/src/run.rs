@@ -35,7 +35,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Processes up to `events` events. Returns false once the run has ended.
     pub fn advance(&mut self, mut events: u64) -> bool {
-        // Counting down to zero needs the fewest instructions.
+        // A loop that counts down to zero needs the fewest instructions.
         while events > 0 {
             events -= 1;
             if !self.step() {
@@ -77,8 +77,8 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.hosts.clock.now = time;
     }
 
-    /// Processes events up to `time`, but none after the first instant with an outcome of an external packet; sets the
-    /// clock to the time that was reached and returns it.
+    /// Processes events up to `time`, but stops after the first time at which an external packet has an outcome. Sets
+    /// the clock to the time reached, and returns it.
     pub fn advance_until_outcome(&mut self, time: Time) -> Time {
         self.hosts.clock.until = time;
         while self.hosts.outcomes.is_empty() && self.step() {}
@@ -97,8 +97,8 @@ impl<P: Probe, M: Medium> Run<P, M> {
         self.medium.next_due().map_or(pending, |next| next.min(pending))
     }
 
-    /// Returns a lower bound on the time at which an external packet reaches its host if none enters; the time of the next event
-    /// if no better bound is known.
+    /// Returns a lower bound on the time at which an external packet reaches its host if no further one enters; the
+    /// time of the next event if no better bound is known.
     pub fn horizon(&mut self) -> Time {
         let known = self.medium.horizon(self.hosts.clock.now);
         known.unwrap_or_else(|| self.next_due())
@@ -131,7 +131,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    /// Returns the causes of the window reductions of each flow's sender, until the flow was complete.
+    /// Returns the causes of the window reductions of each flow's sender, until the flow completed.
     pub fn reductions(&self) -> Vec<Reductions> {
         let of_flow = |flow: &Connection| flow.sender.reductions(flow.completion.unwrap_or(self.hosts.clock.now));
         self.hosts.flows.iter().map(of_flow).collect()

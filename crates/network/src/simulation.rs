@@ -1,4 +1,4 @@
-//! A run of any scenario. The medium (cells or packets) and the engine are selected here only.
+//! A run of any scenario. Only this module selects the medium (cells or packets) and the engine.
 //!
 //! The reference engine processes one event for each cell at each port, and for each arrival and departure of a packet.
 //! The fast engine (`Trains`) takes shortcuts (`docs/shortcuts.md`); trains of cells, of which only the first and the last cell
@@ -56,8 +56,7 @@ macro_rules! of {
 impl<P: Probe> Simulation<P> {
     /// Returns a run at time zero.
     ///
-    /// # Errors
-    /// The first problem of the scenario.
+    /// # Errors Returns the first problem of the scenario.
     ///
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
@@ -115,8 +114,8 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.advance_to(time));
     }
 
-    /// Processes events up to `time`, but none after the first instant with an outcome of an external packet. Returns
-    /// the time that was reached, to which the clock is set.
+    /// Processes events up to `time`, but stops after the first time at which an external packet has an outcome. Sets
+    /// the clock to the time reached, and returns it.
     pub fn advance_until_outcome(&mut self, time: Time) -> Time {
         of!(&mut self.0, run => run.advance_until_outcome(time))
     }
@@ -140,7 +139,7 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// Returns the outcomes of external packets since the caller last emptied the list, in the order of time.
+    /// Returns the outcomes of external packets since the caller last emptied the list, in order of time.
     pub fn outcomes(&mut self) -> &mut Vec<Outcome> {
         of!(&mut self.0, run => &mut run.hosts.outcomes)
     }
@@ -173,12 +172,12 @@ impl<P: Probe> Simulation<P> {
         of!(&self.0, run => run.hosts.flows.iter().map(|flow| flow.start).collect())
     }
 
-    /// Returns the probe, to which ends outside the run report too.
+    /// Returns the probe, to which ends outside of the run also report.
     pub fn probe_mut(&mut self) -> &mut P {
         of!(&mut self.0, run => &mut run.hosts.probe)
     }
 
-    /// Returns the probe with the records so far.
+    /// Returns the probe with the records collected so far.
     pub fn probe(&self) -> &P {
         of!(&self.0, run => &run.hosts.probe)
     }
@@ -189,7 +188,7 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Returns the memory that every run of the scenario needs, without the tables of its ports [byte].
+/// Returns the memory that every run of the scenario needs, not counting the tables of its ports [byte].
 fn fixed_bytes(scenario: &Scenario) -> u64 {
     let steps = scenario.flows.iter().map(|flow| {
         flow.ways(false)

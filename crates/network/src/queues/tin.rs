@@ -117,7 +117,7 @@ pub struct Tin<T> {
     /// Number of packets in all queues.
     pub packets: u64,
     sparse_flows: u32,
-    /// Number of flows that used up a quantum and have packets.
+    /// Number of flows that have packets and have used up a quantum.
     pub bulk_flows: u32,
 }
 
@@ -132,7 +132,7 @@ pub struct Keys {
     pub hosts: [u32; 2],
 }
 
-/// Returns the places of a set in the order of a search for a hash.
+/// Returns the positions in a set of queues in the order in which they are searched for a hash.
 fn ways(hash: u32) -> impl Iterator<Item = usize> {
     let first = hash as usize % QUEUES;
     let set = first - first % WAYS;
@@ -140,8 +140,9 @@ fn ways(hash: u32) -> impl Iterator<Item = usize> {
 }
 
 impl<T: Queued> Tin<T> {
-    /// Creates an empty tin that has priority up to `rate` [byte/s], 0 without a shaper; `rtt`: round-trip time for which COBALT is set up [ns];
-    /// `isolates`: whether a queue's quantum is divided by the number of bulk flows of its sending and of its receiving host.
+    /// Creates an empty tin that has priority up to `rate` [byte/s]; 0 without a shaper. `rtt` is the round-trip time
+    /// for which COBALT is configured [ns]. `isolates` is whether a queue's quantum is divided by the number of bulk
+    /// flows of its sending and of its receiving host.
     pub fn new((rate, quantum): (u64, i64), rtt: i64, isolates: [bool; 2]) -> Tin<T> {
         let line = (rate > 0).then(|| LineTime::new(rate));
         let mtu_time = line.map_or(0, |line| line.of(MTU_BYTES));
@@ -168,7 +169,7 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns whether a queue has packets, or is between two turns.
+    /// Returns whether a queue has packets, or waits in a list for its next turn.
     pub fn is_active(&self) -> bool {
         self.sparse_flows + self.bulk_flows > 0
     }
@@ -187,7 +188,8 @@ impl<T: Queued> Tin<T> {
         self.hosts = [vec![CakeHost::default(); QUEUES], vec![CakeHost::default(); QUEUES]];
     }
 
-    /// Returns the queue of a packet: one of its flow, else an idle one of the set, else, with a collision, the first.
+    /// Returns the queue of a packet: that of its flow, otherwise an idle queue of the set, otherwise (a collision) the
+    /// first one.
     pub fn queue_of(&mut self, keys: &Keys) -> usize {
         if self.flows.is_empty() {
             self.open();
@@ -212,7 +214,7 @@ impl<T: Queued> Tin<T> {
         queue
     }
 
-    /// Assigns the entries of its hosts to a queue: those with their hashes, else some without bulk flows.
+    /// Assigns host entries to a queue: those with the hashes of its hosts, otherwise entries without bulk flows.
     fn assign_hosts(&mut self, queue: usize, keys: &Keys) {
         for side in 0..2 {
             if !self.isolates[side] {
@@ -257,7 +259,7 @@ impl<T: Queued> Tin<T> {
         ((self.flow_quantum * u64::from(65_535 / load) + random.below(1 << 16)) >> 16) as i64
     }
 
-    /// Gives a queue that received a packet a turn to come.
+    /// Puts a queue that received a packet into a list, so that it gets a turn.
     pub fn list(&mut self, queue: usize, random: &mut Stream) {
         match self.flows[queue].state {
             state @ (FlowState::Idle | FlowState::Decaying) => {
@@ -293,7 +295,7 @@ impl<T: Queued> Tin<T> {
             .or_else(|| of(Turn::Decaying))
     }
 
-    /// Ends the turn of a queue without a deficit left.
+    /// Ends the turn of a queue whose deficit is used up.
     pub fn renew(&mut self, (turn, queue): (Turn, usize), random: &mut Stream) {
         if self.flows[queue].state == FlowState::Sparse {
             if self.flows[queue].backlog.is_empty() {
@@ -308,7 +310,7 @@ impl<T: Queued> Tin<T> {
         self.lists[Turn::Old as usize].push_back(queue);
     }
 
-    /// Ends the turn of a queue that was found empty.
+    /// Ends the turn of an empty queue.
     pub fn retire(&mut self, (turn, queue): (Turn, usize), now: i64) {
         let rests = self.flows[queue].cobalt.on_empty(&self.params, now);
         match self.flows[queue].state {
@@ -328,7 +330,7 @@ impl<T: Queued> Tin<T> {
         }
     }
 
-    /// Returns the number of bytes of the longest queue, and the queue; of several, the one with the lowest index.
+    /// Returns the length [byte] and the index of the longest queue; if there are several, the lowest index.
     pub fn longest(&self) -> Option<(u64, Reverse<usize>)> {
         let listed = self.lists[Turn::New as usize]
             .iter()

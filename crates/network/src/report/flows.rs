@@ -12,7 +12,7 @@ pub struct DatagramReport {
     pub sent: u64,
     /// Payload of the datagrams sent [byte].
     pub sent_bytes: u64,
-    /// Number of datagrams that the receiver got.
+    /// Number of datagrams that the receiver received.
     pub received: u64,
     /// Payload of the datagrams received [byte].
     pub received_bytes: u64,

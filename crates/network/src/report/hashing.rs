@@ -76,7 +76,7 @@ impl StateHash {
             report.peak_queue,
             report.mean_queue.map_or(0, f64::to_bits),
         ]);
-        // Zero counters are skipped, because golden hashes are older than bit errors and outages.
+        // Zero counters are skipped, because the golden hashes were recorded before bit errors and outages existed.
         for later in [report.frames_corrupted, report.lost_outage, report.lost_on_wire] {
             if later > 0 {
                 self.word(later);

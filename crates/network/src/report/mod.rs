@@ -17,7 +17,7 @@ use longpipe_tcp::sender::SenderCounters;
 pub struct FlowReport {
     /// Bytes delivered in order to the application.
     pub delivered_bytes: u64,
-    /// Highest byte received, plus one.
+    /// End of the highest data received.
     pub highest_sequence_bytes: u64,
     /// Sender's counters.
     pub sender: SenderCounters,
@@ -51,15 +51,15 @@ pub struct PortReport {
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
-    /// Cells of frames that the buffer policy refused as a whole.
+    /// Cells of frames that the buffer policy dropped as a whole.
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
-    /// Cells of frames lost by injected losses of the link.
+    /// Cells of frames removed by the link's injected losses.
     pub lost_forced: u64,
     /// Cells dropped by an outage, on arrival or in the buffer.
     pub lost_outage: u64,
-    /// Cells that an outage lost on the wire; they do not count as having left.
+    /// Cells lost on the wire because of an outage; they do not count as having left.
     pub lost_on_wire: u64,
     /// Cells in the buffer at the end.
     pub held: u64,
@@ -78,7 +78,7 @@ pub struct PortReport {
 }
 
 impl PortReport {
-    /// Returns the number of cells lost for any reason.
+    /// Returns the number of cells lost, for all reasons.
     pub(crate) fn lost(&self) -> u64 {
         let at_the_port = self.lost_overflow + self.lost_refused + self.lost_discarded + self.lost_forced;
         at_the_port + self.lost_outage + self.lost_on_wire
@@ -105,9 +105,9 @@ pub struct ClassReport {
 pub struct SourceReport {
     /// Cells that have left the source.
     pub sent: u64,
-    /// Cells that arrived at its sink.
+    /// Cells that arrived at the source's sink.
     pub delivered: u64,
-    /// Lost cells: those with a later cell delivered.
+    /// Lost cells: cells that were not delivered although a later cell was.
     pub lost: u64,
     /// Mean delay from generation to arrival [s]; nan without arrivals.
     pub mean_delay: f64,
@@ -124,7 +124,7 @@ pub struct Report {
     pub web: Vec<WebReport>,
     /// Results by datagram flow.
     pub datagrams: Vec<DatagramReport>,
-    /// Results by flow whose data a proxy forwards over another flow.
+    /// Results of the flows whose data a proxy forwards over another flow.
     pub proxies: Vec<ProxyReport>,
     /// Results by link, for AAL5.
     pub ports: Vec<PortReport>,

@@ -1,19 +1,19 @@
 //! Bounds on times, chosen so that every time fits 64 bits of picoseconds (213 days) without overflow checks.
 //!
-//! A run lasts at most 100 days. Times after its end exceed it, or `AFTER_ANY_RUN`, by at most one of these: the delays of a
-//! path (11.6 days), an RTO (1.2 days), a cycle of a VBR source (23.2 days), a jitter, an ACK delay or a frame (an hour). Bounds of
-//! TCP are in its own configuration. Packets in a queue that is not served before the end of the run wait until
-//! `AFTER_ANY_RUN`, however long the queue.
+//! A run lasts at most 100 days. Times exceed the end of the run, or `AFTER_ANY_RUN`, by at most one of these: the
+//! delays of a path (11.6 days), an RTO (1.2 days), a cycle of a VBR source (23.2 days), a jitter, an ACK delay or a
+//! frame (an hour). Bounds of TCP are in its own configuration. Packets in a queue that is not served before the end of
+//! the run wait until `AFTER_ANY_RUN`, however long the queue.
 
 use longpipe_events::{Span, Time, PS_PER_SECOND};
 
 /// A time after the end of every run.
 pub const AFTER_ANY_RUN: Time = Time(1 << 63);
 
-/// Longest wait for a line that cannot overflow [ps], whenever the packet arrived.
+/// Longest wait for a line [ps] that cannot cause an overflow, whatever the arrival time of the packet.
 pub const LONGEST_BACKLOG: Span = Span(5 * 86_400 * PS_PER_SECOND);
 
-/// Maximum sum of the delays of a path, including two cells per link [ps].
+/// Maximum sum of the delays of a path, including two cell times per link [ps].
 pub const LONGEST_PATH: u64 = 1_000_000 * PS_PER_SECOND;
 
 /// Maximum delay of a link or jitter of a host [ps].

@@ -16,7 +16,7 @@ pub struct CakeConfig {
     pub framing: CakeFraming,
     /// Minimum length of a packet with its overhead [byte].
     pub mpu: u32,
-    /// Round-trip time for which COBALT is set up [ps].
+    /// Round-trip time for which COBALT is configured [ps].
     pub rtt_ps: u64,
     /// Tins, by DSCP.
     pub tins: CakeTins,
@@ -34,9 +34,9 @@ pub struct CakeConfig {
 pub enum CakeFraming {
     /// No encapsulation.
     None,
-    /// Cells of 53 bytes with 48 of payload.
+    /// ATM cells of 53 bytes with 48 bytes of payload.
     Atm,
-    /// A byte for each 64 or part of it (64b/65b).
+    /// One additional byte per 64 bytes or part thereof (64b/65b).
     Ptm,
 }
 
@@ -70,11 +70,11 @@ pub enum CakeIsolation {
     Hosts,
     /// Flows.
     Flows,
-    /// Sending hosts, then the flows of each.
+    /// First sending hosts, then the flows of each host.
     DualSrchost,
-    /// Receiving hosts, then the flows of each.
+    /// First receiving hosts, then the flows of each host.
     DualDsthost,
-    /// Sending and receiving hosts, then the flows of each.
+    /// First sending and receiving hosts, then the flows of each host.
     TripleIsolate,
 }
 
@@ -84,9 +84,9 @@ pub enum CakeIsolation {
 pub enum CakeAckFilter {
     /// No filter.
     Off,
-    /// Keeps one redundant ACK besides the last one.
+    /// Keeps one redundant ACK in addition to the last ACK.
     On,
-    /// Keeps no redundant ACK directly before the last one.
+    /// Drops the redundant ACK directly before the last one.
     Aggressive,
 }
 

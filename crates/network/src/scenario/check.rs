@@ -134,7 +134,7 @@ pub(crate) fn check_scalars(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Returns what a time-varying link cannot have, and what is accepted instead.
+/// Returns a field that a time-varying link does not support, and the accepted values.
 fn beside_motion(link: &LinkConfig, framing: Framing) -> Option<(&'static str, &'static str)> {
     if framing == Framing::Aal5 {
         let decides_at_enqueue = link.policy.depends_on_occupancy_only() || link.policy.drops_whole_frames();
@@ -190,7 +190,7 @@ fn check_buffer(scenario: &Scenario, link: &LinkConfig, packet_bytes: u32) -> Re
     Ok(())
 }
 
-/// Checks fields that are valid for cells only, or for IP packets only.
+/// Checks fields that are valid only for cells or only for IP packets.
 fn check_framing(scenario: &Scenario) -> Result<(), ScenarioError> {
     for (index, link) in scenario.links.iter().enumerate() {
         let field = |name: &str| format!("links[{index}].{name}");
@@ -259,7 +259,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
     if flow.foreign {
         ack = data;
     } else if let Some(bytes) = flow.traffic.largest_datagram_bytes() {
-        // A datagram flow has no answers to check.
+        // A datagram flow has no return direction to check.
         (data, ack) = (bytes, 0);
     }
     if let TrafficConfig::Web(web) = &flow.traffic {

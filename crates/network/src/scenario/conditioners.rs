@@ -24,19 +24,19 @@ pub enum ConditionerConfig {
     Tbf(TbfConfig),
     /// An additional delay on the wire, drawn for each packet.
     Jitter(JitterConfig),
-    /// Packets that skip the delay of the jitter.
+    /// Reordering: packets that skip the delay of the jitter.
     Reordering(ReorderingConfig),
-    /// Packets that arrive twice.
+    /// Duplication: packets that arrive twice.
     Duplication(DuplicationConfig),
     /// A transmitter that sends packets in batches.
     Aggregation(AggregationConfig),
 }
 
-/// Link aggregation.
+/// Aggregation of packets into batches.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct AggregationConfig {
-    /// Batches begin at its multiples [ps]; whenever the transmitter is free if absent.
+    /// Interval at whose multiples batches begin [ps]; if absent, they begin whenever the transmitter is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_ps: Option<u64>,
     /// Time before each batch in which nothing is sent [ps].
@@ -48,7 +48,8 @@ pub struct AggregationConfig {
     /// Maximum length of a batch [byte].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_size_bytes: Option<u64>,
-    /// Maximum duration of a batch without its overhead [ps], at the rate when it begins; the rest of the interval if absent.
+    /// Maximum duration of a batch without its overhead [ps], at the rate when it begins; if absent, the rest of the
+    /// interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_duration_ps: Option<u64>,
 }
@@ -59,7 +60,7 @@ pub struct AggregationConfig {
 pub struct DuplicationConfig {
     /// Probability that a packet arrives twice.
     pub probability: f64,
-    /// Weight of the previous draw.
+    /// Correlation: weight of the previous draw.
     pub correlation: f64,
 }
 
@@ -74,7 +75,7 @@ pub struct JitterConfig {
     /// Inverse of the distribution function, in units of 2⁻¹³ of the jitter; uniform if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Vec<i16>>,
-    /// Weight of the previous draw.
+    /// Correlation: weight of the previous draw.
     pub correlation: f64,
     /// Whether packets may overtake each other.
     pub order: OrderConfig,
@@ -86,9 +87,9 @@ pub struct JitterConfig {
 pub struct ReorderingConfig {
     /// Probability that a candidate skips the delay.
     pub probability: f64,
-    /// Weight of the previous draw.
+    /// Correlation: weight of the previous draw.
     pub correlation: f64,
-    /// Every packet is a candidate that comes this many packets after the last one that skipped the delay, or later.
+    /// Number of packets after the last one that skipped the delay from which a packet is a candidate.
     pub gap: u32,
 }
 
@@ -103,7 +104,7 @@ pub struct TbfConfig {
     /// Peak rate [bit/s], with a bucket of `mtu_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bps: Option<u64>,
-    /// Longer packets are dropped [byte].
+    /// Maximum packet length [byte]; longer packets are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
 }
@@ -119,16 +120,16 @@ pub struct PolicerConfig {
     /// Peak rate [bit/s], with a bucket of `mtu_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bps: Option<u64>,
-    /// Longer packets always exceed [byte].
+    /// Packet length [byte] above which packets always exceed the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    /// What happens to packets that exceed the rate.
+    /// Treatment of packets that exceed the rate.
     pub exceed: Exceed,
-    /// A bucket for each direction of each flow rather than one for all.
+    /// Whether each direction of each flow has its own bucket, instead of one for all.
     pub per_flow: bool,
 }
 
-/// What happens to packets that exceed a rate.
+/// Treatment of packets that exceed a rate.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exceed {
@@ -139,7 +140,7 @@ pub enum Exceed {
 }
 
 impl ConditionerConfig {
-    /// The first invalid value.
+    /// Returns the first invalid value.
     pub(crate) fn problem(&self) -> Option<Problem> {
         match self {
             ConditionerConfig::Policer(policer) => {
@@ -158,7 +159,7 @@ impl ConditionerConfig {
     }
 }
 
-/// The first invalid value of a token bucket.
+/// Returns the first invalid value of a token bucket.
 fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_bytes: Option<u32>) -> Option<Problem> {
     let rate = |name, bps: u64| {
         let fits = (1_000..=1_000_000_000_000).contains(&bps);
@@ -180,7 +181,7 @@ fn bucket_problem(rate_bps: u64, burst_bytes: u64, peak_bps: Option<u64>, mtu_by
         })
 }
 
-/// Returns the conditioners that a link cannot have together, and what is accepted instead.
+/// Returns an invalid combination of a link's conditioners, and the accepted ones.
 pub(crate) fn problem_of_all(configs: &[ConditionerConfig]) -> Option<(&'static str, &'static str)> {
     let count = |is: fn(&ConditionerConfig) -> bool| configs.iter().filter(|&config| is(config)).count();
     let shapers = count(|config| matches!(config, ConditionerConfig::Tbf(_)));
@@ -212,9 +213,9 @@ fn probability_problem(name: &'static str, value: f64) -> Option<Problem> {
 }
 
 impl JitterConfig {
-    /// Greatest additional delay [ps].
+    /// Maximum additional delay [ps].
     pub(crate) fn most_ps(&self) -> u64 {
-        // A table's entry is below 4 in units of the jitter.
+        // Entries of a table are below 4 times the jitter.
         self.delay_ps + 4 * self.jitter_ps
     }
 
@@ -281,7 +282,7 @@ impl ReorderingConfig {
 }
 
 impl LinkConfig {
-    /// The jitter of the wire, if it has any.
+    /// Returns the jitter of the wire, if there is any.
     pub(crate) fn jitter(&self) -> Option<&JitterConfig> {
         self.conditioners.iter().find_map(|config| match config {
             ConditionerConfig::Jitter(jitter) => Some(jitter),
@@ -295,7 +296,7 @@ impl LinkConfig {
         self.conditioners.iter().any(aggregation)
     }
 
-    /// Returns whether the link's transmitter or wire varies over time, by packet or by batch.
+    /// Returns whether the link's transmitter or wire varies over time, per packet or per batch.
     pub(crate) fn varies(&self) -> bool {
         self.motion.is_some() || self.jitter().is_some() || self.aggregates()
     }
@@ -306,8 +307,8 @@ impl LinkConfig {
         self.conditioners.iter().any(duplication)
     }
 
-    /// Returns whether the link has conditioners, or its queue discipline shapes: parts other than policy and transmitter then
-    /// decide when packets leave.
+    /// Returns whether the link has conditioners or a shaping queue discipline. If so, departure times depend on more
+    /// than the policy and the transmitter.
     pub(crate) fn is_conditioned(&self) -> bool {
         !self.conditioners.is_empty() || self.policy.shapes()
     }

@@ -13,7 +13,7 @@ use strum::VariantNames;
 pub struct CbrConfig {
     /// Rate of the IP packets, including headers [bit/s].
     pub rate_bps: u64,
-    /// Payload of each [byte].
+    /// Payload of each datagram [byte].
     pub payload_bytes: u32,
 }
 
@@ -23,18 +23,18 @@ pub struct CbrConfig {
 pub struct OnOffDatagramsConfig {
     /// Rate of the IP packets while on, including headers [bit/s].
     pub rate_bps: u64,
-    /// Payload of each [byte].
+    /// Payload of each datagram [byte].
     pub payload_bytes: u32,
-    /// Mean time on [ps].
+    /// Mean duration of on periods [ps].
     pub on_ps: u64,
-    /// Mean time off [ps].
+    /// Mean duration of off periods [ps].
     pub off_ps: u64,
-    /// Distribution of both times.
+    /// Distribution of the durations of on and off periods.
     pub times: Times,
 }
 
 impl OnOffDatagramsConfig {
-    /// Returns the times on and off.
+    /// Returns the durations of on and off periods.
     pub(crate) fn bursts(&self) -> BurstsConfig {
         BurstsConfig {
             on_ps: self.on_ps,
@@ -44,15 +44,15 @@ impl OnOffDatagramsConfig {
     }
 }
 
-/// Times on and off.
+/// Durations of on and off periods.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct BurstsConfig {
-    /// Mean time on [ps].
+    /// Mean duration of on periods [ps].
     pub on_ps: u64,
-    /// Mean time off [ps].
+    /// Mean duration of off periods [ps].
     pub off_ps: u64,
-    /// Distribution of both times.
+    /// Distribution of the durations of on and off periods.
     pub times: Times,
 }
 
@@ -61,7 +61,7 @@ pub struct BurstsConfig {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Times {
-    /// Constant: the mean.
+    /// Every time equals the mean.
     Fixed {},
     /// Exponential distribution.
     Exponential {},
@@ -78,7 +78,7 @@ pub enum Times {
 pub struct PoissonConfig {
     /// Mean rate of the IP packets, including headers [bit/s].
     pub rate_bps: u64,
-    /// Payload of each [byte].
+    /// Payload of each datagram [byte].
     pub payload_bytes: u32,
 }
 
@@ -232,7 +232,7 @@ impl super::TrafficConfig {
         Some(payload.saturating_add(DATAGRAM_HEADER_BYTES))
     }
 
-    /// Returns the problem of the datagrams' parameters, if any.
+    /// Returns the first problem of the datagrams' parameters, if any.
     pub(super) fn datagram_problem(&self) -> Option<Problem> {
         match self {
             super::TrafficConfig::Greedy {}

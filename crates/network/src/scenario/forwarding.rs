@@ -60,7 +60,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
             None => break,
         }
     }
-    // With less room the window would never open by a segment while another segment is in flight.
+    // With a smaller buffer, the window would never open by a segment while another segment is in flight.
     let least = 2 * u64::from(flow.tcp.mss_bytes);
     if !(least..=1 << 40).contains(&onward.buffer_bytes) {
         return refuse(

@@ -15,7 +15,7 @@ pub(crate) struct LinkGuarantees {
     pub departs_as_admitted: bool,
     /// Packets arrive in the order of departure.
     pub keeps_order: bool,
-    /// Every packet that has left arrives.
+    /// Every packet that has left the port arrives.
     pub loses_none_on_wire: bool,
     /// Minimum propagation delay [ps].
     pub least_delay: u64,
@@ -43,7 +43,8 @@ pub(crate) struct EndGuarantees {
     pub keeps_records: bool,
     /// Its ACKs may be delayed.
     pub delays_acks: bool,
-    /// Minimum length of its data packets, including headers [byte]; 0 if it sends none or there is no bound.
+    /// Minimum length of its data packets, including headers [byte]; 0 if the end point sends none, or if there is no
+    /// bound.
     pub least_packet_bytes: u64,
 }
 
@@ -70,8 +71,8 @@ impl LinkConfig {
         self.order() == OrderConfig::Free
     }
 
-    /// Returns the guarantees of a static or time-varying link. `lookahead` withdraws those that conditioners, a shaping discipline
-    /// or a queue at a host void.
+    /// Returns the guarantees of a static or time-varying link. `lookahead` withdraws guarantees that are invalidated
+    /// by conditioners, a shaping discipline or a queue at a host.
     pub(crate) fn guarantees(&self) -> LinkGuarantees {
         let spoils = matches!(self.loss, LossConfig::BitErrors { .. });
         let Some(motion) = &self.motion else {
@@ -99,7 +100,7 @@ impl LinkConfig {
             most_rate_bps: match &motion.service {
                 None => self.rate_bps,
                 Some(ServiceConfig::Steps { steps, .. }) => steps.iter().map(|step| step[1]).max().unwrap_or(u64::MAX),
-                // Several packets may leave at one instant.
+                // Several packets may leave at the same time.
                 Some(ServiceConfig::Opportunities { .. }) => u64::MAX,
             },
         }
@@ -115,7 +116,7 @@ impl Scenario {
 }
 
 impl NodeConfig {
-    /// Returns the guarantees of a host; without jitter it sends at once.
+    /// Returns the guarantees of a host; without jitter, a host sends at once.
     pub(crate) fn guarantees(&self) -> HostGuarantees {
         HostGuarantees {
             sends_at_once: self.send_jitter_ps == 0,

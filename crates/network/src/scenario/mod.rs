@@ -1,4 +1,5 @@
-//! The resolved scenario: every field present, every quantity an integer in the unit its name ends with.
+//! The resolved scenario: every field is present, and every quantity is an integer in the unit with which its name
+//! ends.
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
@@ -47,7 +48,7 @@ use time_varying::TimeVaryingConfig;
 pub use traces::TraceConfig;
 use web::WebConfig;
 
-/// All inputs of a run besides its seed.
+/// All inputs of a run other than its seed.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
@@ -100,11 +101,11 @@ pub enum Framing {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Ties {
-    /// By number of the input link.
+    /// By index of the input link.
     PortOrder,
-    /// By number of the input link, starting with another one every cell time.
+    /// By index of the input link, starting with a different link in every cell time.
     Rotating,
-    /// By a hash of seed, instant and VC.
+    /// By a hash of seed, time and VC.
     Random,
 }
 
@@ -182,34 +183,35 @@ pub enum BufferUnit {
     Bytes,
 }
 
-/// Injected losses of a link: frames are lost when they enter its port, or through bit errors at its end.
+/// Injected losses of a link: frames are lost when they enter the link's port, or because of bit errors at the end of
+/// the link.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum LossConfig {
     /// No losses.
     None {},
-    /// Frames by number.
+    /// Frames with given numbers.
     Packets {
         /// Numbers of the frames lost, counted from 0, ascending.
         indices: Vec<u64>,
     },
-    /// The first frame at or after each of some times.
+    /// For each of the given times, the first frame at or after it.
     AtTimes {
         /// Times [ps], ascending.
         instants_ps: Vec<u64>,
     },
-    /// Each frame, independently.
+    /// Each frame independently, with a constant probability.
     Bernoulli {
         /// Probability of a loss.
         probability: f64,
     },
-    /// Each frame, independently, with a probability that changes over time.
+    /// Each frame independently, with a probability that changes over time.
     OverTime {
         /// Times [ps], ascending, each with the loss probability from then on; 0 before the first.
         steps_ps: Vec<(u64, f64)>,
     },
-    /// A good and a bad state with exponential durations.
+    /// A loss probability that depends on a good and a bad state with exponential durations.
     GilbertElliottInTime {
         /// Mean time in the good state [ps].
         good_ps: u64,
@@ -243,13 +245,13 @@ pub enum LossConfig {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum SchedulerConfig {
-    /// One queue, for UBR alone.
+    /// One queue, only for UBR.
     Fifo {},
-    /// A queue per class, with VBR before UBR.
+    /// One queue per class; VBR has strict priority over UBR.
     Priority {},
-    /// A queue per class, with a share of the slots for UBR while both hold cells.
+    /// One queue per class; UBR gets a guaranteed share of the slots while both queues hold cells.
     GuaranteedRate {
-        /// GR [parts per billion].
+        /// Guaranteed share of UBR (GR) [parts per billion].
         share_ppb: u64,
     },
 }
@@ -270,7 +272,7 @@ pub struct FlowConfig {
     pub traffic: TrafficConfig,
     /// Start time.
     pub start: StartConfig,
-    /// Time from which the application writes nothing more; None means never.
+    /// Time from which the application writes nothing more; None means that it never stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopConfig>,
     /// Class of the flow's packets at ports with classes, in both directions; 0 is the first.
@@ -286,7 +288,7 @@ pub struct FlowConfig {
     /// Forwarding of delivered data over another flow that starts where this one ends; None without a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onward: Option<ForwardingConfig>,
-    /// Whether the flow forwards data of another one. Then both have equal traffic and start times.
+    /// Whether the flow forwards the data of another flow. Both then have equal traffic and start times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub relayed: bool,
     /// Route changes; None means constant routes.
@@ -318,20 +320,20 @@ pub struct OnOffConfig {
     pub route: Vec<usize>,
     /// Rate of cells while on [bit/s].
     pub peak_bps: u64,
-    /// Time on [ps].
+    /// Duration of on periods [ps].
     pub on_ps: u64,
-    /// Time off [ps].
+    /// Duration of off periods [ps].
     pub off_ps: u64,
     /// Start of the first on period [ps].
     pub start_ps: u64,
 }
 
-/// What an application sends.
+/// Traffic of an application.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[strum(serialize_all = "kebab-case")]
 pub enum TrafficConfig {
-    /// Always has data.
+    /// An application that always has data to send.
     Greedy {},
     /// One file.
     Transfer {
@@ -384,7 +386,7 @@ pub enum StopConfig {
         /// Time of the stop [ps].
         at_ps: u64,
     },
-    /// Some time after the application's start.
+    /// At a given time after the application's start.
     After {
         /// Time from start to stop [ps].
         after_ps: u64,
@@ -392,13 +394,13 @@ pub enum StopConfig {
 }
 
 impl Scenario {
-    /// Returns whether the run may take shortcuts, those of TCP included: code with a condition under which it gives the
-    /// results of the code that it replaces. The reference engine takes none.
+    /// Returns whether the run may take shortcuts, including those of TCP. A shortcut is code with a condition under
+    /// which its results equal those of the general code. The reference engine takes none.
     pub(crate) fn takes_shortcuts(&self) -> bool {
         self.engine == Engine::Trains
     }
 
-    /// Returns whether the route of some flow changes.
+    /// Returns whether any flow's route changes.
     pub(crate) fn reroutes(&self) -> bool {
         self.flows.iter().any(|flow| flow.rerouting.is_some())
     }

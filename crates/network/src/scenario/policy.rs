@@ -17,45 +17,45 @@ pub enum PolicyConfig {
     TailDrop {},
     /// Discards the rest of a frame after a lost cell.
     PartialPacketDiscard {
-        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
+        /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
         keep_last: bool,
     },
     /// Early Packet Discard.
     Epd {
-        /// R: fraction of the buffer above which new frames are refused.
+        /// R: fraction of the buffer above which new frames are dropped.
         threshold: f64,
-        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
+        /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
         keep_last: bool,
     },
     /// Selective Drop.
     SelectiveDrop {
-        /// R: fraction of the buffer above which frames may be refused.
+        /// R: fraction of the buffer above which frames may be dropped.
         threshold: f64,
-        /// Z: load ratio above which a VC's frames are refused.
+        /// Z: load ratio above which a VC's frames are dropped.
         z: f64,
-        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
+        /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
         keep_last: bool,
     },
     /// Fair Buffer Allocation.
     Fba {
-        /// R: fraction of the buffer above which frames may be refused.
+        /// R: fraction of the buffer above which frames may be dropped.
         threshold: f64,
         /// Z: scale of the allowed load ratio.
         z: f64,
-        /// Whether the last cell of a damaged frame enters, because it delimits the frame.
+        /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
         keep_last: bool,
     },
-    /// Random early detection, by the average queue.
+    /// Random early detection: drops depend on the average queue.
     Red(RedConfig),
-    /// PIE: by the queueing delay and its change.
+    /// PIE: drops depend on the queueing delay and its change.
     Pie(PieConfig),
-    /// Step marking: by the current queue; marks only.
+    /// Step marking: marks depend on the current queue; no drops.
     StepMarking(StepMarkingConfig),
-    /// BLUE: by overflows and idle times.
+    /// BLUE: drops depend on overflows and idle times.
     Blue(BlueConfig),
-    /// CoDel: by the sojourn time, at departure.
+    /// CoDel: drops at departure depend on the sojourn time.
     Codel(CodelConfig),
-    /// FQ-CoDel: a queue per flow, each with CoDel.
+    /// FQ-CoDel: one queue per flow, each with CoDel.
     FqCodel(FqCodelConfig),
     /// Deficit round robin over a queue per flow.
     Drr(DrrConfig),
@@ -73,7 +73,7 @@ pub enum PolicyConfig {
     DualPi2(DualPi2Config),
     /// ACK filter: ACKs replace redundant earlier ones.
     AckFilter {},
-    /// Drop from front: a packet that finds the buffer full replaces the oldest ones.
+    /// Drop from front: a packet that finds the buffer full replaces the oldest packets.
     HeadDrop {},
     /// CAKE: a shaper, tins and fair queueing of hosts and flows with COBALT.
     Cake(CakeConfig),
@@ -102,7 +102,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Returns whether the policy only drops, and depends on the occupancy only.
+    /// Returns whether the policy only drops, and depends only on the occupancy.
     pub fn depends_on_occupancy_only(&self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ impl PolicyConfig {
         )
     }
 
-    /// Returns whether the policy depends on the occupancy only and treats frames as a whole.
+    /// Returns whether the policy depends only on the occupancy and treats frames as a whole.
     pub fn drops_whole_frames(&self) -> bool {
         matches!(
             self,
@@ -142,7 +142,8 @@ impl PolicyConfig {
             PolicyConfig::StepMarking(step) => step.threshold > 0,
             // Only an overflow raises the probability from zero.
             PolicyConfig::Blue(_) => true,
-            // A packet that leaves an empty queue behind it is below `least_backlog_bytes`, so the target does not matter.
+            // When the queue behind a packet is empty, the backlog is below `least_backlog_bytes`, so the target has no
+            // effect.
             PolicyConfig::Codel(_) | PolicyConfig::FqCodel(_) => true,
             PolicyConfig::Fq(fq) => fq.flow_limit > 0,
             // Schedulers choose between queues, only one of which holds a packet.
@@ -170,7 +171,7 @@ impl PolicyConfig {
         }
     }
 
-    /// Returns the problem of the parameters, if any.
+    /// Returns the first problem of the parameters, if any.
     pub fn problem(&self) -> Option<Problem> {
         match self {
             PolicyConfig::TailDrop {}

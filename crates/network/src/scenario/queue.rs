@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
-    /// Average queue below which nothing is dropped [packet, byte or cell].
+    /// Average queue below which no packet is dropped [packet, byte or cell].
     pub min: f64,
-    /// Average queue from which everything is dropped, or twice that if gentle [packet, byte or cell].
+    /// Average queue from which every packet is dropped (twice this value if gentle) [packet, byte or cell].
     pub max: f64,
     /// Unit of the queue.
     pub unit: QueueUnit,
@@ -28,7 +28,7 @@ pub struct RedConfig {
     pub mean_packet_bytes: u32,
     /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
-    /// Whether each VC has an average of its own cells.
+    /// Whether the average is computed separately for the cells of each VC.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_vc: bool,
 }
@@ -75,7 +75,7 @@ pub struct PieConfig {
     pub least_backlog_bytes: u64,
     /// Estimator of the delay.
     pub delay: PieDelay,
-    /// Source of the remaining rules.
+    /// Source whose other rules apply.
     pub rules: PieRules,
     /// Whether drops are spread out (derandomization, RFC 8033 section 5.4).
     pub derandomize: bool,
@@ -83,7 +83,7 @@ pub struct PieConfig {
     pub ecn: bool,
 }
 
-/// Estimators of PIE's delay.
+/// Estimators of the queueing delay in PIE.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum PieDelay {
@@ -141,7 +141,7 @@ pub struct CodelConfig {
     pub target_ps: u64,
     /// Time for which the delay may exceed the target [ps], INTERVAL.
     pub interval_ps: u64,
-    /// Backlog behind a packet up to which it is never dropped [byte].
+    /// Backlog behind a packet up to which the packet is never dropped [byte].
     pub least_backlog_bytes: u64,
     /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
@@ -157,7 +157,7 @@ pub enum CodelArithmetic {
     Exact,
     /// Units of 1024 ns, and one Newton step towards the root per drop, as in Linux.
     Linux,
-    /// As Linux, but the next mark is due relative to the last one, as in ns-3.
+    /// As in Linux, but the next mark is due relative to the last one (ns-3).
     #[serde(rename = "ns-3")]
     Ns3,
 }
@@ -170,7 +170,7 @@ pub struct FqCodelConfig {
     pub target_ps: u64,
     /// Time for which the delay may exceed the target [ps], INTERVAL.
     pub interval_ps: u64,
-    /// Backlog behind a packet up to which it is never dropped [byte].
+    /// Backlog behind a packet up to which the packet is never dropped [byte].
     pub least_backlog_bytes: u64,
     /// Arithmetic of times.
     pub arithmetic: CodelArithmetic,
@@ -180,7 +180,7 @@ pub struct FqCodelConfig {
     pub quantum_bytes: u32,
     /// Number of queues over which a hash spreads the flows; None means one per flow.
     pub queues: Option<u32>,
-    /// Source of the remaining rules.
+    /// Source whose other rules apply.
     pub rules: FqCodelRules,
 }
 

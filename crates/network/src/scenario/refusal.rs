@@ -27,7 +27,7 @@ pub(crate) fn refuse<T>(
     })
 }
 
-/// Returns the problem of a field unless it fits.
+/// Returns the problem of a field unless its value is valid.
 pub(super) fn refuse_unless(fits: bool, field: &str, value: impl ToString, accepted: &str) -> Option<Problem> {
     (!fits).then(|| Problem::new(field, value, accepted))
 }

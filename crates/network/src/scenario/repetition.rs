@@ -15,8 +15,8 @@ use longpipe_tcp::Problem;
 /// batches of requests, frames of video or samples of a queue. PIE's default interval of 15 ms allows 173 days.
 pub const MOST_REPETITIONS: u64 = 1_000_000_000;
 
-/// Refuses intervals of which more than [`MOST_REPETITIONS`] fit into the run, and bursts that follow each other too soon.
-/// The scenario fulfils all other checks.
+/// Rejects intervals of which more than [`MOST_REPETITIONS`] fit into the run, and bursts at too short intervals. The
+/// scenario must have passed all other checks.
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let least = scenario.duration_ps.div_ceil(MOST_REPETITIONS);
     let at_least = |field: String, interval: u64| {
@@ -104,20 +104,20 @@ fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u
             ..
         } => (initial_rto_ps, max_rto_ps),
     };
-    // Once a round trip was measured, an RTO is at least as long, unless `max_rto` is shorter.
+    // After the first RTT sample, an RTO is at least one RTT, unless `max_rto` is shorter.
     let backed_off = initial_rto.saturating_mul(1 << MAX_BACKOFF);
     let rto = if backed_off < max_rto {
         ("tcp.timer.initial_rto with its backoff", backed_off)
     } else {
         ("tcp.timer.max_rto", max_rto)
     };
-    // Datagrams have no timer.
+    // Datagram flows have no timer.
     let timeout = (!flow.traffic.is_datagrams()).then_some(rto);
     of_traffic.into_iter().chain(timeout)
 }
 
-/// Refuses bursts that follow each other sooner than packets or writes do at the peak rate: every burst has at least one,
-/// so such a source would send above its own rate.
+/// Rejects bursts at shorter intervals than packets or writes at the peak rate: every burst has at least one, so such a
+/// source would exceed its own rate.
 fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
     match &flow.traffic {
         TrafficConfig::OnOff(config) => {
@@ -133,7 +133,7 @@ fn bursts_problem(flow: &FlowConfig) -> Option<Problem> {
     }
 }
 
-/// Refuses bursts that follow each other sooner than packets or writes, which are `packet_ps` apart.
+/// Rejects bursts at shorter intervals than those of packets or writes, `packet_ps`.
 fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
     let cycle_ps = bursts.on_ps.saturating_add(bursts.off_ps);
     let accepted = "needs with off at least the time of a packet at the rate, in ps";
@@ -141,15 +141,15 @@ fn distance_problem(bursts: BurstsConfig, packet_ps: u64) -> Option<Problem> {
         let Times::Pareto { shape } = bursts.times else {
             return None;
         };
-        // Close to 1, nearly all times are the shortest one, mean · (shape - 1) / shape.
+        // For a shape close to 1, nearly all times equal the shortest one, mean · (shape - 1) / shape.
         let shortest_ps = cycle_ps as f64 * ((shape - 1.0) / shape);
         let accepted = "needs a shortest time of on and off of at least a hundredth of a packet's at the rate";
         refuse_unless(100.0 * shortest_ps >= packet_ps as f64, "times.shape", shape, accepted)
     })
 }
 
-/// Refuses bursts of VBR cells that follow each other a hundred times sooner than cells do on the source's own link: every
-/// burst has at least one cell, so ever more of them would be ready than the link can send.
+/// Rejects bursts of VBR cells at intervals of less than a hundredth of the cell time on the source's own link: every
+/// burst has at least one cell, so the number of waiting cells would grow without limit.
 fn vbr_problem(source: &OnOffConfig, link_bps: u64) -> Option<Problem> {
     let cycle_ps = source.on_ps.saturating_add(source.off_ps);
     let accepted = "needs with off at least a hundredth of the time of a cell on its first link, in ps";

@@ -25,14 +25,15 @@ pub enum RerouteInFlight {
     Drop,
 }
 
-/// Both routes of a flow from a time on.
+/// Routes of a flow in both directions, valid from a given time on.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct RouteChange {
     /// Time of the change [ps].
     pub at_ps: u64,
-    /// Links from the sender to the receiver, in order; or to a switch at which packets are lost, if there is no route.
+    /// Links from the sender to the receiver, in order; if there is no route, links to a switch at which packets are
+    /// lost.
     pub route: Vec<usize>,
-    /// Links from the receiver to the sender, in order; or to a switch at which ACKs are lost.
+    /// Links from the receiver to the sender, in order; if there is no route, links to a switch at which ACKs are lost.
     pub return_route: Vec<usize>,
 }

@@ -5,7 +5,7 @@ use super::refusal::{refuse, ScenarioError};
 use super::{FlowConfig, Framing, LinkConfig, Scenario};
 
 impl FlowConfig {
-    /// Returns the links of all routes in one direction: of data, or `back` of ACKs.
+    /// Returns the links of all routes in one direction: that of ACKs if `back`, otherwise that of data.
     pub(crate) fn ways(&self, back: bool) -> impl Iterator<Item = &[usize]> {
         let first = if back { &self.return_route } else { &self.route };
         let changes = self.rerouting.iter().flat_map(|own| &own.changes);
@@ -65,7 +65,7 @@ pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Res
     Ok(())
 }
 
-/// Returns pairs of consecutive links that a rerouted packet may take, besides those within each route.
+/// Returns pairs of consecutive links that a rerouted packet may take, in addition to those within each route.
 pub(super) fn crossings(links: &[LinkConfig], ends: &[LinkEnd], flow: &FlowConfig) -> Vec<(usize, usize)> {
     let mut found = vec![];
     for back in [false, true].into_iter().filter(|_| flow.rerouting.is_some()) {

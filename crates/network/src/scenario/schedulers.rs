@@ -15,7 +15,7 @@ pub struct DrrConfig {
     pub queues: Option<u32>,
 }
 
-/// Stochastic fair queueing (McKenney 1990), by bytes.
+/// Stochastic fair queueing (McKenney 1990), which counts bytes.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SfqConfig {
@@ -27,7 +27,7 @@ pub struct SfqConfig {
     pub perturb_ps: Option<u64>,
 }
 
-/// Linux's fair queue (sch_fq), whose senders pace themselves.
+/// Linux's fair queue (sch_fq), for senders that pace themselves.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct FqConfig {
@@ -55,7 +55,7 @@ pub struct StrictPriorityConfig {
 pub struct WeightedPriorityConfig {
     /// Quanta per turn of each class.
     pub weights: Vec<u32>,
-    /// A quantum [byte].
+    /// Quantum of one class [byte].
     pub quantum_bytes: u32,
 }
 
@@ -75,7 +75,7 @@ pub struct DualPi2Config {
     pub coupling: f64,
     /// Native marking of the low-latency queue.
     pub marking: LowLatencyMarking,
-    /// Queue length up to which the low-latency queue itself does not mark [packet].
+    /// Queue length up to which the native marking of the low-latency queue does not mark [packet].
     pub least_packets: u64,
     /// Scheduler while both queues hold packets.
     pub scheduler: TwoQueues,
@@ -87,9 +87,9 @@ pub struct DualPi2Config {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LowLatencyMarking {
-    /// Marks all packets from a delay on.
+    /// Marks all packets whose delay is at least a threshold.
     Step {
-        /// The delay [ps].
+        /// Threshold of the delay [ps].
         threshold_ps: u64,
     },
     /// Marks with a probability that grows linearly with the delay.
@@ -101,7 +101,7 @@ pub enum LowLatencyMarking {
     },
 }
 
-/// How two queues share a line.
+/// Methods by which two queues share a line.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TwoQueues {

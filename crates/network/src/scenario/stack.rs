@@ -11,6 +11,6 @@ pub struct StackConfig {
     pub stack: String,
     /// Version of the stack.
     pub version: String,
-    /// Names and values for it, in order of names.
+    /// Names and values of the stack's settings, in order of names.
     pub settings: Vec<(String, String)>,
 }

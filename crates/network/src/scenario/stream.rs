@@ -18,7 +18,7 @@ pub struct StreamConfig {
     pub rate_bps: u64,
     /// Length of each write [byte]; None means a full segment.
     pub write_bytes: Option<u32>,
-    /// Times on and off; None means always on.
+    /// Durations of on and off periods; None means always on.
     pub bursts: Option<BurstsConfig>,
 }
 

@@ -32,7 +32,7 @@ pub enum ServiceConfig {
     Steps {
         /// Times [ps], the first one 0, each with the rate from then on [bit/s]; a rate of 0 sends nothing.
         steps: Vec<[u64; 2]>,
-        /// Period of repetition [ps]; None means that the last rate stays.
+        /// Period of repetition [ps]; None means that the last rate remains in force.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cycle_ps: Option<u64>,
     },
@@ -87,9 +87,9 @@ pub enum Instant {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum OrderConfig {
-    /// In the order of departure, at least a picosecond apart.
+    /// Packets arrive in the order of departure, at least a picosecond apart.
     Fifo,
-    /// Each packet after its own delay.
+    /// Each packet arrives after its own delay.
     Free,
 }
 
@@ -153,8 +153,8 @@ const LATEST: u64 = 100 * 86_400 * PS_PER_SECOND;
 type Problem = Option<(&'static str, String, &'static str)>;
 
 impl LinkConfig {
-    /// Returns whether a packet's buffer space is freed when its first bit leaves, as in mahimahi, or its batch begins, instead
-    /// of when its last bit leaves.
+    /// Returns whether a packet's buffer space is freed when its first bit leaves (as in mahimahi) or its batch begins,
+    /// instead of when its last bit leaves.
     pub(crate) fn frees_at_begin(&self) -> bool {
         let service = self.motion.as_ref().and_then(|motion| motion.service.as_ref());
         self.aggregates() || matches!(service, Some(ServiceConfig::Opportunities { .. }))
@@ -176,7 +176,7 @@ impl TimeVaryingConfig {
 }
 
 impl TimeVaryingConfig {
-    /// Returns the first value that links of cells cannot have.
+    /// Returns the first value that cell links do not support.
     pub(crate) fn problem_of_cells(&self) -> Problem {
         if matches!(self.service, Some(ServiceConfig::Opportunities { .. })) {
             let accepted = "needs a rate in steps under AAL5: a schedule's opportunities carry packets";

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 pub struct Step {
     /// Link of the step, or `HOST`.
     pub link: Link,
-    /// Index of the circuit in its class's queue at the link's port.
+    /// Index of the circuit within its class at the link's port.
     pub local: u32,
 }
 
@@ -32,7 +32,7 @@ pub struct Entry {
     pub step: u32,
 }
 
-/// Marks the end of a circuit in place of a link.
+/// Value in place of a link that marks the end of a circuit.
 pub const HOST: Link = Link(u32::MAX);
 
 /// The graph with its routes. Flow `f` sends data on circuit `2f` and receives ACKs on circuit `2f + 1`; circuits of VBR sources
@@ -54,7 +54,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Checks the scenario and lays out its circuits.
+    /// Checks the scenario and computes its circuits.
     pub fn new(scenario: &Scenario) -> Result<Topology, ScenarioError> {
         check_scalars(scenario)?;
         let ends = link_ends(scenario)?;
@@ -113,7 +113,7 @@ impl Topology {
             several_inputs[to] |= input[to].is_some_and(|other| other != from);
             input[to] = Some(from);
         }
-        // Where packets may be reordered, they meet others of their own link.
+        // If packets may be reordered, they meet other packets of their own link.
         let mut unshared: Vec<bool> = scenario.links.iter().map(|link| !link.may_reorder()).collect();
         for &(from, to) in &hops {
             unshared[from] &= !several_inputs[to];
@@ -218,8 +218,8 @@ fn link_ends(scenario: &Scenario) -> Result<Vec<LinkEnd>, ScenarioError> {
     Ok(ends)
 }
 
-/// Slots of every link: a host's begin at 0, a switch's `slot_phase` of a cell after those in which cells arrive
-/// from the nearest host at the earliest (the first link in order, breadth first).
+/// Returns the slots of every link. A host's slots begin at 0. A switch's slots begin `slot_phase` of a cell time after
+/// those in which the earliest cells arrive from the nearest host (the first link found by breadth-first search).
 fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, ScenarioError> {
     let mut phase = vec![None; scenario.nodes.len()];
     let mut queue = VecDeque::new();
@@ -258,7 +258,8 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
     Ok(scenario.links.iter().map(grid).collect())
 }
 
-/// Returns the usual distance to scheduled events: a cell time, or a few packet times of the link with most circuits.
+/// Returns the typical time between scheduling an event and its occurrence: a cell time, or a few packet times on the
+/// link with the most circuits.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));

@@ -1,4 +1,4 @@
-//! Parameters of web traffic that the papers state or leave open.
+//! Parameters of web traffic, including those that the papers do not specify.
 
 use longpipe_events::PS_PER_SECOND;
 use serde::{Deserialize, Serialize};
@@ -42,9 +42,9 @@ pub struct WebConfig {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum CycleFrom {
-    /// First request: a batch every cycle.
+    /// The first request, so that a batch starts every cycle.
     FirstRequest,
-    /// Last request: a pause of one cycle after each batch.
+    /// The last request, so that each batch is followed by a pause of one cycle.
     LastRequest,
 }
 
@@ -115,7 +115,7 @@ impl WebConfig {
             .find_map(|(broken, field, value, accepted)| broken.then_some((field, value, accepted)))
     }
 
-    /// Returns the length of a file by class and size (1 to 9) [byte], rounded.
+    /// Returns the length of a file [byte] for a class and a size (1 to 9), rounded.
     pub fn file_bytes(&self, class: u32, size: u32) -> u64 {
         (u64::from(size) * 10u64.pow(class) * self.kilobyte_bytes + 5) / 10
     }

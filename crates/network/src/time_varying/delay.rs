@@ -41,7 +41,7 @@ impl Delay {
         }
     }
 
-    /// Returns the delay at an instant [ps].
+    /// Returns the delay at a given time [ps].
     #[inline(always)]
     pub fn read(&mut self, instant: u64) -> u64 {
         if self.passed > 0 && self.knots[self.passed - 1][0] > instant {

@@ -27,9 +27,9 @@ use steps::{work, Exact, RateSteps};
 /// Transmission of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Service {
-    /// Start of its first bit.
+    /// Time at which the transmission of its first bit starts.
     pub begins: Time,
-    /// End of its last bit.
+    /// Time at which the transmission of its last bit ends.
     pub ends: Time,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct TimeVaryingLink {
 }
 
 impl TimeVaryingLink {
-    /// Returns the transmitter and wire of a link of packets, if they vary over time or by packet.
+    /// Returns the transmitter and wire of a link of packets, if they vary over time or per packet.
     pub fn new(link: &LinkConfig, jitter: Option<Box<LinkJitter>>) -> Option<TimeVaryingLink> {
         link.varies().then(|| TimeVaryingLink::of_packets(link, jitter))
     }
@@ -103,7 +103,8 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Creates transmitter and wire of a cell link, or None if the link is static. The first slot starts at `phase`.
+    /// Creates the transmitter and the wire of a cell link, or None if the link is static. The first slot starts at
+    /// `phase`.
     pub fn of_cells(link: &LinkConfig, phase: Time) -> Option<TimeVaryingLink> {
         let line = || Transmitter::Slots(TimeVaryingSlots::new(steps(link), phase));
         link.motion.is_some().then(|| TimeVaryingLink::of_line(link, line()))
@@ -131,7 +132,7 @@ impl TimeVaryingLink {
         matches!(self.line, Transmitter::Opportunities(_))
     }
 
-    /// Returns whether an outage refuses a packet that arrives at `came`.
+    /// Returns whether a packet that arrives at `came` is dropped because of an outage.
     #[inline]
     pub fn refuses(&mut self, came: Time) -> bool {
         self.outages
@@ -261,7 +262,8 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Determines the passage of a transmitted packet over the wire; packets must pass in order. `now` is the current time.
+    /// Determines the outcome for a transmitted packet on the wire; packets must pass in order. `now` is the current
+    /// time.
     #[inline]
     pub fn pass(&mut self, now: Time, service: Service) -> Passage {
         let Service { begins, ends } = service;
@@ -278,7 +280,7 @@ impl TimeVaryingLink {
         }
     }
 
-    /// Returns the rate of the transmitter at `now` [bit/s]; 0 without a rate.
+    /// Returns the rate of the transmitter at `now` [bit/s]; 0 for a transmitter without a rate.
     pub fn rate_bps(&mut self, now: Time) -> u64 {
         match &mut self.line {
             Transmitter::Steps { steps, .. } | Transmitter::Slots(TimeVaryingSlots { steps, .. }) => {
@@ -307,12 +309,13 @@ impl TimeVaryingLink {
         begin.map(Time)
     }
 
-    /// Returns the overtakings by `now`.
+    /// Returns the counts of overtaking packets up to `now`.
     pub fn overtakings(&mut self, now: Time) -> Overtakings {
         self.order.overtakings(now.0)
     }
 
-    /// Returns the fraction of the transmitter's capacity by `now`, outages excluded, that the given packets and bytes used.
+    /// Returns the fraction of the transmitter's capacity up to `now`, excluding outages, that the given packets and
+    /// bytes used.
     pub fn share_used(&self, (packets, bytes): (u64, u64), now: Time) -> f64 {
         if let Some(rate) = self.rate {
             return share_used(rate, bytes, now);
@@ -355,7 +358,7 @@ fn steps(link: &LinkConfig) -> RateSteps {
     }
 }
 
-/// Delays a free transmitter to the next multiple of an interval outside outages.
+/// Delays a free transmitter until the next multiple of an interval that is not in an outage.
 fn align(free: &mut Exact, interval: u64, mut outages: Option<&mut Outages>) {
     while free.whole < AFTER_ANY_RUN.0 {
         let rounded_up = free.whole + u64::from(free.part > 0);
@@ -368,7 +371,8 @@ fn align(free: &mut Exact, interval: u64, mut outages: Option<&mut Outages>) {
     }
 }
 
-/// Lets the overhead of a batch pass. If an outage is in progress then, the transmission starts at its end.
+/// Advances the transmitter by the overhead of a batch. If an outage is in progress then, the transmission starts at
+/// its end.
 fn wait(free: &mut Exact, overhead_ps: u64, outages: Option<&mut Outages>) {
     if overhead_ps > 0 {
         let rounded_up = free.whole + u64::from(free.part > 0);

@@ -5,7 +5,7 @@ use crate::scenario::bounds::AFTER_ANY_RUN;
 /// The times, repeated in cycles, and the state after the last packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Opportunities {
-    /// Times within one cycle [ps]; the last one is the cycle's length.
+    /// Times within one cycle [ps]; the last one is the length of the cycle.
     instants: Vec<u64>,
     bytes: u64,
     header: u64,
@@ -79,7 +79,7 @@ impl Opportunities {
         (base + within).min(u128::from(AFTER_ANY_RUN.0)) as u64
     }
 
-    /// Returns the number of the first opportunity after an instant.
+    /// Returns the number of the first opportunity after a given time.
     fn first_after(&self, instant: u64) -> u64 {
         let count = self.instants.len() as u64;
         let cycle = self.instants[self.instants.len() - 1];
@@ -113,9 +113,9 @@ mod tests {
             sent
         };
         assert_eq!(serve(0, 10), (5, 5));
-        // The second opportunity at 5 carries ten more bytes, and that at 9 starts the next packet.
+        // The second opportunity at time 5 carries ten more bytes, and the one at time 9 starts the next packet.
         assert_eq!(serve(1, 14), (5, 9));
-        // The cycle ends at 9, where the first two opportunities of the next cycle lie.
+        // The cycle ends at time 9, at which the first two opportunities of the next cycle occur.
         assert_eq!(serve(2, 6), (9, 9));
         assert_eq!(serve(9, 1), (14, 14));
         assert_eq!(serve(9, 40), (14, 18));

@@ -12,7 +12,7 @@ pub struct Overtakings {
     pub furthest: u64,
 }
 
-/// An overtaking packet.
+/// A packet that overtook others.
 #[derive(Clone, Copy, Debug, Default)]
 struct Overtaking {
     leaves: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Order {
     arrivals: Ring<u64>,
     /// Counts for packets that have been sent.
     past: Overtakings,
-    /// Overtaking packets that may not have been sent yet.
+    /// Overtaking packets whose transmission may not have ended yet.
     to_come: Ring<Overtaking>,
 }
 
@@ -45,7 +45,8 @@ impl Order {
         }
     }
 
-    /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; its delay alone would give `arrival`.
+    /// Returns the arrival time of a packet sent at `leaves`, after all earlier ones; `arrival` is the arrival time
+    /// according to its delay alone.
     #[inline]
     pub fn arrive(&mut self, now: u64, leaves: u64, arrival: u64) -> u64 {
         if !self.free {

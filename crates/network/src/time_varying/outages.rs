@@ -1,4 +1,4 @@
-//! Intervals in which a link transmits nothing.
+//! Outages: intervals in which a link does not transmit.
 
 use crate::scenario::time_varying::OutagesConfig;
 
@@ -16,7 +16,7 @@ impl Outages {
         Outages { config, at: 0 }
     }
 
-    /// Returns the first outage that ends after an instant.
+    /// Returns the first outage that ends after a given time.
     fn ending_after(&mut self, instant: u64) -> Option<[u64; 2]> {
         let all = &self.config.intervals_ps;
         if self.at > 0 && all[self.at - 1][1] > instant {
@@ -28,14 +28,14 @@ impl Outages {
         all.get(self.at).copied()
     }
 
-    /// Returns the end of the outage in progress at an instant.
+    /// Returns the end of the outage in progress at a given time.
     pub fn end(&mut self, instant: u64) -> Option<u64> {
         self.ending_after(instant)
             .filter(|one| one[0] <= instant)
             .map(|one| one[1])
     }
 
-    /// Returns the start of the next outage after an instant.
+    /// Returns the start of the next outage after a given time.
     pub fn next_begin(&mut self, instant: u64) -> Option<u64> {
         let first = self.ending_after(instant)?;
         if first[0] > instant {

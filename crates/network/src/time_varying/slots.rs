@@ -1,4 +1,5 @@
-//! Slots of a time-varying cell link: consecutive, used or not; each ends when the link has transmitted the bits of a cell.
+//! Slots of a time-varying cell link: they are consecutive, whether used or not, and each ends when the link has
+//! transmitted the bits of a cell.
 //!
 //! The position of the link within a slot therefore does not depend on cells, and an outage treats an empty cell in service
 //! like a full one.
@@ -60,7 +61,7 @@ impl TimeVaryingSlots {
         }
     }
 
-    /// Skips all slots that end before `limit` at the current rate, in one step. Returns whether there are any.
+    /// Skips, in one step, all slots that end before `limit` at the current rate. Returns whether there are any.
     fn leap(&mut self, limit: u64) -> bool {
         let (rate, until) = self.steps.rate(self.next.whole);
         let lasts = u128::from(until.min(limit) - self.next.whole);
@@ -76,7 +77,7 @@ impl TimeVaryingSlots {
         true
     }
 
-    /// Skips whole cycles of the rate before `limit`, in one step. Returns whether there are any.
+    /// Skips, in one step, whole cycles of the rate before `limit`. Returns whether there are any.
     fn leap_cycles(&mut self, limit: u64) -> bool {
         let Exact { whole, part } = self.next;
         if !self.steps.is_cycles_away(whole, limit) {

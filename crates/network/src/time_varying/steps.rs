@@ -21,7 +21,7 @@ pub(crate) struct RateSteps {
     per_cycle: u128,
     /// Index of the step in force at the latest query.
     at: usize,
-    /// Start, end and rate of that step, as a shortcut for later queries within it.
+    /// Start, end and rate of this step, cached for later queries within it.
     current: (u64, u64, u64),
 }
 
@@ -39,7 +39,7 @@ impl RateSteps {
         made
     }
 
-    /// Returns the rate at an instant, and the time up to which it holds.
+    /// Returns the rate at a given time, and the end of its validity.
     #[inline]
     pub fn rate(&mut self, instant: u64) -> (u64, u64) {
         let (from, until, rate) = self.current;
@@ -49,7 +49,7 @@ impl RateSteps {
         self.find_rate(instant)
     }
 
-    /// Like `rate`, but without its shortcut.
+    /// Like `rate`, but without the cache.
     fn find_rate(&mut self, instant: u64) -> (u64, u64) {
         let (base, within) = match self.cycle {
             Some(cycle) => (instant - instant % cycle, instant % cycle),
@@ -70,8 +70,8 @@ impl RateSteps {
         (rate, until)
     }
 
-    /// Returns when `work` [bit/s · ps] that starts at `from` is done, or the remaining work if that is after `limit`.
-    /// Reaching the limit exactly counts as not done.
+    /// Returns the time at which `work` [bit/s · ps] that starts at `from` is done, or the remaining work if this time
+    /// is after `limit`. Reaching the limit exactly counts as not done.
     #[inline]
     pub fn finish(&mut self, from: Exact, mut work: u128, limit: u64) -> Result<Exact, u128> {
         let Exact { mut whole, mut part } = from;
@@ -101,18 +101,18 @@ impl RateSteps {
         if !whole.is_multiple_of(cycle) || self.per_cycle == 0 {
             return work;
         }
-        // One cycle less, so that the end is found step by step.
+        // Advance one cycle less, so that the end is then found step by step.
         let times = ((work - 1) / self.per_cycle).min(u128::from((limit - *whole) / cycle)) as u64;
         *whole += times * cycle;
         work - self.per_cycle * u128::from(times)
     }
 
-    /// Returns whether more than one cycle lies between two instants.
+    /// Returns whether more than one cycle lies between two times.
     pub fn is_cycles_away(&self, from: u64, to: u64) -> bool {
         self.cycle.is_some_and(|cycle| (to - from) / 4 > cycle)
     }
 
-    /// Returns the work that could have been done up to an instant [bit/s · ps].
+    /// Returns the work that could have been done up to a given time [bit/s · ps].
     pub fn sent_by(&self, instant: u64) -> u128 {
         match self.cycle {
             Some(cycle) => self.per_cycle * u128::from(instant / cycle) + self.sent_within(instant % cycle),
@@ -131,7 +131,8 @@ impl RateSteps {
     }
 }
 
-/// Returns quotient and remainder of work and a rate; the work of a packet mostly fits 64 bits, whose division is shorter.
+/// Returns the quotient and remainder of work divided by a rate. The work of a packet usually fits in 64 bits, for
+/// which division is faster.
 #[inline]
 fn divided(work: u128, rate: u64) -> (u64, u64) {
     match u64::try_from(work) {
@@ -153,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_packet_in_service_keeps_the_bits_it_has_sent() {
-        // 1000 bytes: half of them in 4 ms at 1 Mbit/s, 2 ms at rate 0, the other half at 2 Mbit/s.
+        // 1000 bytes take 4 ms at 1 Mbit/s for the first half, then 2 ms at rate 0, and then 2 Mbit/s for the other
+        // half.
         let ms = PS_PER_SECOND / 1000;
         let mut steps = RateSteps::new(vec![[0, 1_000_000], [4 * ms, 0], [6 * ms, 2_000_000]], None);
         let end = steps.finish(Exact::default(), work(1000), u64::MAX);
@@ -168,7 +170,7 @@ mod tests {
         assert_eq!(cyclic.finish(Exact::default(), work(1), 1000), Err(work(1)));
     }
 
-    /// Reference: integrates the rate up to an instant step by step [bit/s · ps].
+    /// Reference implementation: integrates the rate up to a given time step by step [bit/s · ps].
     fn integral(steps: &[[u64; 2]], cycle: Option<u64>, instant: u64) -> u128 {
         let mut sum = 0;
         let cycles = cycle.map_or(1, |cycle| instant / cycle + 1);
@@ -201,7 +203,7 @@ mod tests {
                 steps.push([instant, rate]);
                 instant += gap;
             }
-            // The rate must be positive somewhere.
+            // At least one step must have a positive rate.
             steps[0][1] += 1_000_000;
             let cycle = cyclic.then_some(instant + tail);
             if !cyclic {

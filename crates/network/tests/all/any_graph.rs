@@ -1,4 +1,4 @@
-//! Random graphs: a run has the same results, to the bit, in every engine, traced or not.
+//! Random graphs: results of a run are bit-identical in every engine, with and without traces.
 
 use crate::common::any_graph::rerouting::any_rerouted;
 use crate::common::any_graph::time_varying::any_time_varying;
@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Maximum real time of a case; a longer run never ends.
+/// Maximum real time of a case; a longer run is considered endless.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The case in progress, with its start.
+/// The case in progress, and its start time.
 type Current = Mutex<Option<(Instant, Kept)>>;
 
-/// Watches the current case. A case that never ends is printed, and the tests end. Watching lasts as long as the returned
-/// value lives.
+/// Watches the current case. A case that does not end is printed, and the test program is terminated. The watch ends
+/// when the returned value is dropped.
 fn watch() -> Arc<Current> {
     let current = Arc::new(Current::default());
     let watched = Arc::downgrade(&current);
@@ -29,7 +29,7 @@ fn watch() -> Arc<Current> {
         while let Some(current) = watched.upgrade() {
             let case = current.lock().expect("no holder of the lock panics");
             if let Some((since, kept)) = case.as_ref().filter(|(since, _)| since.elapsed() > PATIENCE) {
-                // Not by `eprintln`, whose output the test harness captures.
+                // `eprintln` is not used because the test harness captures its output.
                 let shown = writeln!(
                     std::io::stderr(),
                     "no end after {:.0?}:\n{}",

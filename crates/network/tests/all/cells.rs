@@ -1,4 +1,4 @@
-//! Datagrams as cells, and RED for frames, against closed forms.
+//! Datagrams over cells, and RED for frames, compared with closed forms.
 
 use crate::common::{both, dumbbell, tcp, SECOND};
 use longpipe_network::scenario::{
@@ -20,8 +20,8 @@ const ACCESS_CELL: f64 = 424.0 / ACCESS_BPS as f64;
 /// Capacity of the trunk in frames, as a rate of IP packets [bit/s].
 const FULL_BPS: f64 = 10_000.0 / FRAME;
 
-/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s. Each link has a delay of 10 ms, and the trunk's port
-/// no limit.
+/// Returns flows over a trunk of 10 Mbit/s between links of 1 Gbit/s. Each link has a delay of 10 ms, and the trunk's
+/// port is unlimited.
 fn over_a_trunk(traffic: &[TrafficConfig], seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let policy = PolicyConfig::TailDrop {};
@@ -44,8 +44,8 @@ fn cbr(load: f64) -> TrafficConfig {
     })
 }
 
-/// The delay of a frame is three propagation delays, its time on the trunk, two cells on other links, and up to a slot at
-/// each of two ports.
+/// Checks the delay of a frame: it is three propagation delays, its time on the trunk, two cells on other links, and up
+/// to a slot at each of two ports.
 #[test]
 fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
     let report = both(&over_a_trunk(&[cbr(0.1)], 5));
@@ -56,12 +56,13 @@ fn an_even_flow_of_frames_over_an_idle_path_takes_the_path_s_time() {
         shortest >= least - 1e-9 && longest <= least + CELL + ACCESS_CELL + 1e-9,
         "{shortest} {longest}"
     );
-    // The interval is 11.448 ms, so that the frames sent in the last 31.2 ms, two, are in flight.
+    // The interval is 11.448 ms, so the two frames sent in the last 31.2 ms are in flight.
     assert_eq!((flow.lost, flow.sent - flow.received), (0, 2));
     assert_eq!(flow.received_bytes, flow.received * u64::from(PAYLOAD));
 }
 
-/// D/D/1 at twice the trunk's rate: a frame leaves every 27 slots, and the queue grows by half of the arrivals.
+/// Checks a D/D/1 queue at twice the trunk's rate: a frame leaves every 27 slots, and the queue grows by half of the
+/// arrivals.
 #[test]
 fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
     let report = both(&over_a_trunk(&[cbr(2.0)], 2));
@@ -73,7 +74,8 @@ fn an_even_flow_at_twice_the_rate_leaves_by_the_trunk_s_slots() {
     assert!(most.abs() < FRAME, "{most}");
 }
 
-/// Pollaczek-Khinchine formula for constant service time S and load r: the mean wait is r S/(2 (1 - r)), plus half a slot.
+/// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -
+/// r)), plus half a slot.
 #[test]
 fn poisson_frames_wait_at_a_port_as_in_m_d_1() {
     let poisson = TrafficConfig::Poisson(PoissonConfig {
@@ -113,8 +115,8 @@ fn share_refused(mean: f64) -> f64 {
     2.0 * p / (1.0 + p)
 }
 
-/// Returns the queue length at which these loads, without the dropped fraction, equal the trunk's capacity; per VC, its
-/// share.
+/// Returns the queue length at which the loads minus the dropped fraction equal the trunk's capacity; per VC, it
+/// returns the VC's share.
 fn balance(loads: &[f64], per_vc: bool) -> f64 {
     let admitted = |queue: f64| -> f64 {
         let of = |load: &f64| {
@@ -139,7 +141,7 @@ fn balance(loads: &[f64], per_vc: bool) -> f64 {
     low
 }
 
-/// Returns each flow's fraction of frames refused by RED, and the trunk's mean queue [cell].
+/// Returns each flow's fraction of frames dropped by RED, and the trunk's mean queue [cell].
 fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
     let traffic: Vec<TrafficConfig> = loads.iter().map(|&load| cbr(load)).collect();
     let mut scenario = over_a_trunk(&traffic, 200);
@@ -162,7 +164,7 @@ fn overload(loads: &[f64], per_vc: bool) -> (Vec<f64>, f64) {
 fn red_of_frames_settles_where_an_overload_is_refused() {
     let (refused, queue) = overload(&[0.77, 0.33], false);
     let expected = balance(&[0.77, 0.33], false);
-    // 1/11 of all frames, equal for both flows.
+    // 1/11 of all frames are dropped, equally for both flows.
     for share in refused {
         assert!((share * 11.0 - 1.0).abs() < 0.06, "{share}");
     }

@@ -57,13 +57,14 @@ fn a_vbr_cell_takes_the_time_of_three_links_and_the_wait_for_a_slot() {
     let report = run(&with_vbr(SchedulerConfig::Priority {}, 50 * MS, "epd"));
     let least = report.sources[0].delays.expect("cells arrived").0 .0 as f64 / 1e6;
     let cell = 424.0 / RATE as f64 * 1e6;
-    // Three propagation delays of 5 us, three cell times, and half a cell up to the next slot at each switch.
+    // The delay consists of three propagation delays of 5 us, three cell times, and half a cell up to the next slot at
+    // each switch.
     assert!((least - (15.0 + 3.0 * cell)).abs() <= cell + 0.01, "{least} us");
 }
 
 #[test]
 fn ubr_gets_its_guaranteed_share_while_vbr_bursts_and_no_cell_is_wasted() {
-    // VBR never pauses and UBR always has waiting cells, so that every slot is contested once the windows are open.
+    // VBR never pauses and UBR always has waiting cells, so every slot is contested once the windows are open.
     for ppb in [100_000_000u64, 500_000_000, 900_000_000] {
         let report = run(&with_vbr(share(ppb), 10 * SECOND, "tail-drop"));
         let (ubr, vbr) = (of_trunk(&report, Class::Ubr), of_trunk(&report, Class::Vbr));
@@ -107,7 +108,7 @@ fn without_vbr_cells_two_queues_are_one() {
     }
 }
 
-/// Reference: serves UBR and VBR slot by slot. Returns the ends of UBR's and of VBR's slots [ps].
+/// Reference implementation: serves UBR and VBR slot by slot. Returns the ends of UBR's and of VBR's slots [ps].
 fn plain_slots(ubr: &[u64], vbr: &[u64], ppb: u64, grid: &SlotGrid, end: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut sent, mut credit) = ((Vec::new(), Vec::new()), 0);
     for slot in 0.. {

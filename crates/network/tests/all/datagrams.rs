@@ -1,4 +1,4 @@
-//! Datagrams against closed forms of the waiting time at a port, for evenly spaced and Poisson arrivals.
+//! Waiting times of datagrams at a port, compared with closed forms for evenly spaced and Poisson arrivals.
 
 use crate::common::packets::{ip, packets};
 use crate::common::{both, tcp, SECOND};
@@ -47,7 +47,7 @@ const UNLOADED: f64 = 0.03102;
 fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
     let report = both(&dumbbell(&[cbr(1_000_000)], 10));
     let flow = only(&report);
-    // Sent every 10 ms from 0 s to 10 s, and received 31.02 ms later, so that the last four have not arrived.
+    // Packets are sent every 10 ms from 0 s to 10 s, and received 31.02 ms later, so the last four have not arrived.
     assert_eq!((flow.sent, flow.received, flow.lost), (1001, 997, 0));
     assert_eq!(flow.received_bytes, 997 * u64::from(PAYLOAD));
     let (least, most) = flow.delays.extremes();
@@ -59,8 +59,8 @@ fn an_even_flow_over_an_idle_path_takes_the_path_s_time_and_has_no_jitter() {
     assert_eq!(report.flows[0].delivered_bytes, flow.received_bytes);
 }
 
-/// D/D/1 at twice its rate: packet k arrives at k·.5 ms behind k packets of 1 ms. With a buffer of 50, half of the packets
-/// are lost.
+/// Checks a D/D/1 queue at twice its rate: packet k arrives at k·.5 ms, behind k packets of 1 ms. With a buffer of 50,
+/// half of the packets are lost.
 #[test]
 fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     let report = both(&dumbbell(&[cbr(20_000_000)], 1));
@@ -87,7 +87,8 @@ fn an_even_flow_at_twice_the_rate_fills_the_buffer_as_arithmetic_has_it() {
     assert!((most - UNLOADED - 0.049).abs() < 0.001, "{most}");
 }
 
-/// Pollaczek-Khinchine formula for constant service time S and load r: the mean wait is r S/(2 (1 - r)).
+/// Checks the Pollaczek-Khinchine formula for constant service time S and load r: the mean waiting time is r S/(2 (1 -
+/// r)).
 #[test]
 fn a_poisson_flow_waits_at_a_port_as_in_m_d_1() {
     for (rate_bps, load) in [(3_000_000, 0.3), (5_000_000, 0.5), (8_000_000, 0.8)] {

@@ -1,4 +1,4 @@
-//! Equality of the engines' results, to the bit, for random scenarios.
+//! Bit-identical results of the engines for random scenarios.
 
 use crate::common::chains::any_chain;
 use crate::common::compare::{compare, compare_engines};

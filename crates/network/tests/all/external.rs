@@ -14,7 +14,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Circuit, and packet number within it.
+/// Index of a circuit, and number of a packet on it.
 type Name = (u32, u32);
 
 /// Packets sent and received by end points.
@@ -112,8 +112,8 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
             _ => {}
         }
     }
-    // A host's jitter is drawn per run and would change the send times, so only the end points' own send times are
-    // used.
+    // A host's jitter is drawn per run and would change the send times, so the send times of the end points are used
+    // instead.
     let mut simulation = Simulation::new(&scenario, seed, Witness::default()).expect("a valid scenario");
     simulation.run();
     let Witness { sent, got } = simulation.into_probe();
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Two packets, and a third that an injected loss removes at the first link.
+/// Checks the fates of two packets, and of a third one that an injected loss removes at the first link.
 #[test]
 fn losses_are_told_with_their_link_and_cause() {
     for (framing, expected) in [

@@ -1,4 +1,4 @@
-//! Values at the ends of their ranges: no run panics or wraps around, and the engines agree to the bit.
+//! Values at the ends of their ranges: no run panics or overflows, and the engines give bit-identical results.
 //!
 //! `make checked` runs these tests with overflow checks.
 
@@ -185,7 +185,7 @@ prop_compose! {
         }
         let mut scenario = build.scenario;
         if let (Some(scheduler), 0) = (vbr, hops) {
-            // The source's own links have the rate of the first host's, which may exceed that of the trunk.
+            // The source's own links have the rate of the first host's link, which may exceed that of the trunk.
             let peak_bps = rates[0].min(rates[1]).min(1_000_000);
             // Shorter bursts would generate more cells than the link can carry, and without limit.
             let a_cell = 424 * SECOND / peak_bps;
@@ -267,7 +267,7 @@ fn a_jitter_and_an_rto_beyond_all_bounds_are_refused() {
     );
 }
 
-/// Three windows of 1 GiB, each of which takes a hundred days over the slowest link, in an unlimited queue.
+/// Three windows of 1 GiB wait in an unlimited queue; each of them takes a hundred days over the slowest link.
 #[test]
 fn what_a_queue_cannot_send_within_the_run_waits_until_after_it() {
     let mut config = tcp(RecoveryKind::Reno, 1 << 30);

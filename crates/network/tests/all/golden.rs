@@ -1,4 +1,4 @@
-//! Results of all kept scenarios, compared bit by bit with those recorded for this engine number.
+//! Results of all golden scenarios, compared bit by bit with those recorded for the current engine number.
 
 use crate::common::golden::{difference, entries, results, run_all};
 use longpipe_network::ENGINE;

@@ -1,4 +1,4 @@
-//! Duration of the handshake: a round trip over the path, and a timeout for each lost packet.
+//! Duration of the handshake: one round trip, plus a timeout for each lost packet.
 
 use crate::common::packets::packets;
 use crate::common::random::RATE;

@@ -33,7 +33,8 @@ fn every_policy_and_recovery_delivers_and_conserves() {
 
 #[test]
 fn a_window_smaller_than_the_pipe_gives_a_window_per_round_trip() {
-    // The window is 10 segments of 512 bytes; the round trip is 30 ms of propagation, 3 × 12 cells out and 3 × 2 cells back.
+    // The window is 10 segments of 512 bytes; the round trip is 30 ms of propagation, plus 3 × 12 cells for data and 3
+    // × 2 cells for ACKs.
     let window = 5_120;
     let report = run(
         &dumbbell(1, WAN, 1000, policy("tail-drop"), 20, &tcp(RecoveryKind::Reno, window)),
@@ -68,7 +69,7 @@ fn a_lone_flow_fills_the_link_to_the_cell_tax() {
     assert_eq!(lost(&report), 0);
 }
 
-/// frr-96: without loss the queue holds all windows except for the data in the pipe.
+/// Checks the formula of frr-96: without loss, the queue holds all windows except for the data in the pipe.
 #[test]
 fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     for (sources, delay, window, expected) in [
@@ -107,7 +108,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
     short_routes_get_more(&report);
 }
 
-/// A flow that never starts makes the wires of its route shared, so that every cell has an event there.
+/// Adds a flow that never starts: the wires of its route are then shared, so every cell has an event there.
 #[test]
 fn going_on_at_once_changes_nothing() {
     for name in POLICIES {
@@ -157,7 +158,7 @@ fn recording_changes_nothing() {
 
 #[test]
 fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
-    // One flow, with only these losses: frames 3 of its interface, 5 of the trunk port and 2 of the sink's interface.
+    // One flow has only these losses: frame 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
     let mut scenario = dumbbell(1, LAN, 1000, policy("tail-drop"), 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };

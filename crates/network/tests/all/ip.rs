@@ -68,7 +68,8 @@ fn a_lone_flow_fills_the_link_but_for_its_headers() {
     assert_eq!((lost(&report), report.flows[0].sender.duplicate_acks), (0, 0));
 }
 
-/// Without loss the trunk's queue holds all windows except for the data in flight elsewhere or being acknowledged.
+/// Checks that without loss the trunk's queue holds all windows except for the data in flight elsewhere or being
+/// acknowledged.
 #[test]
 fn zero_loss_queues_peak_at_the_sum_of_the_windows() {
     for (sources, delay, window) in [
@@ -115,7 +116,8 @@ fn a_buffer_of_packets_or_bytes_fills_to_its_limit_and_no_further() {
     assert_eq!(peaks(BufferUnit::Bytes, 31 * 552 - 1), (30, 30 * 552));
 }
 
-/// In ns-2 a limit of B allows B packets to wait behind the one in service, which is a limit of B + 1 here.
+/// A limit of B in ns-2 allows B packets to wait in addition to the one in service, which is a limit of B + 1 in
+/// longpipe.
 #[test]
 fn a_burst_of_n_packets_needs_n_places() {
     for (limit, losses) in [(8, 0), (7, 1), (1, 7)] {
@@ -141,7 +143,7 @@ fn a_parking_lot_loses_at_both_bottlenecks_and_conserves() {
 
 #[test]
 fn forced_losses_take_packets_at_interfaces_and_ports() {
-    // One flow, with only these losses: packets 3 of its interface, 5 of the trunk port and 2 of the sink's interface.
+    // One flow has only these losses: packet 3 at its interface, 5 at the trunk port, and 2 at the sink's interface.
     let mut scenario = packets(1, LAN, 1000, "tail-drop", 1, &tcp(RecoveryKind::Sack, 20 * 512));
     for (link, index) in [(2, 3), (0, 5), (5, 2)] {
         scenario.links[link].loss = LossConfig::Packets { indices: vec![index] };

@@ -1,4 +1,4 @@
-//! Results of IP runs do not depend on which packets have events of their own.
+//! Results of IP runs do not depend on which packets have their own events.
 
 use crate::common::packets::{ip, packets};
 use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets};
@@ -8,7 +8,7 @@ use longpipe_network::Report;
 use longpipe_tcp::config::RecoveryKind;
 use proptest::prelude::*;
 
-/// A flow that never starts makes the wires of its route shared, so that every packet has an event there.
+/// Adds a flow that never starts: the wires of its route are then shared, so every packet has an event there.
 #[test]
 fn going_on_at_once_changes_nothing() {
     for name in ["tail-drop", "selective-drop", "fba"] {

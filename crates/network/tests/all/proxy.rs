@@ -21,7 +21,7 @@ fn split(pipes: [Pipe; 2], traffic: TrafficConfig, buffer_bytes: u64) -> Scenari
     proxies::split(pipes, &tcp(), traffic, buffer_bytes)
 }
 
-/// Returns a scenario with the proxy's flow only, started at this time.
+/// Returns a scenario with the proxy's flow only, started at the given time.
 fn alone(split: &Scenario, at_ps: u64) -> Scenario {
     let mut scenario = split.clone();
     scenario.flows.truncate(1);
@@ -49,8 +49,8 @@ fn on_line(rate_bps: u64, bytes: u64) -> u64 {
 
 const AMPLE: u64 = 1 << 30;
 
-/// In slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter without a gap, and
-/// each round trip is that of the proxy's connection.
+/// Checks that in slow start from one segment, 2ᵏ − 1 segments take k rounds. The last round leaves the transmitter
+/// without a gap, and each round trip is that of the proxy's connection.
 #[test]
 fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
     let pipes @ [(fast, near), (slow, far)] = [(1_000_000_000, MS), (100_000_000, 250 * MS)];
@@ -68,13 +68,13 @@ fn a_file_takes_the_way_to_the_proxy_and_the_rounds_of_its_connection_alone() {
             Some(expected),
             "{rounds} rounds"
         );
-        // The host's connection completed long before.
+        // The host's connection had completed long before.
         assert!(report.flows[1].completion < report.flows[0].completion);
     }
 }
 
-/// With an unlimited buffer, the first connection behaves as if it were alone, and the second as if its application started
-/// with the first arrival.
+/// Checks that with an unlimited buffer, the first connection behaves as if it were alone, and the second as if its
+/// application started with the first arrival.
 #[test]
 fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
     let pipes @ [(fast, near), _] = [(100_000_000, 5 * MS), (10_000_000, 100 * MS)];
@@ -99,7 +99,7 @@ fn with_room_for_all_the_two_connections_are_those_of_separate_runs() {
     assert_eq!(report.flows[1], first.flows[0]);
 }
 
-/// The first connection is as fast as the buffer empties, loses nothing, and never exceeds the buffer.
+/// Checks that the first connection is as fast as the buffer empties, loses no data, and never exceeds the buffer.
 #[test]
 fn a_full_buffer_slows_the_sender_down() {
     for room in [2 * MSS, 7 * MSS + 300, 100 * MSS] {
@@ -124,7 +124,7 @@ fn a_full_buffer_slows_the_sender_down() {
     }
 }
 
-/// A buffer acts as a window: a distant sender transmits at most one buffer per round trip.
+/// Checks that a buffer acts as a window: a distant sender transmits at most one buffer per round trip.
 #[test]
 fn the_buffer_bounds_what_a_sender_far_away_gets() {
     let room = 50 * MSS;
@@ -138,14 +138,14 @@ fn the_buffer_bounds_what_a_sender_far_away_gets() {
     assert!(delivered <= most && delivered > most * 9 / 10, "{delivered} of {most}");
 }
 
-/// Some ACKs that would open the window are lost: the sender probes the window, and the file arrives.
+/// Loses some ACKs that would open the window; the sender probes the window, and the file arrives.
 #[test]
 fn a_window_whose_opening_was_lost_is_asked_for() {
     let pipes = [(100_000_000, MS), (10_000_000, 5 * MS)];
     let size_bytes = 300 * MSS + 17;
     let mut scenario = split(pipes, TrafficConfig::Transfer { size_bytes }, 2 * MSS);
     scenario.duration_ps = 400 * SECOND;
-    // The link from the proxy back to the first host.
+    // This is the link from the proxy back to the first host.
     scenario.links[1].loss = LossConfig::Bernoulli { probability: 0.3 };
     let report = both(&scenario);
     assert_eq!(report.flows[0].delivered_bytes, size_bytes);
@@ -154,7 +154,7 @@ fn a_window_whose_opening_was_lost_is_asked_for() {
     assert_eq!(report.proxies[0].held_bytes, 0);
 }
 
-/// Two proxies in a row.
+/// A path with two consecutive proxies.
 #[test]
 fn a_connection_may_be_split_more_than_once() {
     let mut scenario = split(
@@ -162,7 +162,7 @@ fn a_connection_may_be_split_more_than_once() {
         TrafficConfig::Greedy {},
         20 * MSS,
     );
-    // A fourth host behind the third, which is the end of flow 2.
+    // A fourth host follows the third one and is the end of flow 2.
     let mut builder = Builder::new(20, 1, PolicyConfig::TailDrop {});
     builder.scenario = scenario.clone();
     let end = builder.node(NodeKind::Host);

@@ -1,4 +1,4 @@
-//! Bounds on repeated activities: refuses intervals with which a run would not end in reasonable time.
+//! Bounds on repeated activities: the core rejects intervals with which a run would not end in reasonable time.
 
 use crate::common::{add_vbr, policy, tcp, Builder, LAN, SECOND};
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
@@ -25,7 +25,7 @@ fn long_run(change: impl FnOnce(&mut Scenario)) -> Scenario {
     scenario
 }
 
-/// Returns the field that is refused, if any.
+/// Returns the rejected field, if any.
 fn refused(scenario: &Scenario) -> Option<String> {
     Simulation::new(scenario, 1, ()).err().map(|error| error.field)
 }
@@ -114,7 +114,7 @@ fn fine_timer(initial_rto_ps: u64, max_rto_ps: u64) -> TimerConfig {
     }
 }
 
-/// 100 days have a billion intervals of 8.64 ms.
+/// Checks the limit of a billion intervals: 100 days contain a billion intervals of 8.64 ms.
 #[test]
 fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
     let least = 100 * 86_400 * SECOND / MOST_REPETITIONS;
@@ -157,7 +157,7 @@ fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
                     run.traces.vc_queue_interval_ps = interval;
                 }),
             ),
-            // The interval of a trace that is off has no bound.
+            // The interval of a disabled trace has no bound.
             ("", long_run(|run| run.traces.vc_queue_interval_ps = 1)),
         ];
         for (field, scenario) in cases {
@@ -167,7 +167,7 @@ fn intervals_of_which_more_than_a_billion_fit_into_the_run_are_refused() {
     }
 }
 
-/// A packet of 1000 bytes takes a second at 8 kbit/s.
+/// Checks the bound on bursts: a packet of 1000 bytes takes a second at 8 kbit/s.
 #[test]
 fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
     for (on_ps, off_ps, field) in [
@@ -186,7 +186,8 @@ fn bursts_closer_than_packets_at_the_peak_rate_are_refused() {
     }
 }
 
-/// A cell of 424 bits takes 424 us at 1 Mbit/s; bursts of 1 ps at each picosecond, of one cell each, never ended.
+/// A cell of 424 bits takes 424 us at 1 Mbit/s; a run with bursts of 1 ps in each picosecond, of one cell each, never
+/// ended.
 #[test]
 fn bursts_closer_than_cells_of_their_link_are_refused() {
     let mut build = Builder::new(1, 1000, policy("tail-drop"));
@@ -216,13 +217,13 @@ fn bursts_closer_than_cells_of_their_link_are_refused() {
             let mut simulation = Simulation::new(&scenario, 1, ()).expect("a valid scenario");
             simulation.run();
             let delivered = simulation.report().expect("cells are conserved").sources[0].delivered;
-            // 1 s / 424 us, minus the packets in transit.
+            // The number is 1 s / 424 us, minus the packets in transit.
             assert!((2350..=2359).contains(&delivered), "{delivered}");
         }
     }
 }
 
-/// Gains above 1e9 are refused, because they could make the drop probability NaN.
+/// Gains above 1e9 are rejected, because they could make the drop probability NaN.
 #[test]
 fn gains_beyond_a_billion_are_refused() {
     for (gain, field) in [(1e9, None), (f64::MAX, Some("links[1].policy.alpha"))] {

@@ -35,7 +35,7 @@ fn change(at_ps: u64, way: &[usize]) -> RouteChange {
     }
 }
 
-/// Returns a scenario with datagrams sent at these times, over routes that start with that via s2.
+/// Returns a scenario with datagrams sent at the given times; the first route is the one via s2.
 fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChange>) -> Scenario {
     let mut build = Builder::new(1, 1, PolicyConfig::TailDrop {});
     let host = build.node(NodeKind::Host);
@@ -65,7 +65,8 @@ fn scenario(sent_ms: &[u64], in_flight: RerouteInFlight, changes: Vec<RouteChang
     scenario
 }
 
-/// Returns the number of received packets, the strays by link, and the minimum and maximum delay [ms], 0 without packets.
+/// Returns the number of received packets, the number of lost packets by link, and the minimum and maximum delay [ms],
+/// 0 without packets.
 fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     let flow = &report.datagrams[0];
     let (least, most) = flow.delays.extremes();
@@ -87,7 +88,7 @@ fn seen(report: &Report) -> (u64, Vec<(usize, u64)>, [u64; 2]) {
     (flow.received, strays.filter(|&(_, lost)| lost > 0).collect(), delays)
 }
 
-/// Packets sent at 0 and 9 ms leave s1 from 2 and 11 ms on, and arrive at s2 at 13 and 22 ms, and at s4 at 24 and 33 ms.
+/// Packets sent at 0 and 9 ms leave s1 at 2 and 11 ms, and arrive at s2 at 13 and 22 ms, and at s4 at 24 and 33 ms.
 #[test]
 fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
     for (at, delays) in [
@@ -102,8 +103,8 @@ fn a_packet_that_keeps_its_route_has_the_one_of_its_first_router() {
     }
 }
 
-/// The first packet travels to s2, which is not on the route from 2.001 to 13 ms; arriving there at 13 ms it is lost. Later
-/// the route includes s2 again, and packets are forwarded to s4.
+/// The first packet travels to s2, which is not on the route from 2.001 to 13 ms; it arrives there at 13 ms and is
+/// lost. Later the route includes s2 again, and packets are forwarded to s4.
 #[test]
 fn a_packet_that_drops_is_lost_where_its_route_no_longer_leads() {
     for (at, received, strays) in [
@@ -141,12 +142,14 @@ fn only_the_route_of_the_moment_counts() {
     }
 }
 
-/// From 5 to 20 ms no route continues from s1, which the packets of 4, 10 and 17 ms reach within that time (6, 12 and 19 ms).
+/// From 5 to 20 ms no route continues from s1, and the packets sent at 4, 10 and 17 ms reach s1 within this time (6, 12
+/// and 19 ms).
 #[test]
 fn what_comes_where_no_route_leads_on_is_lost() {
     let changes = vec![change(5 * MS, &[0]), change(20 * MS, &BY_S3)];
     let sent = [0, 4, 10, 17, 18, 30];
-    // Of the other packets, that of 0 ms is at s2 at 13 ms; that of 18 ms reaches s1 at 20 ms, when there is a route again.
+    // The packet sent at 0 ms is at s2 at 13 ms, and the packet sent at 18 ms reaches s1 at 20 ms, when there is a
+    // route again.
     let found = seen(&both(&scenario(&sent, RerouteInFlight::Keep, changes.clone())));
     assert_eq!(found, (3, vec![(0, 3)], [10, 26]));
     let found = seen(&both(&scenario(&sent, RerouteInFlight::Drop, changes)));
@@ -162,7 +165,8 @@ fn packets_behind_a_change_overtake_those_before_it() {
         RerouteInFlight::Keep,
         vec![change(3500 * MS / 1000, &BY_S3)],
     );
-    // They reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, the second one after 27 ms.
+    // The packets reach s1 at 2, 3 and 4 ms; the last one arrives 2 + 10 = 12 ms after it was sent, the second one
+    // after 27 ms.
     assert_eq!(seen(&both(&own)), (3, vec![], [12, 27]));
 }
 

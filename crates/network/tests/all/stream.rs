@@ -1,5 +1,5 @@
-//! Applications that write over time, and flows that stop, against arithmetic: which segments are sent, and when the last byte
-//! arrives.
+//! Applications that write over time, and flows that stop, compared with calculations of the segments sent and of the
+//! arrival time of the last byte.
 
 use crate::common::packets::packets;
 use crate::common::{both, tcp, SECOND};
@@ -43,7 +43,7 @@ fn stream(write_bytes: Option<u32>, bursts: Option<BurstsConfig>) -> TrafficConf
     })
 }
 
-/// Asserts that a flow sent these segments and bytes once each, and that the last byte arrived at `completion`.
+/// Asserts that a flow sent the given segments and bytes, each once, and that the last byte arrived at `completion`.
 fn sent_and_arrived(report: &Report, segments: u64, bytes: u64, completion: u64) {
     let flow = &report.flows[0];
     assert_eq!(
@@ -60,7 +60,7 @@ fn a_stream_sends_a_segment_for_each_write_until_it_stops() {
         StopConfig::After { after_ps: SECOND },
         65_536,
     ));
-    // Writes 0 to 103 precede 1 s, the last at 103 · 9.68 ms.
+    // Writes 0 to 103 precede 1 s; the last one is at 103 · 9.68 ms.
     sent_and_arrived(&report, 104, 104 * u64::from(MSS), 103 * 9_680 * US + ONE_WAY);
 }
 
@@ -71,8 +71,8 @@ fn a_write_ends_with_a_short_segment() {
         StopConfig::At { at_ps: SECOND / 10 },
         65_536,
     ));
-    // Five writes, 24 ms apart, of 1210, 1210 and 580 bytes. The last segment waits 2 ms for the others at the trunk, and takes
-    // 620 · 8 bits there and on two links of 1 Gbit/s.
+    // Five writes at intervals of 24 ms, each of segments with 1210, 1210 and 580 bytes. The last segment waits 2 ms
+    // for the others at the trunk, and takes 620 · 8 bits there and on two links of 1 Gbit/s.
     let last = 96 * MS + 10 * US + 2 * MS + 496 * US + 4_960_000 + 30 * MS;
     sent_and_arrived(&report, 15, 15_000, last);
     assert_eq!(report.flows[0].sender.short_bytes, 5 * 580);
@@ -101,7 +101,7 @@ fn a_greedy_flow_sends_nothing_from_its_stop_on() {
     let stop = |at_ps| path(TrafficConfig::Greedy {}, StopConfig::At { at_ps }, 4 * u64::from(MSS));
     // 8 round trips are 488.421 12 ms, and the trunk spaces the four segments of each by 1 ms.
     let eighth = 8 * ROUND_TRIP;
-    // A packet that arrives at the stop precedes it.
+    // A packet that arrives at the time of the stop is processed before it.
     let cases = [
         (500 * MS, 36),
         (eighth + MS, 34),
@@ -145,6 +145,6 @@ fn a_stopped_flow_of_datagrams_sends_no_more() {
         payload_bytes: 1222,
     });
     let report = both(&path(cbr, StopConfig::At { at_ps: SECOND }, 65_536));
-    // Every 10 ms, the last at 990 ms.
+    // A datagram is sent every 10 ms, the last one at 990 ms.
     assert_eq!((report.datagrams[0].sent, report.datagrams[0].received), (100, 100));
 }

@@ -120,8 +120,8 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
     for between in [Between::Linear, Between::Hold] {
         for at in [Instant::End, Instant::Start] {
             let (hold, drop) = (HoldOrDrop::Hold, HoldOrDrop::Drop);
-            // After a drop of the whole queue the transmitter continues with the bits of the interrupted cell when cells
-            // arrive again.
+            // After the whole queue was dropped, the transmitter continues with the bits of the interrupted cell when
+            // cells arrive again.
             for (policies, in_service, in_flight) in [
                 ([hold, hold], InService::Hold, InFlight::Deliver),
                 ([drop, drop], InService::Hold, InFlight::Drop),
@@ -154,7 +154,7 @@ fn a_cell_to_a_frame_is_a_packet_of_53_bytes_on_a_line_that_never_waits() {
     }
 }
 
-/// Every link varies between equal values.
+/// Checks links whose series have only equal values.
 #[test]
 fn a_link_that_moves_to_where_it_was_stands() {
     for name in ["tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba"] {

@@ -73,8 +73,8 @@ fn the_same_seed_gives_the_same_bits() {
     assert_ne!(run(&scenario, 3).state_hash, run(&scenario, 4).state_hash);
 }
 
-/// One client on an idle path: the time of each file is that of the request, the slow start and the return path, exact for
-/// propagation and within a cell per link for serialization.
+/// Checks one client on an idle path: the response time of each file is that of the request, the slow start and the
+/// return path, exact for propagation and within a cell per link for serialization.
 #[test]
 fn on_an_idle_network_files_take_their_slow_start() {
     let (window, mss) = (600_000, 512);
@@ -93,12 +93,12 @@ fn on_an_idle_network_files_take_their_slow_start() {
         40,
         &tcp(RecoveryKind::Reno, window),
     );
-    // An idle connection restarts, so that every file starts with the same window.
+    // The window of an idle connection is reset, so every file starts with the same window.
     scenario.flows[0].tcp.idle_restart = true;
     let report = run(&with_web(scenario, &slow), 1);
     let cell = 424.0 / 155_520_000.0;
-    // Cells do not queue at switches: a packet takes its cells, one more per switch, and up to a slot per link for
-    // alignment.
+    // Cells do not queue at switches: a packet takes the time of its cells, one more cell per switch, and up to a slot
+    // per link for alignment.
     let one_way = |cells: f64| 3.0 * WAN as f64 / 1e12 + (cells + 2.0) * cell;
     let slots = 3.0 * cell;
     let files: Vec<&File> = report.web[0]
@@ -112,7 +112,8 @@ fn on_an_idle_network_files_take_their_slow_start() {
             [Some(file.requested), file.answered, file.completed].map(|time| time.unwrap_or_default().as_seconds());
         let request = answered - requested;
         assert!((one_way(4.0)..one_way(4.0) + slots).contains(&request), "{request}");
-        // Rounds of 1, 2, 4, ... segments, because an ACK releases two. The segments of the last round are contiguous.
+        // The rounds have 1, 2, 4, ... segments, because each ACK releases two. The segments of the last round are
+        // contiguous.
         let segments = file.bytes.div_ceil(mss);
         let rounds = f64::from(segments.ilog2());
         let last = (file.bytes - (segments - 1) * mss + 56).div_ceil(48) as f64;
@@ -153,7 +154,7 @@ fn a_lost_request_alone_is_resent_when_its_timer_expires() {
     };
     let (report, waits) = first_request_lost(&rare);
     assert_eq!((report.requests.timeouts, report.requests.fast_retransmits), (1, 0));
-    // 30 ticks of 100 ms, the first of which had partly passed.
+    // The timeout is 30 ticks of 100 ms, the first of which had partly passed.
     assert!((2.9..3.001).contains(&waits[0]), "{waits:?}");
     assert!(waits[1..].iter().all(|&wait| wait < 0.001));
 }
@@ -222,7 +223,7 @@ fn what_can_not_be_drawn_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// With losses in both directions, every request, file and byte is accounted for and in order.
+    /// Checks that with losses in both directions every request, file and byte is accounted for and in order.
     #[test]
     fn requests_and_files_are_accounted_for(
         seed in 0u64..1000,

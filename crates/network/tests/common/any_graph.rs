@@ -38,13 +38,14 @@ struct FlowDraft {
     ends: (usize, usize),
     there: u16,
     back: Option<u16>,
-    /// A wandering route to use instead, possibly back to the first host, if the checks accept it.
+    /// A route that visits switches repeatedly, possibly back to the first host, to use instead if the checks accept
+    /// it.
     wandering: Option<(bool, u16)>,
     tcp: usize,
     traffic: TrafficDraft,
     start: StartDraft,
     stop: Option<StopDraft>,
-    /// Host that splits the flow, and its buffer in segments beyond two.
+    /// Host that splits the flow, and its buffer, as a number of segments in addition to two.
     split: Option<(usize, u64)>,
 }
 
@@ -83,7 +84,7 @@ pub fn with_ends(usual: impl Strategy<Value = Scenario>) -> impl Strategy<Value 
     })
 }
 
-/// Strategy: a scenario with links of this framing.
+/// Strategy: a scenario with links of the given framing.
 pub fn any_scenario(framing: Framing) -> impl Strategy<Value = Scenario> {
     let vbr_weight = if framing == Framing::Aal5 { 1 } else { 0 };
     let number = || 0usize..60;
@@ -313,7 +314,7 @@ impl Draft {
     fn flow(&self, graph: &Graph, pace: Pace, index: usize, draft: &FlowDraft) -> FlowConfig {
         let hosts = &graph.hosts;
         let from = draft.ends.0 % hosts.len();
-        // Any host but the first one.
+        // Any host except the first one.
         let to = (from + 1 + draft.ends.1 % (hosts.len() - 1)) % hosts.len();
         let way = |from: usize, to: usize, number: u16| {
             routes::route(graph, hosts[from], hosts[to], number)

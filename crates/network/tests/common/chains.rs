@@ -6,7 +6,7 @@ use longpipe_network::scenario::{LossConfig, NodeKind, Scenario, StartConfig, Tr
 use longpipe_tcp::config::TcpConfig;
 use proptest::prelude::*;
 
-/// A flow: its first and last switch, its host there, its connection, start and size.
+/// A flow: its first and last switch, its hosts at these switches, its connection, start and size.
 type FlowDraft = (usize, usize, usize, TcpConfig, u64, u64);
 
 fn any_flow(mss: impl Strategy<Value = u32>) -> impl Strategy<Value = FlowDraft> {
@@ -25,8 +25,8 @@ fn any_segment() -> impl Strategy<Value = u32> {
 }
 
 prop_compose! {
-    /// Strategy: two to six switches in a row with flows in both directions; hosts have individual distances, or mostly
-    /// equal ones.
+    /// Strategy: two to six switches in a row with flows in both directions; the distances of hosts are either all
+    /// different or mostly equal.
     pub fn any_chain()(
         switches in prop_oneof![1 => Just(2usize), 3 => 3usize..7],
         buffer in prop_oneof![193u64..260, 193u64..1500],

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 /// Minimum length of a value that is stored as a part.
 const LEAST_PART: usize = 24;
 
-/// Returns the parts, each of which refers to earlier ones only, and the values with references to parts.
+/// Returns the parts, each of which refers only to earlier ones, and the values with references to parts.
 pub fn shortened(values: &[&Value]) -> (Vec<Value>, Vec<Value>) {
     let folded: Vec<Value> = values.iter().map(|value| folded(value)).collect();
     let mut parts = Parts::default();
@@ -39,7 +39,7 @@ pub fn expanded(value: &Value, parts: &[Value]) -> Value {
     rows.map(row).collect()
 }
 
-/// Returns a value with its components changed.
+/// Returns a value whose components are transformed by a function.
 fn within(value: &Value, change: &mut impl FnMut(&Value) -> Value) -> Value {
     match value {
         Value::Object(fields) => fields

@@ -1,4 +1,4 @@
-//! Comparison of all ways to run a scenario: both engines, with and without probes, at once or in steps.
+//! Comparison of all ways to run a scenario: both engines, with and without probes, in one step or in several.
 
 use super::invariants::{check_report, Trail};
 use super::transfers_agree;
@@ -27,7 +27,7 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Report of a run without its number of events, and the probe.
+/// Report of a run, without its number of events, and its probe.
 type Outcome<P> = Result<(Report, P), Finding>;
 
 /// Returns all failures of a scenario's runs; a run fails after `most_events` events.
@@ -80,7 +80,7 @@ pub fn compare(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     failed(findings(scenario, seed, MANY_EVENTS))
 }
 
-/// Compares the engines without probes, as `compare`.
+/// Compares the engines without probes, like `compare`.
 pub fn compare_engines(scenario: &Scenario, seed: u64) -> Result<(), TestCaseError> {
     let run = Run {
         scenario,
@@ -105,14 +105,14 @@ fn failed(found: Vec<Finding>) -> Result<(), TestCaseError> {
     }
 }
 
-/// Returns a generator of step sizes: a few events each, or many.
+/// Returns a generator of step sizes: some with few events, some with many.
 fn bits(seed: u64) -> impl FnMut() -> u64 {
     let mut stream = Stream::new(seed, "bits", 0);
     let most = [1, 3, 40, 1000][stream.below(4) as usize];
     move || 1 + stream.below(most)
 }
 
-/// A scenario with the ways to run it.
+/// A scenario, with methods that run it in different ways.
 struct Run<'a> {
     scenario: &'a Scenario,
     seed: u64,
@@ -176,7 +176,7 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("class", &one.classes, &other.classes),
         first_difference("datagrams", &one.datagrams, &other.datagrams),
         first_difference("proxy", &one.proxies, &other.proxies),
-        // The mean of no delays is NaN, which does not equal itself.
+        // The mean of an empty set of delays is NaN, which does not equal itself.
         first_difference("source", &debug(&one.sources), &debug(&other.sources)),
     ];
     match parts.into_iter().flatten().next() {
@@ -350,7 +350,7 @@ pub struct Panic {
 }
 
 thread_local! {
-    /// The latest panic, while panics are caught.
+    /// The latest panic that was caught.
     static CAUGHT: RefCell<Option<Option<Panic>>> = const { RefCell::new(None) };
 }
 

@@ -1,4 +1,4 @@
-//! Kept scenarios with the results of their runs, to the bit.
+//! Golden scenarios, with the exact results of their runs.
 //!
 //! ```text
 //! golden/scenarios.jsonl   {"part"} ... {"name", "seed", "scenario"} ...   as `compact` has it

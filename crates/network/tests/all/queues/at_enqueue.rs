@@ -1,4 +1,4 @@
-//! Active queue management at enqueue, RED and PIE, against recordings of ns-3.
+//! Active queue management at enqueue, RED and PIE, compared with recordings of ns-3.
 
 use super::{column, constant, differ, drawn, expected, packet, rows, Event, MS, RATE};
 use crate::common::queued::Packet;
@@ -10,7 +10,7 @@ use longpipe_network::queues::Backlog;
 use longpipe_network::scenario::{PieConfig, PieDelay, PieRules, QueueUnit, RedConfig, RedGap};
 use std::collections::VecDeque;
 
-/// A controller that decides on arrivals, and whose state is recorded after each.
+/// A controller that decides on arrivals, and whose state is recorded after each arrival.
 pub trait EnqueueDecision {
     fn decide(&mut self, arrival: &Arrival, draw: &mut dyn FnMut() -> f64) -> Verdict;
     fn admit(&mut self, _arrival: &Arrival, _begins: Time) {}
@@ -33,7 +33,7 @@ pub fn events_at_rate(
     let (mut busy_until, mut events) = (None::<Time>, vec![]);
     for &packet in arrivals {
         let now = packet.arrival;
-        // A transmission that starts at the time of an arrival starts after it.
+        // An arrival precedes a transmission that starts at the same time.
         while begins.front().is_some_and(|&begins| begins < now) {
             begins.pop_front();
             backlog.pop();
@@ -133,7 +133,7 @@ fn red_averages_and_drops_what_ns_3_does() {
 
 struct WatchedPie {
     pie: Pie,
-    /// Probabilities after each update, and time of the next update.
+    /// Probabilities after each update, and the time of the next update.
     updates: Vec<f64>,
 }
 

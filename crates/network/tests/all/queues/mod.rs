@@ -19,7 +19,7 @@ const MS: u64 = 1_000_000_000;
 /// End of the recordings.
 const END: Time = Time(10_500 * MS);
 
-/// An event: its kind, the number of the arrival, and its time [ns].
+/// An event: its kind, the number of the arriving packet, and its time [ns].
 type Event = (&'static str, u64, u64);
 
 /// Returns the rows of a table without its header.
@@ -164,11 +164,12 @@ fn codel_drops_and_marks_what_ns_3_does() {
     }
 }
 
-/// RFC 8289 section 5: the nth drop of a dropping state follows interval/√n after the previous one.
+/// Checks RFC 8289 section 5: the nth drop of a dropping state follows interval/√n after the previous one.
 #[test]
 fn codel_with_roots_drops_at_the_instants_of_its_law() {
     let events = codel(&constant(), &codel_config(CodelArithmetic::Exact, false));
-    // The first departure at least 100 ms after a packet that waited 5 ms: a backlog of 5 ms takes 30 ms to build up.
+    // This is the first departure at least 100 ms after a packet that waited 5 ms; a backlog of 5 ms takes 30 ms to
+    // build up.
     let first = events[0].2;
     assert!((130_400_000..132_000_000).contains(&first), "{first}");
     let (mut due, service) = (first as f64, 800_000.0);
@@ -183,7 +184,8 @@ fn codel_with_roots_drops_at_the_instants_of_its_law() {
     assert!((0.99..1.01).contains(&ratio), "{ratio}");
 }
 
-/// Returns the times of head drops [ms] of an FQ-CoDel queue with one flow, which loses 8 packets to the limit after 110 ms.
+/// Returns the times of head drops [ms] of an FQ-CoDel queue with one flow, which drops 8 packets at its limit after
+/// 110 ms.
 fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     let config = FqCodelConfig {
         target_ps: 5 * MS,
@@ -218,8 +220,8 @@ fn head_drops(rules: FqCodelRules) -> Vec<u64> {
     drops
 }
 
-/// Linux 6.1's `fq_codel_drop` adds the dropped packets to the flow's `cvars.count`, and the `n`th drop is followed by
-/// interval/√n.
+/// Checks that, as in Linux 6.1's `fq_codel_drop`, the drops at the limit count: it adds the dropped packets to the
+/// flow's `cvars.count`, and the `n`th drop is followed by interval/√n.
 #[test]
 fn fq_codel_of_linux_counts_what_it_drops_at_the_limit() {
     for (rules, counted) in [(FqCodelRules::Rfc8290, 0), (FqCodelRules::Linux, 8)] {

@@ -11,7 +11,7 @@ use longpipe_network::scenario::{DualPi2Config, Engine, LowLatencyMarking, Scena
 use std::collections::VecDeque;
 use std::path::Path;
 
-/// The pseudocode of RFC 9332 appendix A, in its order and with its names, in floating-point seconds.
+/// The pseudocode of RFC 9332 appendix A, with the same order and names, and times in floating-point seconds.
 struct Pseudocode {
     lq: VecDeque<Packet>,
     cq: VecDeque<Packet>,
@@ -104,8 +104,8 @@ fn dualpi2() -> DualPi2Config {
     }
 }
 
-/// Packets at random times and several loads, over a link that takes 1.2 ms per packet: the same packets depart, are marked
-/// and are dropped.
+/// Compares both for packets at random times and several loads, over a link that takes 1.2 ms per packet: the same
+/// packets depart, are marked and are dropped.
 #[test]
 fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
     for (load, low_share, capable_share) in [(0.9, 0.5, 0.0), (1.02, 0.5, 0.5), (1.1, 0.2, 0.0), (1.5, 0.7, 1.0)] {
@@ -130,7 +130,7 @@ fn dualpi2_does_what_rfc_9332_s_pseudocode_does_packet_by_packet() {
                 assert_eq!((left, &dropped), (their, &their_dropped), "at {free} ps, load {load}");
                 let (base, classic, coupled) = ours.probabilities();
                 assert!((base - theirs.p).abs() < 1e-9, "{base} {}", theirs.p);
-                // The coupling of RFC 9332: p_C = (p_CL/2)².
+                // The coupling law of RFC 9332 is p_C = (p_CL/2)².
                 assert!((classic - (coupled / 2.0).powi(2)).abs() < 1e-12 || base > 0.5);
                 let Some(packet) = left else { break };
                 seen[usize::from(packet.low_latency)] += u64::from(packet.marked);

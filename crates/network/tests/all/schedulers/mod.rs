@@ -1,4 +1,4 @@
-//! Schedulers compared with arithmetic: shares to within a quantum, priorities to within a packet.
+//! Schedulers compared with calculated values: shares within a quantum, priorities within a packet.
 
 mod dualpi2;
 
@@ -27,8 +27,8 @@ fn packet(flow: u32, bytes: u64) -> Packet {
     }
 }
 
-/// After n turns, each of three queues that never empty has sent n Q bytes, rounded down to whole packets of its length
-/// (Shreedhar and Varghese 1996, section 4).
+/// Checks that after n turns each of three queues that never empty has sent n Q bytes, rounded down to whole packets of
+/// its length (Shreedhar and Varghese 1996, section 4).
 #[test]
 fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
     for quantum in [500u64, 1514, 9000] {
@@ -52,7 +52,7 @@ fn deficit_round_robin_shares_to_a_packet_of_each_flow() {
     }
 }
 
-/// A queue that empties loses its deficit.
+/// Checks that a queue that empties loses its deficit.
 #[test]
 fn a_queue_that_empties_loses_its_deficit() {
     let mut queues = RoundRobin::new([1000; 2], Spread::Apart);
@@ -60,14 +60,15 @@ fn a_queue_that_empties_loses_its_deficit() {
     assert_eq!(dequeue(&mut queues, Time(0)).map(|one| one.flow), Some(0));
     (0..2).for_each(|_| assert!(enqueue(&mut queues, Time(0), packet(0, 600))));
     enqueue(&mut queues, Time(0), packet(1, 600));
-    // With the remaining 900 bytes both packets would leave at once.
+    // If the remaining 900 bytes were kept, both packets would be sent at once.
     let order: Vec<u32> = std::iter::from_fn(|| dequeue(&mut queues, Time(0)))
         .map(|one| one.flow)
         .collect();
     assert_eq!(order, [0, 1, 0]);
 }
 
-/// Returns flows of datagrams with these rates [bit/s], payloads and classes, over a trunk of 10 Mbit/s with this policy.
+/// Returns flows of datagrams with the given rates [bit/s], payloads and classes, over a trunk of 10 Mbit/s with the
+/// given policy.
 fn scenario(flows: &[(u64, u32, u32)], policy: PolicyConfig, buffer: u64, seconds: u64) -> Scenario {
     let tcp = tcp(RecoveryKind::Reno, 65_536);
     let mut scenario = packets(flows.len(), DELAY, 1_000, "tail-drop", seconds, &tcp);
@@ -112,7 +113,7 @@ fn overloads_of_two_lengths_share_a_trunk_to_a_turn_under_drr() {
     assert!((long - short).abs() < 3.0 * 1514.0, "{long} {short}");
 }
 
-/// Linux's defaults: quanta of 2 and 10 Ethernet packets, 100 packets per flow, 40 ms.
+/// Returns Linux's defaults: quanta of 2 and 10 Ethernet packets, 100 packets per flow, 40 ms.
 fn fq() -> FqConfig {
     FqConfig {
         quantum_bytes: 3028,
@@ -144,7 +145,7 @@ fn fq_lets_a_new_flow_send_its_credit_and_then_turns_of_its_quantum() {
     // The new flow sends its 16 packets; the old flow had sent 1 packet of its credit of 2168.
     let mut expected = vec![1; 16];
     expected.extend([0, 0]);
-    // The credit continues with 2168 - 3000 = -832 and so on: in the long run 3028 bytes per turn.
+    // The credit continues with 2168 - 3000 = -832 and so on, which is 3028 bytes per turn in the long run.
     assert_eq!(order(&mut queues, 18), expected);
     let rest = order(&mut queues, 36);
     let ones = rest.iter().filter(|&&flow| flow == 1).count();
@@ -160,8 +161,8 @@ fn fq_takes_no_more_than_its_limit_of_a_flow() {
     assert_eq!(queues.backlog(), (4, 4000));
 }
 
-/// Two overloading flows with different packet lengths get equal bytes per turn, and a slow flow waits for at most a turn of
-/// each.
+/// Checks that two overloading flows with different packet lengths get equal bytes per turn, and a slow flow waits for
+/// at most a turn of each.
 #[test]
 fn fq_shares_a_trunk_to_a_turn() {
     let flows = [(9_000_000, 972, 0), (20_000_000, 172, 0), (100_000, 97, 0)];
@@ -169,10 +170,10 @@ fn fq_shares_a_trunk_to_a_turn() {
     let [long, short, slow] = came(&report)[..] else {
         panic!()
     };
-    // The flow that arrived first had the first credit.
+    // The flow that arrived first received the first credit.
     assert!((long - short).abs() < 15_140.0 + 3.0 * 3028.0, "{long} {short}");
     assert_eq!(report.datagrams[2].lost, 0);
-    // Two turns, each with one packet more, take 6.5 ms.
+    // Two turns, each with one additional packet, take 6.5 ms.
     let (least, most) = report.datagrams[2].delays.extremes();
     assert!(most - least < 0.0066 + 0.015, "{least} {most} {slow}");
 }
@@ -213,11 +214,12 @@ fn a_hash_that_changes_parts_flows_that_met() {
         most / least
     };
     let (fixed, moving) = (spread(None), spread(Some(SECOND)));
-    // Some of eight flows share one of eight queues, and get half.
+    // Some of the eight flows share a queue with another one, and get half as much.
     assert!(fixed > 1.9 && moving < 1.5, "{fixed} {moving}");
 }
 
-/// The first class waits for at most one packet in transmission; the second gets the remaining capacity, to within a packet.
+/// The first class waits for at most one packet in transmission; the second gets the remaining capacity, within one
+/// packet.
 #[test]
 fn strict_priority_delays_the_first_class_by_no_more_than_a_packet() {
     let strict = PolicyConfig::StrictPriority(StrictPriorityConfig { classes: 2 });
@@ -249,7 +251,7 @@ fn weights_share_to_a_turn() {
         .zip([5.0, 2.0, 1.0])
         .map(|(bytes, weight)| bytes / weight)
         .collect();
-    // One turn, and the packets that arrived before all queues were backlogged.
+    // The tolerance is one turn, plus the packets that arrived before all queues were backlogged.
     assert!(
         parts.iter().all(|part| (part - parts[0]).abs() < 3.0 * 1514.0),
         "{parts:?}"
@@ -295,7 +297,7 @@ fn filtered_acks_fill_a_link_that_a_slow_return_link_would_hold_back() {
     let (filtered, port) = throughput(PolicyConfig::AckFilter {});
     // The link is fully used, 1460/1500 of 10 Mbit/s, once the window is open.
     assert!(filtered > 0.95 * 9.733e6, "{filtered}");
-    // An ACK every 32 ms releases 1460 bytes, and at the end a window is in flight.
+    // An ACK every 32 ms releases 1460 bytes; at the end, one window is in flight.
     let slow = 1460.0 * 8.0 / 0.032;
     assert!(plain > slow && plain < slow + 8.0 * 300_000.0 / 60.0, "{plain}");
     // One ACK is in transmission, and one waits, which covers all earlier ones.

@@ -1,4 +1,4 @@
-//! Some values at the maximum that the checks accept.
+//! Scenarios in which some values are the maximum that the checks accept.
 
 use crate::common::SECOND;
 use longpipe_network::scenario::web::WebConfig;
@@ -6,10 +6,10 @@ use longpipe_network::scenario::{LinkConfig, LossConfig, PolicyConfig, Scenario,
 use longpipe_tcp::config::{AckConfig, CongestionConfig, TimerConfig};
 use proptest::prelude::*;
 
-/// Number of the value, and index of the flow, link or node.
+/// Number that selects the value, and index of the flow, link or node.
 pub type Extreme = (usize, usize);
 
-/// Number of values.
+/// Number of selectable values.
 const KINDS: usize = 18;
 
 /// Strategy: one value, or a few.

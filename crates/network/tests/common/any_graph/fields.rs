@@ -1,4 +1,4 @@
-//! Numeric fields of a scenario at zero, or at the minimum or maximum that the checks accept.
+//! Numeric fields of a scenario set to zero, or to the minimum or maximum that the checks accept.
 //!
 //! Fields are found in the scenario's JSON, and bounds by calling the checks, so that new fields are included automatically.
 
@@ -65,7 +65,7 @@ pub fn set(scenario: &mut Scenario, drafts: &[FieldDraft]) {
     }
     for flow in &mut scenario.flows {
         if let TrafficConfig::Video(video) = &mut flow.traffic {
-            // The packets of a frame leave at once, so that the duration does not limit their number.
+            // The packets of a frame are sent at once, so the duration does not limit their number.
             let bits = u64::from(video.payload_bytes) * 8 * MOST_PER_FRAME;
             let most_ps = u128::from(bits) * u128::from(SECOND) / u128::from(video.rate_bps);
             video.frame_ps = video.frame_ps.min((most_ps as u64).max(LEAST_FRAME_PS));

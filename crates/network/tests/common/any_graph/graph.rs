@@ -1,4 +1,5 @@
-//! Random graphs: a tree of switches, further links that close cycles or are parallel, and hosts with one or several links.
+//! Random graphs: a tree of switches, additional links that close cycles or are parallel, and hosts with one or several
+//! links.
 
 use super::pace::{any_delay, any_rate, delay_ps, rate_bps, DelayDraft, Pace, RateDraft};
 use super::ports::plain_link;
@@ -18,7 +19,7 @@ pub struct LinkDraft {
 /// Links of a host to switches, and its send jitter.
 type HostDraft = (Vec<(usize, LinkDraft)>, Option<u16>);
 
-/// A graph with numbers in place of nodes, to be taken modulo the number of nodes.
+/// A draft of a graph; its nodes are numbers that are taken modulo the number of nodes.
 #[derive(Clone, Debug)]
 pub struct GraphDraft {
     rates: Vec<RateDraft>,
@@ -54,7 +55,7 @@ fn any_trunk() -> impl Strategy<Value = LinkDraft> {
     prop_oneof![any_link(0), any_link(1)]
 }
 
-/// Strategy: one value for all, or some to choose from.
+/// Strategy: one value for all parts, or several from which each part chooses.
 fn pool<T: std::fmt::Debug>(any: impl Strategy<Value = T> + Clone) -> impl Strategy<Value = Vec<T>> {
     prop_oneof![
         3 => prop::collection::vec(any.clone(), 1),

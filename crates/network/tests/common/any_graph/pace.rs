@@ -1,4 +1,4 @@
-//! Times and rates in proportion to each other: delays, timers and starts are multiples of packet times on most links.
+//! Scales of times and rates: delays, timers and starts are multiples of packet times on most links.
 
 use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
@@ -26,7 +26,7 @@ pub fn any_packets(most: u64) -> impl Strategy<Value = Packets> {
 }
 
 impl Pace {
-    /// Creates the scale for cells, or for packets of this length, at this rate.
+    /// Creates the scale for cells, or for packets of the given length, at the given rate.
     pub fn new(framing: Framing, packet_bytes: u32, rate_bps: u64) -> Pace {
         let (bits, cells) = match framing {
             Framing::Aal5 => (CELL_BITS, u64::from(frame_cells(packet_bytes))),
@@ -101,7 +101,7 @@ pub enum DelayDraft {
     Units(u64),
     /// A fraction of 64 units.
     Share(u16),
-    /// In picoseconds, independent of the rate.
+    /// A time in picoseconds, independent of the rate.
     Own(u64),
 }
 

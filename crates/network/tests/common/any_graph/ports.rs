@@ -15,10 +15,10 @@ use longpipe_network::scenario::{
 };
 use proptest::prelude::*;
 
-/// A port whose packets are not known yet.
+/// Draft of a port, independent of the lengths of its packets.
 #[derive(Clone, Debug)]
 pub struct PortDraft {
-    /// Multiple of the minimum buffer, and an addition; None for an unlimited buffer.
+    /// Multiple of the minimum buffer, and an additional amount; None for an unlimited buffer.
     buffer: Option<(u64, u64)>,
     /// Whether to count packets instead of bytes, for IP packets.
     packets: bool,
@@ -36,7 +36,7 @@ pub struct PortDraft {
     aggregation: Option<AggregationConfig>,
 }
 
-/// A token bucket: shares of the link's rate [thousandth], its burst in packets, and choices.
+/// A token bucket: rates [1/1000 of the link's rate], burst in packets, and binary choices.
 #[derive(Clone, Debug)]
 struct BucketDraft {
     rate: u16,
@@ -63,7 +63,7 @@ fn any_bucket() -> impl Strategy<Value = BucketDraft> {
         })
 }
 
-/// Jitter, mostly below a millisecond, maybe with reordering.
+/// Jitter, mostly below a millisecond, possibly with reordering.
 fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
     let times = prop_oneof![Just(0u64), 0u64..1_000_000_000, 0u64..100_000_000_000];
     let table = prop::option::of(prop::collection::vec(any::<i16>(), 1..20));
@@ -93,7 +93,7 @@ fn any_jitter() -> impl Strategy<Value = Vec<ConditionerConfig>> {
     )
 }
 
-/// Batches of up to 40 packets, mostly shorter than 20 ms, at multiples of an interval or not.
+/// Batches of up to 40 packets, mostly shorter than 20 ms, with or without a fixed interval.
 fn any_aggregation() -> impl Strategy<Value = AggregationConfig> {
     let time = || prop_oneof![1u64..1_000_000_000, 1_000_000u64..20_000_000_000];
     (
@@ -119,7 +119,7 @@ fn any_aggregation() -> impl Strategy<Value = AggregationConfig> {
 }
 
 impl BucketDraft {
-    /// The rate and the peak rate [bit/s], and the burst [byte].
+    /// Returns the rate and the peak rate [bit/s], and the burst [byte].
     fn sizes(&self, link_bps: u64, packet_bytes: u32) -> (u64, Option<u64>, u64) {
         let share = |thousandths: u16| u128::from(link_bps) * u128::from(thousandths) / 1000;
         let rate_bps = share(self.rate).clamp(1_000, 900_000_000_000) as u64;
@@ -274,7 +274,7 @@ pub fn plain_link(from: usize, to: usize, rate_bps: u64, delay_ps: u64) -> LinkC
 }
 
 impl LossDraft {
-    /// Returns the losses for a run of this length.
+    /// Returns the losses for a run of the given length.
     pub fn build(&self, duration_ps: u64) -> LossConfig {
         let probability = |thousandths: u16| f64::from(thousandths) / 1000.0;
         match self {
@@ -323,7 +323,8 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     longest
 }
 
-/// Configures every switch port: most with the first draft, some with the others, including some interfaces of hosts.
+/// Configures every switch port: most with the first draft, and some, including some interfaces of hosts, with the
+/// others.
 pub fn furnish(scenario: &mut Scenario, ports: &[PortDraft], odd: &[(usize, usize)]) {
     let (longest, links) = (longest_packets(scenario), scenario.links.len());
     for (index, link) in scenario.links.iter_mut().enumerate() {

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// Maximum number of a probability's updates in one run, because idle days of a fast link would otherwise dominate it.
 const MOST_UPDATES: u64 = 2_000_000;
 
-/// Number of the discipline, and its parameters, each from 1 to 1000.
+/// Number that selects the discipline, and its parameters, each from 1 to 1000.
 #[derive(Clone, Debug)]
 pub struct QueueDraft {
     kind: u8,
@@ -30,7 +30,8 @@ pub fn any_queue() -> impl Strategy<Value = QueueDraft> {
 }
 
 impl QueueDraft {
-    /// Returns the discipline for a link on which a packet of `packet_bytes` takes `packet_ps`, in a run of this length.
+    /// Returns the discipline for a link on which a packet of `packet_bytes` takes `packet_ps`, in a run of the given
+    /// length.
     pub fn build(&self, packet_ps: u64, packet_bytes: u32, duration_ps: u64) -> PolicyConfig {
         let [a, b, c, d, _] = self.numbers.map(u64::from);
         let share = |of: u64| of as f64 / 1000.0;
@@ -156,7 +157,7 @@ impl QueueDraft {
         }
     }
 
-    /// Returns CAKE with a rate of a tenth of the link's to ten times as much, or without a shaper.
+    /// Returns CAKE with a rate between a tenth and ten times that of the link, or without a shaper.
     fn cake(&self, packet_ps: u64, packet_bytes: u32) -> PolicyConfig {
         let [a, b, c, d, e] = self.numbers.map(u64::from);
         let packet_ps = u128::from(packet_ps.max(1));

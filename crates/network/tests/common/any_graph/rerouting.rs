@@ -1,4 +1,5 @@
-//! Random route changes: other routes between the same hosts, or parts of one, at times within the run.
+//! Random route changes: at times within the run, flows get other routes between the same hosts, or parts of such
+//! routes.
 
 use super::any_scenario;
 use super::graph::Graph;
@@ -10,7 +11,8 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
 
-/// A change: its time as a fraction of the run, the numbers of both routes, and the number of links after which each ends.
+/// A change: its time as a fraction of the run, the numbers that select both routes, and the number of links after
+/// which each ends.
 type ChangeDraft = (u16, [u16; 2], [Option<usize>; 2]);
 
 /// Route changes of a flow, and whether packets in flight keep their route.

@@ -15,7 +15,7 @@ use longpipe_tcp::congestion::{
 use proptest::prelude::*;
 use strum::IntoEnumIterator;
 
-/// A connection whose times are not known yet.
+/// Draft of a connection, independent of the time scale.
 #[derive(Clone, Debug)]
 pub struct TcpDraft {
     pub mss: u32,
@@ -155,7 +155,7 @@ pub fn without_marks(tcp: &mut TcpConfig) {
 }
 
 impl TcpDraft {
-    /// Returns the connection at this time scale.
+    /// Returns the connection at the given time scale.
     pub fn build(&self, pace: Pace) -> TcpConfig {
         let (segments, bytes) = self.window;
         let window = (segments * u64::from(self.mss) + u64::from(bytes)).min(1 << 30);
@@ -225,7 +225,7 @@ impl TcpDraft {
         }
     }
 
-    /// Returns the use of saved parameters, which half of the connections have that can.
+    /// Returns the use of saved parameters; half of the connections that support Careful Resume use them.
     fn careful_resume(&self, pace: Pace) -> CarefulResumeConfig {
         let can = self.recovery().kind() == RecoveryKind::Rack && !self.congestion().is_model();
         let max_jump_bytes = self.choice(19).then(|| 100 * u64::from(self.parameters[0] + 1));
@@ -428,7 +428,7 @@ impl TcpDraft {
 }
 
 impl TimerDraft {
-    /// Returns the timer; `stamps` enforces timestamps.
+    /// Returns the timer; `stamps` is whether timestamps are required.
     fn build(&self, pace: Pace, tick: u64, stamps: bool, [first, second, third]: [bool; 3]) -> TimerConfig {
         let most = self.least.max(self.initial).max(self.most);
         if self.fine || stamps {

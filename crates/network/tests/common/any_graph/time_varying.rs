@@ -21,7 +21,7 @@ enum ServiceDraft {
     Opportunities(Vec<u16>, u64, u64),
 }
 
-/// A time-varying link; the numbers are fractions.
+/// Draft of a time-varying link; its numbers are fractions.
 #[derive(Clone, Debug)]
 pub struct TimeVaryingDraft {
     service: ServiceDraft,
@@ -68,7 +68,7 @@ pub fn any_time_varying(framing: Framing) -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// Makes links of a scenario time-varying.
+/// Makes some links of a scenario time-varying.
 pub fn set(scenario: &mut Scenario, motions: &[(usize, TimeVaryingDraft)]) {
     let (links, duration) = (scenario.links.len(), scenario.duration_ps);
     for (number, draft) in motions {

@@ -1,5 +1,5 @@
-//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, or requests; with any
-//! start time and some with a stop.
+//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, or
+//! requests; with any start time, and in some cases a stop time.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
@@ -21,7 +21,7 @@ pub enum TrafficDraft {
     Datagrams(DatagramsDraft),
 }
 
-/// Writes with intervals of some packet times, of this length or of a segment, some in bursts of some writes.
+/// Writes at intervals of some packet times, with the given length or a segment's, in some cases in bursts.
 #[derive(Clone, Debug)]
 pub struct StreamDraft {
     apart: Packets,
@@ -58,7 +58,7 @@ pub enum StartDraft {
     Share(u16),
     Packets(Packets),
     Random(u16, u16),
-    /// At the end of the run, or after it.
+    /// A time at or after the end of the run.
     Late(u64),
 }
 
@@ -89,7 +89,7 @@ fn any_stream() -> impl Strategy<Value = StreamDraft> {
     (any_packets(40), write, bursts).prop_map(|(apart, write, bursts)| StreamDraft { apart, write, bursts })
 }
 
-/// Strategy: a stop, as a fraction of the run, after some packets, or at the end or later.
+/// Strategy: a stop at a fraction of the run, after some packets, or at or after the end.
 pub fn any_stop() -> impl Strategy<Value = StopDraft> {
     prop_oneof![
         2 => any::<u16>().prop_map(StopDraft::At),
@@ -241,7 +241,7 @@ impl DatagramsDraft {
             }),
             3 | 4 => {
                 let on_ps = (apart_ps * a / 30).clamp(1_000_000, 1_000 * SECOND);
-                // Bursts of one packet each come no closer than packets.
+                // Bursts of one packet each have at least the interval of packets.
                 let packet_ps = (bits / u128::from(rate_bps)) as u64;
                 TrafficConfig::OnOff(OnOffDatagramsConfig {
                     rate_bps,
@@ -270,7 +270,7 @@ impl DatagramsDraft {
 }
 
 impl StopDraft {
-    /// Returns the stop in a run of this length.
+    /// Returns the stop in a run of the given length.
     pub fn build(&self, pace: Pace, duration_ps: u64) -> StopConfig {
         match *self {
             StopDraft::At(share) => StopConfig::At {
@@ -287,7 +287,7 @@ impl StopDraft {
 }
 
 impl StartDraft {
-    /// Returns the start in a run of this length.
+    /// Returns the start in a run of the given length.
     pub fn build(&self, pace: Pace, duration_ps: u64) -> StartConfig {
         let part = |share: u16| part(duration_ps, share);
         match *self {

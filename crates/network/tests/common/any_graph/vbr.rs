@@ -1,4 +1,5 @@
-//! Random VBR sources: over a dedicated link to a switch, through its port beside TCP, and then over links without TCP.
+//! Random VBR sources: each uses a dedicated link to a switch, shares the switch's port with TCP, and then uses links
+//! without TCP.
 
 use super::graph::Graph;
 use super::pace::{part, Pace};
@@ -8,18 +9,18 @@ use longpipe_network::scenario::topology::Topology;
 use longpipe_network::scenario::{NodeKind, OnOffConfig, Scenario, SchedulerConfig};
 use proptest::prelude::*;
 
-/// A source whose graph is not known yet.
+/// Draft of a source, independent of the graph.
 #[derive(Clone, Debug)]
 pub struct VbrDraft {
     /// Hosts at both ends; the number after the last one means a new host.
     ends: (usize, usize),
     direct: bool,
     switch: usize,
-    /// Choice among the links that leave the switch, and among those of the next switch.
+    /// Numbers that select one of the links that leave the switch, and one of those of the next switch.
     targets: [usize; 2],
     /// Peak rate, in eighths of the slowest link's rate.
     peak: u64,
-    /// Time on: units, and a fraction of a unit.
+    /// Duration of on periods: a number of units, and a fraction of a unit.
     on: (u64, u16),
     off: (u64, u16),
     start: (u64, u16),
@@ -28,7 +29,7 @@ pub struct VbrDraft {
 /// Route of a source from its switch on.
 #[derive(Clone, Copy)]
 enum Way {
-    /// An existing link, to its host.
+    /// An existing link to a host.
     AsItIs,
     /// An existing link and a new one.
     OneOfItsOwn,
@@ -36,7 +37,7 @@ enum Way {
     TwoOfItsOwn,
     /// A new link.
     Apart,
-    /// No switch.
+    /// No further link.
     Direct,
 }
 
@@ -145,7 +146,7 @@ impl VbrDraft {
 }
 
 impl Graph {
-    /// Returns the host of a number, or a new one.
+    /// Returns the host with a number, or a new host.
     fn host(&mut self, number: usize) -> usize {
         match self.hosts.get(number) {
             Some(&host) => host,

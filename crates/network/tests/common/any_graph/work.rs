@@ -1,4 +1,4 @@
-//! Length of a run for a given number of cells or packets.
+//! Duration of a run in which a given number of cells or packets is sent.
 
 use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
@@ -53,9 +53,9 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let links = || flow.route.iter().chain(&flow.return_route);
     let propagation: f64 = links().map(|&link| seconds(scenario.links[link].delay_ps)).sum();
     let round_trip = propagation + bits / slowest;
-    // In slow start every second packet is lost at the slowest link.
+    // In slow start, every second packet is lost at the slowest link.
     let sent = (first / bits).min(2.0 * slowest / bits).min(window / round_trip);
-    // The timer backs off to more than an RTT, if allowed; before an RTT was measured by a factor of 64 at most.
+    // The timer backs off to more than an RTT, if allowed. Before the first RTT sample the factor is at most 64.
     let (least, first, most) = rto_ps(&flow.tcp.timer);
     let longest = seconds(most.min(first.saturating_mul(1 << MAX_BACKOFF)));
     let timeouts = 1.0 / round_trip.max(seconds(least)).min(longest);
