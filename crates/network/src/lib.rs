@@ -29,8 +29,7 @@ pub mod simulation;
 mod ties;
 mod time_varying;
 
-/// Engine number, raised exactly when the result of any run changes by a bit. `tests/all/golden.rs` compares it with recorded
-/// results.
+/// Engine number; raised whenever any bit of a result changes. `tests/all/golden.rs` compares it with recorded results.
 pub const ENGINE: u32 = 9;
 
 pub use drops::{DropCause, Dropped};

@@ -18,7 +18,8 @@ pub(crate) trait Medium: Sized {
     /// Returns whether packets of a circuit carry their payload; otherwise their end points keep it.
     fn travels(&self, vc: Circuit) -> bool;
 
-    /// Sends a packet of a circuit in response to one that left its trunk at `left_trunk`. The caller forwards the returned packet.
+    /// Sends a packet of a circuit in response to a packet that left its trunk at `left_trunk`. The caller forwards the
+    /// returned packet.
     fn send<P: Probe>(
         &mut self,
         hosts: &mut Hosts<P>,
@@ -28,13 +29,13 @@ pub(crate) trait Medium: Sized {
         left_trunk: Time,
     ) -> Self::Proven;
 
-    /// Sends a packet that is no response to another one.
+    /// Sends a packet that is not a response to another packet.
     #[inline(always)]
     fn send_unsolicited<P: Probe>(&mut self, hosts: &mut Hosts<P>, vc: Circuit, frame: u32, payload: &impl Payload) {
         self.send(hosts, vc, frame, payload, UNKNOWN);
     }
 
-    /// Handles the medium's next event if it precedes all events in the queue and is not after the end.
+    /// Handles the medium's next event if it precedes all events in the queue and is not after the end of the run.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool;
 
     /// Returns the time of the medium's next event outside of the event queue, for callers with external packets.

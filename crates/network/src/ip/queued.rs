@@ -1,5 +1,5 @@
-//! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): queued until their transmission starts,
-//! and forwarded from then on.
+//! Packets at ports with an egress queue (`constant_rate.rs`, `variable_rate.rs`): they are queued until their
+//! transmission starts, and forwarded at that time.
 
 use super::forward::Reaching;
 use super::port::constant_rate::Begun;
@@ -132,7 +132,8 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let late = wire.port.may_act_late();
         if late && wire.waiting.port_event.is_some() {
-            // No packet is dropped before that event, and no packet that starts earlier arrives anywhere.
+            // No packet is dropped before that event, and no packet whose transmission starts earlier arrives at its
+            // next port before it.
             return;
         }
         let next = wire.port.next_event(&wire.line);

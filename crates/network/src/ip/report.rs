@@ -15,11 +15,11 @@ pub struct TimeVaryingReport {
     pub lost_outage: u64,
     /// Packets lost on the wire in an outage.
     pub lost_on_wire: u64,
-    /// Their bytes.
+    /// Bytes of the packets lost on the wire in an outage.
     pub bytes_lost_on_wire: u64,
     /// Reordering on the wire.
     pub overtakings: Overtakings,
-    /// Whether no more bits left than the line could send.
+    /// Whether the bits that left do not exceed those that the line could send.
     pub(crate) within_capacity: bool,
 }
 
@@ -51,19 +51,19 @@ pub struct PacketReport {
     pub packets_in: u64,
     /// Packets that arrived twice; each counts as one in `packets_in`.
     pub packets_duplicated: u64,
-    /// Their bytes.
+    /// Bytes of the packets that arrived twice.
     pub bytes_duplicated: u64,
     /// Packets that left a router, or arrived at the end of a host's link.
     pub packets_out: u64,
-    /// Packets that found too little room.
+    /// Packets for which the buffer had too little room.
     pub lost_overflow: u64,
-    /// Packets that a policy or a queue discipline dropped or removed for any cause but overflow.
+    /// Packets that a policy or a queue discipline dropped or removed for any cause other than overflow.
     pub lost_refused: u64,
     /// Packets lost by injected losses.
     pub lost_forced: u64,
     /// Packets that a policer dropped.
     pub lost_policer: u64,
-    /// Packets that were marked and entered, or left.
+    /// Packets that were marked, and admitted or sent.
     pub packets_marked: u64,
     /// Packets held at the end.
     pub packets_held: u64,
@@ -85,13 +85,13 @@ pub struct PacketReport {
     pub utilization: f64,
     /// Results of a time-varying link.
     pub motion: Option<TimeVaryingReport>,
-    /// Packets, included in those that left, that bit errors damaged on the wire.
+    /// Packets, included in those that left, that were corrupted by bit errors on the wire.
     pub corrupted: u64,
-    /// Their bytes.
+    /// Bytes of the packets corrupted by bit errors.
     pub bytes_corrupted: u64,
     /// Packets, included in those that left, that arrived at a router from which no route continued.
     pub strays: u64,
-    /// Their bytes.
+    /// Bytes of the packets without a continuing route.
     pub bytes_strays: u64,
 }
 
@@ -146,8 +146,9 @@ impl PacketReport {
         }
     }
 
-    /// Returns whether packets and bytes are accounted for, and no more left than a line of this rate carries by `now`. For
-    /// `Interface` and `Router` the first holds by construction; there the balance per router (`account.rs`) is the check.
+    /// Returns whether all packets and bytes are accounted for, and whether the bits that left do not exceed those that
+    /// a line of this rate carries by `now`. For `Interface` and `Router` the former holds by construction; the balance
+    /// per router (`account.rs`) checks them.
     pub(crate) fn conserves(&self, rate: Rate, now: Time) -> bool {
         self.packets_in + self.packets_duplicated == self.packets_out + self.packets_lost() + self.packets_held
             && self.bytes_in + self.bytes_duplicated == self.bytes_out + self.bytes_lost + self.bytes_held
@@ -157,7 +158,8 @@ impl PacketReport {
             }
     }
 
-    /// Returns the number of packets lost before the end of the wire. Packets that bit errors or missing routes lose have left.
+    /// Returns the number of packets lost before the end of the wire. Packets lost because of bit errors or missing
+    /// routes count as having left.
     pub(crate) fn packets_lost(&self) -> u64 {
         let time_varying = self.motion.map_or(0, |motion| motion.lost_outage + motion.lost_on_wire);
         self.lost_overflow + self.lost_refused + self.lost_forced + self.lost_policer + time_varying
@@ -172,12 +174,13 @@ impl PacketReport {
         self
     }
 
-    /// Returns packets and bytes that left and were lost at the end of the wire.
+    /// Returns the packets and bytes that left and were lost at the end of the wire.
     pub(crate) fn lost_at_end(&self) -> (u64, u64) {
         (self.corrupted + self.strays, self.bytes_corrupted + self.bytes_strays)
     }
 
-    /// Adds all results to a hash of the final state; bit errors, strays and marks only if there are any.
+    /// Adds all results to a hash of the final state; bit errors, packets without a route, and marks are added only if
+    /// there are any.
     pub(crate) fn hash(&self, hash: &mut StateHash) {
         let words = [
             self.packets_in,

@@ -7,10 +7,10 @@ use crate::scenario::{FlowConfig, Scenario};
 use longpipe_events::Time;
 use std::collections::HashMap;
 
-/// Routes of a scenario's flows, instead of the steps of a `Topology`.
+/// Routes of a scenario's flows, used instead of the steps of a `Topology`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
-    /// Links of all routes, concatenated; those of a circuit with several routes are each followed by `HOST`.
+    /// Links of all routes, concatenated; each route of a circuit with several routes is followed by `HOST`.
     hops: Vec<Link>,
     /// Index of the first hop of each circuit.
     first: Vec<u32>,

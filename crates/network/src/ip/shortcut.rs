@@ -2,8 +2,7 @@
 //!
 //! - full segments in order, each answered by an ACK without options, and such ACKs, each answered by the data that the window
 //!   then allows;
-//! - data in order, with or without timestamps, answered at once or later, and ACKs of them at senders that keep transmission
-//!   records or pace.
+//! - data in order, with or without timestamps, answered at once or later, and ACKs of them at senders that keep transmission records or are paced.
 
 use super::forward::Reaching;
 use super::port::line::End;
@@ -100,7 +99,7 @@ impl Ip {
         }
     }
 
-    /// Delivers a packet early to its end point. An ACK sent in response passes its port at once if it may.
+    /// Delivers a packet early to its end point. An ACK sent in response passes its port at once if this is allowed.
     #[inline(always)]
     pub(crate) fn deliver_early<P: Probe>(
         &mut self,
@@ -147,7 +146,8 @@ impl Ip {
         }
     }
 
-    /// Forwards a flow's packet that left its host at `now`, ahead of time, and sends further data that the window allows.
+    /// Forwards, ahead of time, a flow's packet that leaves its host at `now`, and sends further data that the window
+    /// allows.
     #[inline(never)]
     pub(super) fn send_rest<P: Probe>(
         &mut self,
@@ -168,7 +168,7 @@ impl Ip {
         hosts.end_early(now);
     }
 
-    /// Sends a packet that left its host at `now`, ahead of time, over its first link.
+    /// Sends, ahead of time, a packet that leaves its host at `now` over its first link.
     #[inline(never)]
     pub(super) fn set_out_ahead<P: Probe>(
         &mut self,

@@ -1,4 +1,4 @@
-//! A directed link of an IP path: an output port, its wire, and where that ends.
+//! A directed link of an IP path: an output port, its wire, and the end of the wire.
 
 use crate::conditioners::jitter::LinkJitter;
 use crate::drops::DropCause;
@@ -62,7 +62,7 @@ pub(crate) struct DeliveryCheck {
 }
 
 impl Wire {
-    /// Returns what happens to a packet that arrives undamaged.
+    /// Returns the treatment of a packet that arrives uncorrupted.
     #[inline(always)]
     pub fn end(&self) -> End {
         match (&self.verdict, self.line.end) {
@@ -76,8 +76,9 @@ impl Wire {
         matches!(self.end(), End::Shared | End::Unordered)
     }
 
-    /// Sends a packet that is ready, or arrives at the port. Returns its arrival time downstream, or None if it is lost,
-    /// held or marked. `asked` returns the index of its circuit at the port, if needed, and whether it can be marked.
+    /// Sends a packet that is ready at its host or arrives at the port. Returns its arrival time downstream, or None if
+    /// it is lost, held or marked. `asked` returns the index of its circuit at the port, if needed, and whether it can
+    /// be marked.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, asked: impl FnOnce(bool) -> (u32, bool)) -> Option<Time> {
         let departure = if self.line.may_repeat(ready, bytes) {
@@ -102,7 +103,7 @@ impl Wire {
         Some(departure + self.line.delay())
     }
 
-    /// Returns the departure time of the packet just sent if it is lost on the wire; only for observed runs.
+    /// Returns the departure time of the packet just sent if it is lost on the wire; used only in observed runs.
     #[inline(always)]
     pub fn take_left_if(&mut self, watched: bool) -> Option<Time> {
         match &mut self.port {
@@ -181,7 +182,7 @@ pub(crate) enum Port {
     Interface(Box<Interface>),
     /// Output port of a router at which departure times are known at enqueue.
     Router(Box<Router>),
-    /// `Interface` or `Router`, on a link of which only the delay varies over time.
+    /// `Interface` or `Router`, on a link whose delay alone varies over time.
     Delayed(Box<Delayed>),
     /// FIFO queue with drops by occupancy only, and a time-varying transmitter.
     TimeVarying(Box<TimeVaryingPort>),
@@ -192,8 +193,8 @@ pub(crate) enum Port {
 }
 
 impl Port {
-    /// Sends a packet that is ready, or arrives at a port of constant rate. Returns its departure time, or None if it is
-    /// lost.
+    /// Sends a packet that is ready at its host or arrives at a port of constant rate. Returns its departure time, or
+    /// None if it is lost.
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16, asked: (u32, bool)) -> Option<Time> {
         match self {
             Port::Interface(interface) => interface.queue(line, ready, bytes),
@@ -261,7 +262,7 @@ impl Port {
         }
     }
 
-    /// Returns whether packets of a batch that begins now have yet to be forwarded.
+    /// Returns whether packets of a batch that starts now must still be forwarded.
     pub fn is_releasing(&self) -> bool {
         matches!(self, Port::VariableRate(port) if port.is_releasing())
     }
@@ -276,7 +277,7 @@ impl Port {
         }
     }
 
-    /// Returns whether an egress queue may act later than the times that it gives.
+    /// Returns whether an egress queue may act later than the times that it returns.
     #[inline]
     pub fn may_act_late(&self) -> bool {
         matches!(self, Port::ConstantRate(port) if port.may_act_late())
@@ -305,8 +306,8 @@ impl Port {
     }
 }
 
-/// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the port.
-/// With `queueless` no packet ever waits there; with `late` the port may act later than its time.
+/// Returns the idle port at the beginning of a link, and whether its line may transmit packets without calling the
+/// port. If `queueless`, no packet ever waits there; if `late`, the port may act later than its scheduled time.
 fn port(
     scenario: &Scenario,
     index: usize,
@@ -346,7 +347,7 @@ fn port(
         };
         return (Port::Interface(Box::new(Interface::new(rate, loss))), repeats);
     }
-    // Where no packet waits, none is dropped, marked or overtaken.
+    // If no packet waits, none is dropped, marked or overtaken.
     let policy = match queueless {
         true => &PolicyConfig::TailDrop {},
         false => &link.policy,

@@ -1,8 +1,8 @@
 //! ACKs whose order at the next shared port is known when they leave their host, so that they pass it without an event.
 //!
-//! If every packet at a port is an ACK of data from one trunk, the next ACK cannot arrive before the trunk has sent another
-//! data packet and that packet has reached its host. An ACK that arrives earlier than that, while no other ACK is on its way,
-//! passes the port at once.
+//! If every packet at a port is an ACK of data from one trunk, the next ACK cannot arrive before the trunk has sent
+//! another data packet and that packet has reached its host. An ACK that arrives earlier than that, while no other ACK
+//! is in transit, passes the port at once.
 
 use super::early::EarlyHosts;
 use super::guarantees::Guarantees;
@@ -24,9 +24,9 @@ enum PortArrivals {
     Others,
 }
 
-/// Returns the lookahead of ACKs for each link: an ACK that arrives at the link's end within this time after its data packet left
-/// the trunk precedes the ACKs of all later data; 0 without guarantee. For cells this assumes that the last cell of the next packet
-/// leaves the trunk one frame time later.
+/// Returns the lookahead of ACKs for each link: an ACK that arrives at the link's end within this time after its data
+/// packet left the trunk precedes the ACKs of all later data; 0 means no guarantee. For cells this assumes that the
+/// last cell of the next packet leaves the trunk one frame time later.
 pub(crate) fn ack_lookaheads(
     scenario: &Scenario,
     topology: &Topology,
@@ -108,7 +108,7 @@ impl PortArrivals {
 /// next packet, of at least `bytes`, or its first cell, has arrived over `back` [ps].
 fn least_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth: &[usize], back: &[usize]) -> u64 {
     let rate = |link: usize| guarantees.links[link].most_rate_bps;
-    // Of a time-varying link, use the maximum rate, the minimum delay and the minimum distance between packets.
+    // For a time-varying link, use the maximum rate, the minimum delay and the minimum distance between packets.
     let after_another = |link: usize, bits: u64| -> u64 {
         let spread = u128::from(duration(bits, rate(link))) * u128::from(guarantees.links[link].least_spread);
         // Delays and varying departures are rounded to a picosecond.
@@ -122,7 +122,8 @@ fn least_latency(scenario: &Scenario, guarantees: &Guarantees, bytes: u64, forth
     match scenario.framing {
         Framing::Ip => links(forth, 8 * bytes) + links(back, 8 * u64::from(header_bytes(None))),
         Framing::Aal5 => {
-            // On the trunk all cells of a packet count; elsewhere only the last cell of the data and the first of the ACK.
+            // On the trunk, the time of all cells of a packet counts; on other links, only that of the last data cell
+            // and the first ACK cell.
             let before = u64::from(frame_cells(bytes as u32)) - 1;
             let trunk = before * duration(CELL_BITS, rate(forth[0]));
             trunk + links(forth, CELL_BITS) + links(back, CELL_BITS)

@@ -1,4 +1,4 @@
-//! Hosts to which packets may be delivered early, before the events that precede their arrival elsewhere.
+//! Hosts to which packets may be delivered early, before earlier events at other places have been processed.
 
 use super::guarantees::Guarantees;
 use crate::packets::{Circuit, Link};
@@ -8,16 +8,16 @@ use crate::scenario::Scenario;
 /// Hosts to which packets may be delivered early (see `hosts/early_delivery.rs`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlyHosts {
-    /// By link: the host, if the link is the only input of such a host.
+    /// For each link, the host with early delivery whose only input it is, if any.
     pub hosts: Vec<Option<EarlyHost>>,
-    /// By circuit on which an end point sends: the link into its host, and the number of the end point there. None for
-    /// hosts without early delivery.
+    /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
+    /// None for hosts without early delivery.
     pub places: Vec<Option<(Link, u32)>>,
-    /// Whether in-order data have a fast path besides that for packets without options. True if some sender keeps records or some
-    /// ACKs are delayed, and no host adds jitter.
+    /// Whether in-order data have a fast path in addition to the one for packets without options. This is so if some
+    /// sender keeps records or some ACKs are delayed, and no host adds jitter.
     pub in_order: bool,
-    /// Whether a port with a queue discipline may act later than its time, as long as none of its packets has arrived anywhere.
-    /// True if neither a probe nor an external packet observes ports.
+    /// Whether a port with a queue discipline may act later than its time, as long as none of its packets has arrived
+    /// anywhere. This is so if neither a probe nor an external packet observes ports.
     pub late_ports: bool,
 }
 
@@ -83,7 +83,8 @@ impl EarlyHosts {
         early
     }
 
-    /// Returns true if packets may be delivered early to the receiving hosts of `circuit` and of the reverse circuit `back`.
+    /// Returns whether packets may be delivered early to the receiving hosts of `circuit` and of the reverse circuit
+    /// `back`.
     pub(crate) fn include_both(&self, circuit: Circuit, back: Circuit) -> bool {
         let known = |end: Circuit| self.places.get(end.index()).is_some_and(Option::is_some);
         known(circuit) && known(back)

@@ -11,8 +11,8 @@ use crate::scenario::{Framing, LinkConfig, Scenario};
 pub(super) struct CircuitGuarantees {
     /// Guarantees of the end point that sends the circuit's packets.
     pub end: EndGuarantees,
-    /// Circuit to whose packets all packets of this one are responses, each sent when a packet reaches its host; None if there are
-    /// other packets.
+    /// Circuit to whose packets all packets of this circuit are responses, each sent when such a packet reaches its
+    /// host; None if this circuit has other packets.
     pub answers: Option<Circuit>,
     /// Whether an ACK may be among the packets.
     pub has_acks: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Guarantees {
     pub(super) links: Vec<LinkGuarantees>,
     /// Guarantees by node.
     pub(super) hosts: Vec<HostGuarantees>,
-    /// Guarantees by circuit of the topology; there are none for circuits of unknown kinds.
+    /// Guarantees by circuit of the topology; circuits of unknown kinds have none.
     pub(super) circuits: Vec<CircuitGuarantees>,
 }
 
@@ -49,8 +49,8 @@ impl Guarantees {
         let link = |(link, queueless): (&LinkConfig, bool)| {
             let mut guarantees = link.guarantees();
             guarantees.departs_as_admitted |= queueless;
-            // A port whose departures vary has neither guarantee for cells, because the cells of a frame leave one by one, and none
-            // at a host, where losses by outages would not be attributed to their cause.
+            // A port whose departures vary gives neither guarantee for cells, because the cells of a frame leave one by
+            // one, nor at a host, because losses in outages would not be attributed to their cause.
             let varies = (link.motion.as_ref()).is_some_and(|motion| {
                 motion.service.is_some() || motion.outages.is_some() || !link.policy.depends_on_occupancy_only()
             });
@@ -78,7 +78,7 @@ impl Guarantees {
         departs_as_begun && keeps_order && loses_none_on_wire
     }
 
-    /// Returns whether no packet at a link's port has an unknown departure time.
+    /// Returns whether the departure times of all packets at a link's port are known.
     pub(super) fn departures_are_known(&self, link: usize) -> bool {
         self.links[link].departs_as_admitted
     }

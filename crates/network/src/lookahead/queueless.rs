@@ -9,7 +9,8 @@ use longpipe_tcp::segment::header_bytes;
 /// Margin by which the time between two arrivals has to exceed a transmission time, to allow for rounding [ps].
 const ROUNDED: u128 = 4;
 
-/// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find an empty queue.
+/// Returns, for each link, whether no packet ever waits at its port and the policy ignores packets that find the queue
+/// empty.
 ///
 /// No packet waits if (1) all packets arrive over one static link, (2) the transmission of the shortest packet on that link
 /// takes longer than the transmission of the longest packet on this one, (3) the lengths are known, (4) each packet fits into

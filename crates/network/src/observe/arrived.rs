@@ -41,11 +41,11 @@ mod tests {
     fn each_byte_counts_once_and_when_it_comes() {
         let mut arrived = Arrived::default();
         assert_eq!(arrived.take(0, 100), 100);
-        // A duplicate, a partial duplicate, and an empty segment.
+        // Records a duplicate, a partial duplicate, and an empty segment.
         assert_eq!(arrived.take(0, 100), 0);
         assert_eq!(arrived.take(50, 100), 50);
         assert_eq!(arrived.take(150, 0), 0);
-        // Beyond a gap, inside the gap, and overlapping data beyond the gap.
+        // Records data beyond a gap, data inside the gap, and overlapping data beyond the gap.
         assert_eq!(arrived.take(300, 100), 100);
         assert_eq!(arrived.take(500, 100), 100);
         assert_eq!(arrived.take(200, 50), 50);

@@ -1,4 +1,4 @@
-//! Interface of observers of a run. The probe `()` observes nothing and compiles to nothing.
+//! Interface of observers of a run. The probe `()` observes nothing and adds no code.
 
 use crate::atm::aal5::Cell;
 use crate::drops::Dropped;
@@ -14,7 +14,7 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub struct Slot {
     /// The link.
     pub link: Link,
-    /// Arrival at the switch's port; none at a host's interface.
+    /// Arrival at the switch's port; None at a host's interface.
     pub arrival: Option<Time>,
     /// Departure of its last bit.
     pub departure: Time,
@@ -22,7 +22,8 @@ pub struct Slot {
 
 /// An observer of a run, which has no influence on it.
 pub trait Probe {
-    /// Returns true if it observes nothing, which allows early processing at hosts. Constant during a run.
+    /// Returns whether the probe observes nothing, which allows early processing at hosts. The result is constant
+    /// during a run.
     #[inline(always)]
     fn is_idle(&self) -> bool {
         false
@@ -30,25 +31,25 @@ pub trait Probe {
 
     /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
-    /// Returns true if it uses `control`.
+    /// Returns whether the probe uses `control`.
     fn wants_control(&self) -> bool {
         false
     }
-    /// Reports the state of a sender after such an event.
+    /// Reports the state of a sender after an event that may have changed it.
     fn control(&mut self, _now: Time, _flow: Flow, _watched: &Watched) {}
-    /// Reports a sender's timer after such an event: the RTT sample, if any, SRTT and RTO.
+    /// Reports a sender's timer after an event that may have changed it: the RTT sample, if any, SRTT and RTO.
     fn timer(&mut self, _now: Time, _flow: Flow, _measured: Option<Span>, _srtt: Option<Span>, _rto: Span) {}
-    /// Returns true if it uses `queue`.
+    /// Returns whether the probe uses `queue`.
     fn wants_queue(&self) -> bool {
         false
     }
-    /// Returns true if it uses `cell`; the engine then processes every cell individually.
+    /// Returns whether the probe uses `cell`; if so, the engine processes every cell individually.
     fn wants_cells(&self) -> bool {
         false
     }
     /// Reports the cells queued in a switch port when the first cell of a frame arrives.
     fn queue(&mut self, _now: Time, _link: Link, _held: u64) {}
-    /// Returns true if it uses `event`.
+    /// Returns whether the probe uses `event`.
     fn wants_events(&self) -> bool {
         false
     }
@@ -183,7 +184,7 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     }
 }
 
-/// A probe that is optional at run time. One compiled engine serves both cases, slightly slower than with `()`.
+/// A probe that is optional at run time. Both cases use one compiled engine, which is slightly slower than with `()`.
 impl<A: Probe> Probe for Option<A> {
     #[inline(always)]
     fn is_idle(&self) -> bool {

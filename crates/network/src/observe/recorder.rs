@@ -132,7 +132,8 @@ impl Recorder {
             ssthresh,
         } = &mut self.events;
         let order = sorted(time.len(), &|row| {
-            // Losses come first; those of one instant, by cause and sequence number, whichever was reported first.
+            // Losses come first; simultaneous losses are sorted by cause and sequence number, independent of the order
+            // of their reports.
             match event[row] {
                 EventTrace::DROPPED => (time[row], flow[row], drop_cause[row], sequence[row]),
                 _ => (time[row], flow[row], u8::MAX, 0),
@@ -192,8 +193,8 @@ impl Recorder {
     }
 }
 
-/// Returns the stable order of rows by a key, for example time, port, cause and nothing else (0); empty if they are in order already. Not
-/// generic, since each instance of a sort is much code.
+/// Returns the stable order of rows by a key, for example (time, port, cause, 0); empty if they are already in order.
+/// Not generic, because each instance of a sort is a large amount of code.
 pub(crate) fn sorted(rows: usize, key: &dyn Fn(usize) -> (u64, u32, u8, u64)) -> Vec<usize> {
     if (1..rows).all(|row| key(row - 1) <= key(row)) {
         return Vec::new();

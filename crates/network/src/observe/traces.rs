@@ -80,7 +80,7 @@ pub struct DelayTrace {
 pub struct DropTrace {
     /// Time of the loss or mark [ps].
     pub time: Vec<u64>,
-    /// Link at whose port or on whose wire it happened.
+    /// Link at whose port or on whose wire the packet was lost or marked.
     pub port: Vec<u32>,
     /// Flow index.
     pub flow: Vec<u32>,
@@ -138,7 +138,7 @@ pub struct SequenceTrace {
     pub time: Vec<u64>,
     /// Flow index.
     pub flow: Vec<u32>,
-    /// 0: segment sent; 1: ACK received; 2: block of its SACK option.
+    /// Kind of the row: 0 for a segment sent, 1 for an ACK received, 2 for a block of its SACK option.
     pub event: Vec<u8>,
     /// First byte of the segment or block, or the acknowledgement number [byte].
     pub sequence: Vec<u64>,

@@ -6,7 +6,7 @@ use crate::packets::Link;
 use longpipe_events::memory::Growing;
 use longpipe_events::Time;
 
-/// A copy of one port's queue that holds departure times only.
+/// A copy of one port's queue that contains only departure times.
 #[derive(Clone, Debug, Default)]
 struct PortQueue {
     /// Departure time of each queued cell, and the position of its VC in `vcs`.
@@ -34,7 +34,7 @@ pub struct VcQueues {
 }
 
 impl VcQueues {
-    /// Returns a sampler with the first sample at time 0 and one every `interval` picoseconds.
+    /// Returns a sampler that takes a sample at time 0 and then every `interval` picoseconds.
     pub fn new(interval: u64, links: usize) -> VcQueues {
         VcQueues {
             interval: interval.max(1),
@@ -47,7 +47,7 @@ impl VcQueues {
     pub fn admit(&mut self, link: Link, arrival: Time, departure: Time, vc: u32) {
         self.sample(link, arrival);
         let port = &mut self.ports[link.index()];
-        // A linear search: few VCs cross a port that is traced per VC.
+        // A linear search suffices, because few VCs cross a port that is traced per VC.
         let position = port.vcs.iter().position(|known| known.0 == vc).unwrap_or_else(|| {
             port.vcs.push((vc, 0, 0));
             port.vcs.len() - 1

@@ -1,4 +1,4 @@
-//! Contents of packets, as end points use them.
+//! Contents of packets as used by end points.
 
 use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
@@ -11,7 +11,7 @@ pub const DATAGRAM_HEADER_BYTES: u32 = 28;
 pub struct Datagram {
     /// Time at which the application sent it.
     pub sent: Time,
-    /// Bytes of payload.
+    /// Payload [byte].
     pub length: u32,
 }
 

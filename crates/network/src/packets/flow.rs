@@ -1,4 +1,4 @@
-//! Flows, by number.
+//! Numbers of flows.
 
 /// Index of a flow in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,8 @@
-//! Packets in transit on one circuit, whose payload the end points keep.
+//! Packets in transit on one circuit whose payload is kept by the end points.
 
 use super::ring::Ring;
 
-/// Flag of frames of requests and of their ACKs; the other bits are the frame number.
+/// Flag in the frame numbers of requests and of their ACKs; the other bits are the number itself.
 pub const REQUEST: u32 = 1 << 31;
 
 /// Packets of one circuit in transit, in order.
@@ -22,7 +22,7 @@ impl<T: Copy + Default> InTransit<T> {
         (self.0.tail() - 1) as u32 & !REQUEST
     }
 
-    /// Returns the frame number of a packet, and keeps the packet here unless its payload travels with the frame.
+    /// Returns the frame number of a packet, and stores the packet unless its payload travels with the frame.
     #[inline(always)]
     pub fn number(&mut self, travels: bool, packet: T) -> u32 {
         if travels {
@@ -37,7 +37,7 @@ impl<T: Copy + Default> InTransit<T> {
         self.0.tail() as u32 & !REQUEST
     }
 
-    /// Removes and returns the packet of a frame; packets before it were lost and are removed, too.
+    /// Removes and returns the packet of a frame; packets before it were lost and are also removed.
     #[inline(always)]
     pub fn take(&mut self, frame: u32) -> T {
         let number = self.entry(frame);
@@ -46,7 +46,7 @@ impl<T: Copy + Default> InTransit<T> {
         packet
     }
 
-    /// Returns the packets before that of a frame.
+    /// Returns the packets that precede the packet of a frame.
     pub fn before(&self, frame: u32) -> impl Iterator<Item = &T> {
         (self.0.head()..self.entry(frame)).map(|number| self.0.get(number))
     }

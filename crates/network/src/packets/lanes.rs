@@ -1,7 +1,8 @@
 //! Packets in transit to the next shared port, in the order of their arrival.
 //!
-//! ACKs clock the senders, so packets mostly leave their hosts in the order in which they arrive at the next port, or nearly so.
-//! They queue in a lane and do not use the event queue. Packets with different transit times have separate lanes.
+//! ACKs clock the senders, so packets mostly leave their hosts in the order in which they arrive at the next port, or
+//! nearly so. They are queued in a lane and do not use the event queue. Packets with different transit times have
+//! separate lanes.
 
 use super::ring::Ring;
 use super::OnWire;
@@ -23,12 +24,12 @@ impl Arrives for OnWire {
 /// Lanes with entries in the order of their arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct Lanes<T, const N: usize> {
-    /// First arrival of each lane [ps]. Empty lanes have distinct values after all valid times.
+    /// First arrival of each lane [ps]. Empty lanes have distinct values that are later than all valid times.
     first: [u64; N],
     lanes: [Ring<T>; N],
 }
 
-/// Returns the first arrival of an empty lane.
+/// Returns the value that represents the first arrival of an empty lane.
 #[inline(always)]
 fn never(lane: usize) -> u64 {
     u64::MAX - lane as u64

@@ -1,4 +1,4 @@
-//! Links, by number.
+//! Numbers of links.
 
 /// Index of a link in the scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,4 +1,4 @@
-//! Compact representation of packets in transit: a long fat pipe holds many of them.
+//! Compact representation of packets in transit: it saves memory because a long fat pipe holds many packets.
 
 use super::circuit::Circuit;
 use super::contents::{Contents, Datagram, DATAGRAM_HEADER_BYTES};
@@ -13,9 +13,9 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub struct Packet {
     /// First byte of the payload, or acknowledgement number.
     sequence: u64,
-    /// Circuit in the low bits, frame number within the circuit above.
+    /// Circuit in the low bits, and above them the frame number within the circuit.
     place: u64,
-    /// Index of the circuit's next step in the low bits; above, the length with headers [byte] and flags.
+    /// Index of the circuit's next step in the low bits; above them the length with headers [byte], and flags.
     rest: u64,
 }
 
@@ -101,13 +101,13 @@ impl Options {
         window: 0,
     };
 
-    /// Returns the options of a packet with a timestamp, or its echo, alone.
+    /// Returns the options of a packet whose only option is a timestamp or its echo.
     #[inline(always)]
     pub fn of_stamp(stamp: MaybeTime) -> Options {
         Options { stamp, ..Options::NONE }
     }
 
-    /// Returns true if a timestamp or its echo is the only option.
+    /// Returns whether a timestamp or its echo is the only option.
     #[inline(always)]
     pub fn is_stamp_alone(&self) -> bool {
         !self.blocks[0].is_some() & !self.counts.is_some() & (self.clock == MaybeTime::NONE) & (self.window == 0)
@@ -130,7 +130,8 @@ pub struct OnWire {
 }
 
 impl Packet {
-    /// Returns packet number `frame` of circuit `vc`, before `step`; writes its options, if any, to `options`.
+    /// Returns packet number `frame` of circuit `vc`, with `step` as its next step; writes its options, if any, to
+    /// `options`.
     #[inline(always)]
     pub fn new(vc: Circuit, frame: u32, step: u32, payload: &impl Payload, options: &mut Options) -> Packet {
         let (sequence, retransmission) = payload.sequence();
@@ -149,7 +150,7 @@ impl Packet {
         }
     }
 
-    /// Returns an ACK without options. For untraced runs: the packet has no frame number.
+    /// Returns an ACK without options. Only for untraced runs, because the packet has no frame number.
     #[inline(always)]
     pub fn ack_without_options(vc: Circuit, step: u32, acknowledgement: u64) -> Packet {
         Packet {
@@ -159,7 +160,8 @@ impl Packet {
         }
     }
 
-    /// Returns a data packet of `length` payload bytes without options. For untraced runs: the packet has no frame number.
+    /// Returns a data packet of `length` payload bytes without options. Only for untraced runs, because the packet has
+    /// no frame number.
     #[inline(always)]
     pub fn data_without_options(
         vc: Circuit,
@@ -187,19 +189,19 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(None)
     }
 
-    /// Returns true for data of a flow's sender without options and ECN flags.
+    /// Returns whether the packet is data of a flow's sender without options and ECN flags.
     #[inline(always)]
     pub fn is_data_without_options(&self) -> bool {
         (self.place & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns true for an ACK of a flow's data without options and ECN flags.
+    /// Returns whether the packet is an ACK of a flow's data without options and ECN flags.
     #[inline(always)]
     pub fn is_ack_without_options(&self) -> bool {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns true for a TCP segment of a flow without flags beyond its options.
+    /// Returns whether the packet is a TCP segment of a flow without flags other than for options.
     #[inline(always)]
     pub fn has_no_extras_but_options(&self) -> bool {
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) == 0
@@ -211,7 +213,7 @@ impl Packet {
         u32::from(self.bytes()) - header_bytes(stamp.get())
     }
 
-    /// Returns the circuit: of a flow's data or of its ACKs.
+    /// Returns the circuit, which is that of a flow's data or of its ACKs.
     #[inline(always)]
     pub fn vc(&self) -> Circuit {
         Circuit(self.place as u32)
@@ -238,7 +240,7 @@ impl Packet {
         }
     }
 
-    /// Returns the packet before the given step.
+    /// Returns the packet with the given next step.
     #[inline(always)]
     pub fn at_step(self, step: u32) -> Packet {
         Packet {
@@ -253,25 +255,25 @@ impl Packet {
         (self.rest >> 32) as u16
     }
 
-    /// Returns true if it has TCP options.
+    /// Returns whether the packet has TCP options.
     #[inline(always)]
     pub fn has_options(&self) -> bool {
         self.rest & OPTIONS != 0
     }
 
-    /// Returns true if it has options or flags that end points must process individually.
+    /// Returns whether the packet has options or flags that end points must process individually.
     #[inline(always)]
     pub fn has_extras(&self) -> bool {
         self.rest & EXTRAS != 0
     }
 
-    /// Returns true if a port may ECN-mark it.
+    /// Returns whether a port may ECN-mark the packet.
     pub fn is_capable(&self) -> bool {
         self.rest & CAPABLE != 0
     }
 
-    /// Returns true if this ACK makes an `earlier` one of the same connection redundant (RFC 3449 section 5.2.1): it is
-    /// no duplicate and lacks none of the earlier one's SACK blocks and ECN flags.
+    /// Returns whether this ACK makes an `earlier` one of the same connection redundant (RFC 3449 section 5.2.1): it is
+    /// not a duplicate, and contains all SACK blocks and ECN flags of the earlier one.
     pub fn replaces(&self, earlier: &Packet, options: &Options) -> bool {
         let one = |packet: &Packet| {
             (
@@ -289,18 +291,18 @@ impl Packet {
             && !sacks
     }
 
-    /// Returns true for data of a flow's sender and their ACKs.
+    /// Returns whether the packet contains data of a flow's sender or their ACK.
     #[inline(always)]
     pub fn is_of_sender(&self) -> bool {
         (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTERNAL | DATAGRAM)) == 0
     }
 
-    /// Returns true if it comes from an external program.
+    /// Returns whether the packet comes from an external program.
     pub fn is_external(&self) -> bool {
         self.rest & EXTERNAL != 0
     }
 
-    /// Returns its role in the handshake.
+    /// Returns the packet's role in the handshake.
     #[inline(always)]
     fn opening(&self) -> Opening {
         match self.rest & OPENING {
@@ -310,7 +312,7 @@ impl Packet {
         }
     }
 
-    /// Returns true if it is ECN-marked (CE).
+    /// Returns whether the packet is ECN-marked (CE).
     pub fn is_marked(&self) -> bool {
         self.rest & MARKED != 0
     }
@@ -323,13 +325,13 @@ impl Packet {
         }
     }
 
-    /// Returns true for a request and for the ACK of a request.
+    /// Returns whether the packet is a request or the ACK of a request.
     #[inline(always)]
     pub fn is_of_request(&self) -> bool {
         self.frame() & REQUEST != 0
     }
 
-    /// Returns true if it carries data. Requests are data on the circuit of the ACKs.
+    /// Returns whether the packet carries data. Requests are data on the circuit of the ACKs.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
         self.vc().is_back() == self.is_of_request()
@@ -391,7 +393,7 @@ impl Packet {
         }
     }
 
-    /// Returns true for a UDP datagram.
+    /// Returns whether the packet is a UDP datagram.
     pub fn is_datagram(&self) -> bool {
         self.rest & DATAGRAM != 0
     }

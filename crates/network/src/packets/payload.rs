@@ -10,11 +10,12 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub trait Payload: Copy {
     /// Returns the length of the IP packet [byte].
     fn packet_bytes(&self) -> u32;
-    /// Returns the first byte of the payload or the next expected byte, and whether it is a retransmission.
+    /// Returns the first byte of the payload (data) or the next expected byte (ACK), and whether the packet is a
+    /// retransmission.
     fn sequence(&self) -> (u64, bool);
     /// Returns the TCP options, if any.
     fn options(&self) -> Option<Options>;
-    /// Returns further bits of the packet, such as those of ECN.
+    /// Returns additional bits of the packet, such as those of ECN.
     fn congestion(&self) -> u64 {
         0
     }
@@ -133,7 +134,7 @@ impl Payload for SparseAck {
     }
 }
 
-/// An ACK without options for all bytes below this one.
+/// An ACK without options of all bytes before this sequence number.
 #[derive(Clone, Copy, Debug)]
 pub struct AckWithoutOptions(pub u64);
 

@@ -44,7 +44,7 @@ impl<T: Copy + Default> Ring<T> {
         self.tail - self.head
     }
 
-    /// Returns true if there is no entry.
+    /// Returns whether there is no entry.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
@@ -82,8 +82,8 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// Inserts an entry before the last entries for which `to_precede` holds, but not before number `furthest`; returns
-    /// its number. The search is linear: a binary search needs fewer steps, but a processor may mispredict the branch
-    /// in each.
+    /// its number. The search is linear: a binary search needs fewer steps, but the processor may mispredict the branch
+    /// in each step.
     #[inline(always)]
     pub fn push_before(&mut self, entry: T, furthest: u64, to_precede: impl Fn(&T) -> bool) -> u64 {
         let mut place = self.tail;
@@ -96,16 +96,16 @@ impl<T: Copy + Default> Ring<T> {
         place
     }
 
-    /// Moves the entry pushed last to its place in the order of `precedes`. Entry numbers are not kept.
+    /// Moves the entry pushed last to its position in the order of `precedes`. Entry numbers change.
     pub fn sort_last(&mut self, precedes: impl Fn(&T, &T) -> bool) {
         self.tail -= 1;
         let entry = self.slots[self.slot(self.tail)];
         self.insert_sorted(entry, |other| precedes(other, &entry));
     }
 
-    /// Inserts an entry after all entries for which `precedes` holds. Entry numbers are not kept.
+    /// Inserts an entry after all entries for which `precedes` holds. Entry numbers change.
     fn insert_sorted(&mut self, entry: T, precedes: impl Fn(&T) -> bool) {
-        // The place is usually close to the end.
+        // The position is usually close to the end.
         let near = self.tail.saturating_sub(8).max(self.head);
         let mut place = (near..self.tail)
             .rev()
@@ -187,7 +187,7 @@ impl<T: Copy + Default> Ring<T> {
         self.head = self.tail;
     }
 
-    /// Consumes one entry number without storing an entry; removes all entries before it. Returns the number.
+    /// Uses up one entry number without storing an entry, and removes all entries before it. Returns the number.
     #[inline(always)]
     pub fn skip(&mut self) -> u64 {
         self.tail += 1;

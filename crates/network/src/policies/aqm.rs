@@ -26,8 +26,8 @@ pub struct Aqm {
 }
 
 impl Aqm {
-    /// Creates the configured algorithm for a link of this rate, or None if the policy is not active queue management at
-    /// enqueue.
+    /// Creates the configured algorithm for a link of the given rate, or None if the policy is not active queue
+    /// management at enqueue.
     pub fn new(config: &PolicyConfig, rate_bps: u64, seed: u64, link: u64) -> Option<Box<Aqm>> {
         let (kind, ecn) = match config {
             PolicyConfig::Red(red) => (Algorithm::Red(Red::new(red, rate_bps)), red.ecn),
@@ -40,7 +40,7 @@ impl Aqm {
         Some(Box::new(Aqm { kind, ecn, stream }))
     }
 
-    /// Decides on an arrival. Where a packet would be marked, a packet that is not ECN-capable is refused.
+    /// Decides on an arrival. If a packet would be marked but is not ECN-capable, it is dropped.
     #[inline(always)]
     pub fn decide(&mut self, arrival: &Arrival) -> Verdict {
         let Aqm { kind, ecn, stream } = self;
@@ -58,8 +58,8 @@ impl Aqm {
         }
     }
 
-    /// Returns whether packets that arrive at an idle line are certain to enter unmarked and leave the state unchanged,
-    /// provided that the packet before them was transmitted at once.
+    /// Returns whether packets that arrive at an idle line are certain to be admitted unmarked and to leave the state
+    /// unchanged, provided that the previous packet was transmitted at once.
     pub fn ignores_idle_arrivals(&self) -> bool {
         match &self.kind {
             Algorithm::Red(red) => red.ignores_idle_arrivals(),
@@ -71,7 +71,7 @@ impl Aqm {
         }
     }
 
-    /// Records that a packet entered, whose transmission will start at `begins`.
+    /// Records that a packet was admitted; its transmission will start at `begins`.
     #[inline(always)]
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         if let Algorithm::Pie(pie) = &mut self.kind {
@@ -79,7 +79,7 @@ impl Aqm {
         }
     }
 
-    /// Records that a packet entered, whose start of transmission `begin_service` will report.
+    /// Records that a packet was admitted; `begin_service` will report the start of its transmission.
     pub fn enqueue(&mut self, arrival: &Arrival) {
         if let Algorithm::Pie(pie) = &mut self.kind {
             pie.enqueue(arrival);

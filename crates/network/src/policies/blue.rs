@@ -1,4 +1,4 @@
-//! BLUE: overflows raise the drop probability, idle times lower it (Feng, Kandlur, Saha and Shin 1999).
+//! BLUE: overflows increase the drop probability, and idle times decrease it (Feng, Kandlur, Saha and Shin 1999).
 
 use super::{Arrival, Verdict};
 use crate::scenario::BlueConfig;

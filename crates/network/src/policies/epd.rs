@@ -1,8 +1,8 @@
-//! Early Packet Discard: a frame is refused if X > R·K (Romanow and Floyd 1995; frr-96 section 1).
+//! Early Packet Discard: a frame is dropped if X > R·K (Romanow and Floyd 1995; frr-96 section 1).
 
 use crate::policies::{AfterLoss, Occupancy};
 
-/// Refuses every new frame above a threshold.
+/// Drops every new frame above a threshold.
 #[derive(Clone, Debug)]
 pub struct Epd {
     /// R·K [cell].
@@ -30,7 +30,7 @@ impl Epd {
         (above(least) == above(most)).then(|| above(most))
     }
 
-    /// Returns the treatment of the rest of a damaged frame: discarded.
+    /// Returns the treatment of the rest of a damaged frame, which is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

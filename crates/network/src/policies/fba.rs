@@ -3,7 +3,7 @@
 
 use crate::policies::{AfterLoss, Occupancy};
 
-/// Refuses new frames of VCs above a share that shrinks as the buffer fills.
+/// Drops new frames of VCs whose share of the buffer exceeds a limit that decreases as the buffer fills.
 #[derive(Clone, Debug)]
 pub struct Fba {
     /// R·K [cell].
@@ -31,12 +31,12 @@ impl Fba {
         x > self.threshold && load * (x - self.threshold) > self.scale * x
     }
 
-    /// Returns `Some(false)` if no frame is refused for X up to `most`, because `most` is at most the threshold.
+    /// Returns `Some(false)` if no frame is dropped for X up to `most`, because `most` is at most the threshold.
     pub fn decides(&self, most: u64) -> Option<bool> {
         (most as f64 <= self.threshold).then_some(false)
     }
 
-    /// Returns the treatment of the rest of a damaged frame: discarded.
+    /// Returns the treatment of the rest of a damaged frame, which is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

@@ -1,5 +1,5 @@
-//! Enqueue policies: buffer policies, which depend on the occupancy only, the treatment of damaged frames, and active queue
-//! management, which keeps state.
+//! Enqueue policies: buffer policies, which depend only on the occupancy, the treatment of damaged frames, and active
+//! queue management, which keeps state.
 
 pub mod aqm;
 pub mod blue;
@@ -19,22 +19,22 @@ pub use verdict::{Arrival, Verdict};
 /// Occupancy of a port when the first cell of a frame, or a packet, arrives, in cells, packets or bytes (`QueueUnit`).
 #[derive(Clone, Copy, Debug)]
 pub struct Occupancy {
-    /// X: held, what is in service included.
+    /// X: amount held, including the cell or packet in transmission.
     pub held: u64,
-    /// X_i: held of the VC or flow.
+    /// X_i: amount held of the arriving frame's VC or flow.
     pub vc_held: u64,
-    /// N_a: VCs or flows of which something is held.
+    /// N_a: number of VCs or flows with held cells or packets.
     pub active_vcs: u64,
 }
 
 /// Treatment of the remaining cells of a frame that lost a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterLoss {
-    /// Later cells enter if there is room.
+    /// Later cells are admitted if there is room.
     Admit,
     /// Later cells are discarded, except for the last one if `keep_last`.
     Discard {
-        /// Whether the last cell enters, because it delimits the frame.
+        /// Whether the last cell is admitted, because it delimits the frame.
         keep_last: bool,
     },
 }
@@ -74,7 +74,7 @@ impl Policy {
                 z,
                 keep_last,
             } => Policy::Fba(fba::Fba::new(k, threshold, z, keep_last)),
-            // For cells, RED refuses whole frames, and only the last cell of a damaged frame enters.
+            // For cells, RED drops whole frames, and only the last cell of a damaged frame is admitted.
             PolicyConfig::Red(ref red) if red.unit == QueueUnit::Cells => {
                 Policy::PartialPacketDiscard(partial_packet_discard::PartialPacketDiscard { keep_last: true })
             }
@@ -83,7 +83,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is refused.
+    /// Returns whether a new frame is dropped.
     #[inline]
     pub fn refuses(&self, occupancy: Occupancy) -> bool {
         match self {
@@ -94,7 +94,7 @@ impl Policy {
         }
     }
 
-    /// Returns whether a new frame is refused if the answer is equal for all X from `least` to `most`, otherwise None.
+    /// Returns whether a new frame is dropped, if this is equal for all X from `least` to `most`; otherwise None.
     #[inline]
     pub fn decides(&self, least: u64, most: u64) -> Option<bool> {
         match self {
@@ -105,7 +105,7 @@ impl Policy {
         }
     }
 
-    /// Returns the largest X up to which no frame is refused, or the capacity.
+    /// Returns the largest X up to which no frame is dropped, at most the capacity.
     pub fn no_refusal_up_to(&self, capacity: u64) -> u64 {
         let (mut accepted, mut too_much) = (0, capacity.saturating_add(1));
         while too_much - accepted > 1 {
@@ -186,10 +186,10 @@ mod tests {
             },
             1000,
         );
-        // X = 950: allowed ratio 0.8 · 100/50 = 1.6, so X_i up to 304 of 950 with 5 VCs.
+        // With X = 950 the allowed ratio is 0.8 · 100/50 = 1.6, so X_i may be up to 304 of 950 with 5 VCs.
         assert!(!policy.refuses(occupancy(950, 304, 5)));
         assert!(policy.refuses(occupancy(950, 305, 5)));
-        // X = 1000: allowed ratio 0.8.
+        // With X = 1000 the allowed ratio is 0.8.
         assert!(!policy.refuses(occupancy(1000, 160, 5)));
         assert!(policy.refuses(occupancy(1000, 161, 5)));
         assert!(!policy.refuses(occupancy(900, 900, 5)));

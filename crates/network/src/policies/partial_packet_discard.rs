@@ -1,16 +1,16 @@
-//! Partial packet discard: after a lost cell the frame's later cells are refused (Romanow and Floyd 1995).
+//! Partial packet discard: after a lost cell, the later cells of the frame are dropped (Romanow and Floyd 1995).
 
 use crate::policies::AfterLoss;
 
 /// Discards the rest of a damaged frame.
 #[derive(Clone, Debug)]
 pub struct PartialPacketDiscard {
-    /// Whether the last cell of a damaged frame enters, because it delimits the frame.
+    /// Whether the last cell of a damaged frame is admitted, because it delimits the frame.
     pub keep_last: bool,
 }
 
 impl PartialPacketDiscard {
-    /// Returns the treatment of the rest of a damaged frame: discarded.
+    /// Returns the treatment of the rest of a damaged frame, which is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

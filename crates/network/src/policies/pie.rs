@@ -14,20 +14,21 @@ const HIGH_STEP: f64 = 0.02;
 const LARGEST_STEP: f64 = 0.02;
 /// Maximum probability at which ECN-capable packets are marked instead of dropped (RFC 8033 section 5.1).
 const LARGEST_TO_MARK: f64 = 0.1;
-/// Bounds of the accumulated probability: no drop below, a certain drop above (derandomization, RFC 8033 section 5.4).
+/// Bounds of the accumulated probability: no drop below the lower bound, always a drop above the upper one
+/// (derandomization, RFC 8033 section 5.4).
 const NONE_BELOW: f64 = 0.85;
 const SURE_FROM: f64 = 8.5;
 /// Minimum backlog at which the departure rate is measured, and the bytes of one measurement (RFC 8033 section 5.2,
 /// DQ_THRESHOLD).
 const MEASURED_BYTES: u64 = 16_384;
-/// ns-3's byte count of no measurement cycle.
+/// Byte count with which ns-3 represents the absence of a measurement cycle.
 const DQCOUNT_INVALID: u64 = u64::MAX;
 /// Weight of a new measurement in the average: 2^14 / 2^16 (RFC 8033 appendix A).
 const TIME_WEIGHT: f64 = 0.25;
 /// Time without congestion after which ns-3 allows another burst [ps].
 const BURST_RESET: u64 = 3 * PS_PER_SECOND / 2;
 
-/// Marks a start of transmission that is not known yet.
+/// Value for a start of transmission that is not known yet.
 const UNKNOWN: Time = Time(u64::MAX);
 
 /// A packet whose transmission has not started.
@@ -47,17 +48,17 @@ enum Burst {
     Protected,
 }
 
-/// The estimator of the departure rate, by measurement cycles.
+/// Estimator of the departure rate, which uses measurement cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Departures {
-    /// Start of the measurement cycle, and the bytes that departed since (ns-3: `m_dqStart`, `m_dqCount`).
+    /// Start of the measurement cycle, and the bytes that have departed since then (ns-3: `m_dqStart`, `m_dqCount`).
     cycle: Option<(Time, u64)>,
     /// Average rate [byte/s], or average time of `MEASURED_BYTES` [ps].
     mean: Option<f64>,
 }
 
 impl Departures {
-    /// Discards the estimate, because the delay is short and nothing is dropped (RFC 8033 section 4.4).
+    /// Discards the estimate, because the delay is short and no packet is dropped (RFC 8033 section 4.4).
     fn reset(&mut self, rules: PieRules) {
         self.mean = None;
         self.cycle = match rules {
@@ -155,7 +156,7 @@ impl Pie {
         self.probability
     }
 
-    /// Decides on an arrival; `draw` returns a random number in [0, 1).
+    /// Decides about an arrival; `draw` returns a random number in [0, 1).
     pub fn decide(&mut self, arrival: &Arrival, draw: impl FnOnce() -> f64) -> Verdict {
         self.update_before(arrival.now);
         let goes = self.is_to_go(arrival, draw);
@@ -170,15 +171,16 @@ impl Pie {
         }
     }
 
-    /// Returns whether packets that find the line idle leave the state unchanged, provided that the packet before them was
-    /// transmitted at once. No packet waits then, so that each one only confirms a delay of zero, as RFC 8033 counts.
+    /// Returns whether packets that find the line idle leave the state unchanged, provided that the packet before them
+    /// was transmitted at once. In this state no packet waits, so each packet only confirms a delay of zero, as RFC
+    /// 8033 computes it.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let PieConfig { delay, rules, .. } = self.config;
         delay == PieDelay::Sojourn && rules == PieRules::Rfc8033
     }
 
-    /// Records an admitted packet whose transmission will start at `begins`. A packet that finds the line idle starts on
-    /// arrival, so that an update at that time does not see it.
+    /// Records an admitted packet whose transmission will start at `begins`. The transmission of a packet that finds
+    /// the line idle starts on arrival, so an update at that time does not count it.
     pub fn admit(&mut self, arrival: &Arrival, begins: Time) {
         let packet = Waiting {
             arrival: arrival.now,
@@ -268,7 +270,7 @@ impl Pie {
             self.update();
             self.next_update = due + Span(every);
             if before.is_some() && before == self.at_rest() && self.next_update < now {
-                // Further updates do not change it either until the next arrival.
+                // Further updates also do not change the state until the next arrival.
                 let others = (now.0 - self.next_update.0).div_ceil(every);
                 self.next_update += Span(others * every);
             }
@@ -276,7 +278,7 @@ impl Pie {
         self.depart_before(now);
     }
 
-    /// Returns the state that updates can change, if no packet waits.
+    /// Returns the part of the state that updates can change while no packet waits.
     fn at_rest(&self) -> Option<(f64, [Span; 3], Burst, Departures)> {
         let spans = [self.delay, self.delay_before, self.allowance];
         let state = (self.probability, spans, self.burst, self.departures);
@@ -314,7 +316,7 @@ impl Pie {
         self.last_departure = Some(packet.begins);
     }
 
-    /// Returns the bytes behind a departing packet that had arrived by then, even if others have arrived since.
+    /// Returns the bytes that were queued behind a packet when it departed, even if others have arrived since then.
     fn behind(&self, packet: &Waiting) -> u64 {
         let behind = self.waiting.iter().take_while(|next| next.arrival <= packet.begins);
         behind.map(|next| next.bytes).sum()
@@ -387,7 +389,7 @@ impl Pie {
         }
     }
 
-    /// Updates the burst allowance. `low_delay` means short delays and a probability of zero.
+    /// Updates the burst allowance. `low_delay` is whether delays are short and the probability is zero.
     fn move_burst(&mut self, low_delay: bool, known: bool) {
         if low_delay && known && self.config.delay == PieDelay::DepartureRate {
             self.departures.reset(self.config.rules);

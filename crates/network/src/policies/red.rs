@@ -33,12 +33,12 @@ pub struct Red {
 }
 
 impl Red {
-    /// Creates the state for a line of this rate [bit/s].
+    /// Creates the state for a line with the given rate [bit/s].
     pub fn new(config: &RedConfig, rate_bps: u64) -> Red {
         Red::of_bits(config, 8 * u64::from(config.mean_packet_bytes), rate_bps)
     }
 
-    /// Creates the state for a line of this rate on which a packet of mean size takes `bits`.
+    /// Creates the state for a line with the given rate; a packet of mean size has `bits` bits.
     pub fn of_bits(config: &RedConfig, bits: u64, rate_bps: u64) -> Red {
         Red {
             config: config.clone(),
@@ -62,7 +62,8 @@ impl Red {
         self.average
     }
 
-    /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p at its minimum.
+    /// Returns whether packets that find the line idle leave the state unchanged: the average is 0 and max_p is at its
+    /// minimum.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let falls = self.config.adaptive && self.max_p > LEAST_MAX_P;
         self.average == 0.0 && self.config.min > 0.0 && !falls
@@ -110,7 +111,7 @@ impl Red {
         }
     }
 
-    /// Linux's rule: the gap to the next drop is drawn at a drop (red.h).
+    /// Tests Linux's rule: the gap to the next drop is drawn at each drop (red.h).
     fn judge_as_linux(&mut self, mut draw: impl FnMut() -> f64) -> Verdict {
         if self.average < self.config.min || self.average >= self.largest {
             self.count = None;
@@ -134,7 +135,7 @@ impl Red {
         Verdict::Admit
     }
 
-    /// Updates the average with an arrival; an idle time counts as the packets that could have been sent.
+    /// Updates the average with an arrival; an idle time counts as the number of packets that could have been sent.
     #[inline(always)]
     fn observe(&mut self, arrival: &Arrival, waiting: f64) {
         let RedConfig { weight, adaptive, .. } = self.config;
@@ -168,12 +169,13 @@ impl Red {
         }
     }
 
-    /// Returns p_b, which depends on the average only.
+    /// Returns p_b, which depends only on the average.
     #[inline(always)]
     fn probability(&self) -> f64 {
         let RedConfig { min, max, max_p, .. } = self.config;
         if self.average >= max {
-            // Gentle RED: from max_p at `max` to 1 at twice `max`. As in ns-2, with the initial max_p.
+            // Gentle RED increases the probability from max_p at `max` to 1 at twice `max`; as in ns-2, with the
+            // initial max_p.
             ((1.0 - max_p) / max * self.average + 2.0 * max_p - 1.0).min(1.0)
         } else {
             (self.average - min) / (max - min) * self.max_p
@@ -198,7 +200,7 @@ impl Red {
         scaled.min(1.0)
     }
 
-    /// Returns p_a if p_b times the count is `due`.
+    /// Returns p_a, where `due` is p_b times the count.
     #[inline(always)]
     fn after(&self, due: f64, p: f64) -> f64 {
         let spaced: f64 = match self.config.gap {
@@ -211,7 +213,7 @@ impl Red {
     }
 }
 
-/// Computes a power by squaring, with equal bits on all machines.
+/// Computes a power by repeated squaring, with bit-identical results on all machines.
 fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {

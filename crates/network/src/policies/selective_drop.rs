@@ -1,13 +1,13 @@
-//! Selective Drop: a frame is refused if X > R·K and X_i·N_a/X > Z (ATM Forum/96-1269; frr-96 section 1).
+//! Selective Drop: a frame is dropped if X > R·K and X_i·N_a/X > Z (ATM Forum/96-1269; frr-96 section 1).
 
 use crate::policies::{AfterLoss, Occupancy};
 
-/// Refuses new frames of VCs that hold more than their share.
+/// Drops new frames of VCs that hold more than their share.
 #[derive(Clone, Debug)]
 pub struct SelectiveDrop {
     /// R·K [cell].
     threshold: f64,
-    /// Z: load ratio above which a VC's frames are refused.
+    /// Z: load ratio above which a VC's frames are dropped.
     z: f64,
     keep_last: bool,
 }
@@ -28,12 +28,12 @@ impl SelectiveDrop {
         x > self.threshold && (occupancy.vc_held * occupancy.active_vcs) as f64 > self.z * x
     }
 
-    /// Returns `Some(false)` if no frame is refused for X up to `most`, because `most` is at most the threshold.
+    /// Returns `Some(false)` if no frame is dropped for X up to `most`, because `most` is at most the threshold.
     pub fn decides(&self, most: u64) -> Option<bool> {
         (most as f64 <= self.threshold).then_some(false)
     }
 
-    /// Returns the treatment of the rest of a damaged frame: discarded.
+    /// Returns the treatment of the rest of a damaged frame, which is discarded.
     pub fn after_loss(&self) -> AfterLoss {
         AfterLoss::Discard {
             keep_last: self.keep_last,

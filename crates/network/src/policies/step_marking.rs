@@ -3,7 +3,7 @@
 use super::{Arrival, Verdict};
 use crate::scenario::{QueueUnit, StepMarkingConfig};
 
-/// Step marking; keeps no state.
+/// Step marking, which needs no state.
 #[derive(Clone, Debug)]
 pub struct StepMarking {
     config: StepMarkingConfig,
@@ -15,7 +15,7 @@ impl StepMarking {
         StepMarking { config: config.clone() }
     }
 
-    /// Decides about an arrival; a packet that is not ECN-capable enters while there is room.
+    /// Decides about an arrival; a packet that is not ECN-capable is admitted while there is room.
     pub fn decide(&self, arrival: &Arrival) -> Verdict {
         let waiting = match self.config.unit {
             QueueUnit::Bytes => arrival.bytes_waiting,

@@ -2,5 +2,5 @@
 
 use crate::policies::AfterLoss;
 
-/// Later cells of a damaged frame enter.
+/// Tail drop; later cells of a damaged frame are admitted.
 pub const AFTER_LOSS: AfterLoss = AfterLoss::Admit;

@@ -5,15 +5,15 @@ use longpipe_events::Time;
 /// Decision about an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The packet enters.
+    /// The packet is admitted.
     Admit,
-    /// The packet enters with an ECN mark if its sender is ECN-capable, otherwise it is dropped.
+    /// The packet is admitted with an ECN mark if it is ECN-capable, and dropped otherwise.
     Mark,
     /// The packet is dropped.
     Refuse,
 }
 
-/// An arriving packet, and the queue that it finds, without the packet in transmission.
+/// An arriving packet, and the queue that it finds, excluding the packet in transmission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Arrival {
     /// Time of the arrival.
@@ -24,7 +24,7 @@ pub struct Arrival {
     pub capable: bool,
     /// Number of waiting packets.
     pub packets_waiting: u64,
-    /// Bytes of the waiting packets.
+    /// Total length of the waiting packets [byte].
     pub bytes_waiting: u64,
     /// Start of the idle time of the line; None while a packet is in transmission.
     pub idle_since: Option<Time>,

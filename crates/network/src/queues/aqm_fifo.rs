@@ -6,7 +6,7 @@ use crate::policies::aqm::Aqm;
 use crate::policies::{Arrival, Verdict};
 use longpipe_events::Time;
 
-/// The queue with its controller.
+/// A queue with its controller.
 #[derive(Clone, Debug)]
 pub struct AqmFifo<T> {
     aqm: Box<Aqm>,
@@ -14,7 +14,7 @@ pub struct AqmFifo<T> {
 }
 
 impl<T: Queued> AqmFifo<T> {
-    /// Creates an empty queue with this controller.
+    /// Creates an empty queue with the given controller.
     pub fn new(aqm: Box<Aqm>) -> AqmFifo<T> {
         AqmFifo {
             aqm,

@@ -1,4 +1,4 @@
-//! A FIFO of packets, and what queue disciplines need to know of a packet.
+//! A FIFO of packets, and the properties of packets that queue disciplines use.
 
 use super::PortState;
 use crate::drops::DropCause;
@@ -16,7 +16,7 @@ pub trait Queued {
     fn flow(&self) -> u32 {
         0
     }
-    /// Returns the index of the link within the route, which distinguishes several passes of one port.
+    /// Returns the index of the link within the route, which distinguishes several passes through one port.
     fn hop(&self) -> u32 {
         0
     }
@@ -111,7 +111,7 @@ impl<T: Queued> Backlog<T> {
         Some(packet)
     }
 
-    /// Removes and returns the packet at a position from the oldest, 0.
+    /// Removes and returns the packet at a position, counted from 0 for the oldest.
     pub fn remove_at(&mut self, position: usize) -> Option<T> {
         let packet = self.packets.remove(position)?;
         self.bytes -= packet.bytes();

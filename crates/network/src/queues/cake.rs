@@ -1,7 +1,7 @@
 //! CAKE: a shaper, DiffServ tins, and per-host and per-flow fair queueing with COBALT in one discipline. It follows Linux's
 //! `sch_cake.c` (Høiland-Jørgensen, Täht and Morton 2018). Times are whole nanoseconds, as in Linux.
 //!
-//! A packet's tin follows from its DSCP, its queue within the tin (`tin.rs`) from a hash of its flow.
+//! The DSCP of a packet determines its tin, and a hash of its flow its queue within the tin (`tin.rs`).
 
 use super::tin::{Keys, LineTime, Tin};
 use super::{PortState, QueueDisc, Queued};
@@ -50,7 +50,7 @@ pub struct Cake<T> {
 }
 
 impl<T: Queued> Cake<T> {
-    /// Creates an empty discipline for these circuits, by number, with hashes that depend on `salt`.
+    /// Creates an empty discipline for the given circuits, indexed by number; hashes depend on `salt`.
     pub fn new(config: &CakeConfig, circuits: impl Iterator<Item = CakeCircuit>, salt: u64, random: Stream) -> Cake<T> {
         let hash = |kind: u64, number: u64| mix(salt ^ mix(kind << 32 | number)) as u32;
         let (by_flow, by_host) = config.isolation.hashes();
@@ -112,8 +112,8 @@ impl<T: Queued> Cake<T> {
         self.bytes -= packet.bytes();
     }
 
-    /// Removes the ACK that a new one makes redundant according to the filter. ACKs that Linux would compare by their SACK
-    /// blocks are kept.
+    /// Removes the ACK that a new ACK makes redundant according to the filter. ACKs that Linux would compare by their
+    /// SACK blocks are kept.
     fn filter(&mut self, tin: usize, queue: usize, packet: &T) -> Option<T> {
         if self.config.ack_filter == CakeAckFilter::Off {
             return None;
@@ -149,7 +149,8 @@ impl<T: Queued> Cake<T> {
         Some(packet)
     }
 
-    /// Returns the tin to serve: the last one that is within its priority rate, or else the first one that will be.
+    /// Returns the tin to serve: the last tin that is within its priority rate, or otherwise the first one that will
+    /// be.
     fn next_by_schedule(&self, now: i64) -> Option<usize> {
         let active = self.tins.iter().enumerate().filter(|(_, tin)| tin.is_active());
         let mut best: Option<(i64, usize)> = None;
@@ -162,7 +163,7 @@ impl<T: Queued> Cake<T> {
         best.map(|(_, number)| number)
     }
 
-    /// Returns the tin to serve without a shaper: by deficit round robin.
+    /// Returns the tin to serve without a shaper, chosen by deficit round robin.
     fn next_by_deficit(&mut self) -> Option<usize> {
         if !self.tins.iter().any(Tin::is_active) {
             return None;
@@ -276,7 +277,7 @@ impl<T: Queued> QueueDisc<T> for Cake<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Queues stay in their lists, and are removed when found empty at their next turn.
+        // Queues stay in their lists until their next turn, and are removed then if they are empty.
         for tin in &mut self.tins {
             tin.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
             tin.packets = 0;

@@ -1,9 +1,9 @@
-//! COBALT: CoDel and BLUE in parallel, by the rules and in the integer arithmetic of Linux's `sch_cake.c`. CoDel signals responsive senders;
-//! BLUE drops packets of senders whose queue overflows. All times are nanoseconds.
+//! COBALT: CoDel and BLUE in parallel, with the rules and the integer arithmetic of Linux's `sch_cake.c`. CoDel signals
+//! responsive senders; BLUE drops packets of senders whose queue overflows. All times are nanoseconds.
 //!
-//! It differs from RFC 8289 in three ways. `count` falls step by step instead of being reset. The time of the next signal also serves as the
-//! end of the first interval. The reciprocal square root of a new queue is 0, so that its first signal follows the first packet above the
-//! target at once.
+//! It differs from RFC 8289 in three ways. `count` is decremented step by step instead of being reset. The time of the
+//! next signal also serves as the end of the first interval. The reciprocal square root of a new queue is 0, so its
+//! first signal follows the first packet above the target immediately.
 
 use super::Queued;
 use longpipe_events::Stream;
@@ -15,7 +15,7 @@ const ROOTS: [u32; TABULATED] = roots();
 /// Steps of BLUE's drop probability as 32-bit fractions: 1/256 and 1/4096.
 const INCREMENT: u32 = 1 << 24;
 const DECREMENT: u32 = 1 << 20;
-/// A time before any run.
+/// A time before the start of any run.
 const NEVER: i64 = i64::MIN / 4;
 
 /// Performs a step of Newton's method towards 1/√count.
@@ -57,7 +57,7 @@ pub struct Cobalt {
     count: u32,
     /// Reciprocal square root of `count`, as a 32-bit fraction.
     root: u32,
-    /// Time of the next signal or, without a count, time until which the queue counts as active.
+    /// Time of the next signal or, if `count` is 0, time until which the queue counts as active.
     next: i64,
     dropping: bool,
     /// BLUE's drop probability, as a 32-bit fraction.
@@ -80,8 +80,9 @@ impl Default for Cobalt {
 }
 
 impl Cobalt {
-    /// Decides about a packet that is dequeued at `now`, and marks it if it is due and ECN-capable. Returns whether to drop it. The sojourn
-    /// time must also exceed the transmission time of two full packets for each of `bulk_flows` flows.
+    /// Decides about a packet that is dequeued at `now`, and marks the packet if a signal is due and it is ECN-capable.
+    /// Returns whether to drop it. The sojourn time must also exceed the transmission time of two full packets for each
+    /// of `bulk_flows` flows.
     pub fn signals_drop<T: Queued>(
         &mut self,
         params: &CobaltParams,
@@ -129,7 +130,7 @@ impl Cobalt {
         drop
     }
 
-    /// Notes that a packet of the queue was dropped because the buffer was full.
+    /// Records that a packet of the queue was dropped because the buffer was full.
     pub fn on_overflow(&mut self, params: &CobaltParams, now: i64) {
         if now - self.changed > params.target {
             self.probability = self.probability.saturating_add(INCREMENT);
@@ -139,7 +140,7 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Notes that the queue was found empty at its turn. Returns whether the state has decayed to rest.
+    /// Records that the queue was empty at its turn. Returns whether the state has decayed to rest.
     pub fn on_empty(&mut self, params: &CobaltParams, now: i64) -> bool {
         if self.probability > 0 && now - self.changed > params.target {
             self.probability = self.probability.saturating_sub(DECREMENT);
@@ -206,7 +207,8 @@ mod tests {
         mtu_time: MS,
     };
 
-    /// Dequeues a packet each ms, each of which waited for `sojourn`, from 1 s on. Returns the numbers of those that are dropped or marked.
+    /// Dequeues one packet per millisecond from 1 s on, each of which waited for `sojourn`. Returns the numbers of the
+    /// packets that are dropped or marked.
     fn signalled(cobalt: &mut Cobalt, packets: std::ops::Range<i64>, sojourn: i64, capable: bool) -> Vec<i64> {
         let mut random = Stream::new(1, "test", 0);
         let mut found = vec![];
@@ -220,7 +222,7 @@ mod tests {
         found
     }
 
-    /// The roots that the kernel computes with four Newton steps each (net/sched/sch_cake.c of Linux 6.1).
+    /// Checks the roots that the kernel computes with four Newton steps each (net/sched/sch_cake.c of Linux 6.1).
     #[test]
     fn roots_of_small_counts_are_the_kernel_s() {
         let kernel = [
@@ -230,7 +232,8 @@ mod tests {
         assert_eq!(ROOTS, kernel);
     }
 
-    /// In a new queue the second packet above the target, then the first ones 100/√2 ms, 100/√3 ms, ... later.
+    /// Checks the dropped packets of a new queue: the second one above the target, then the first ones after further
+    /// 100/√2 ms, 100/√3 ms, ...
     #[test]
     fn signals_follow_at_intervals_over_the_root_of_their_count() {
         for capable in [false, true] {
@@ -262,7 +265,7 @@ mod tests {
         }
     }
 
-    /// BLUE rises by 1/256 at most once per target, and falls by 1/4096.
+    /// Checks that BLUE's probability increases by 1/256 at most once per target time, and decreases by 1/4096.
     #[test]
     fn overflows_raise_the_probability_once_per_target() {
         let mut cobalt = Cobalt::default();

@@ -50,8 +50,8 @@ impl Law {
         }
     }
 
-    /// Sojourn time of a packet [tick]. Linux counts arrival and departure in ticks and subtracts (`codel_get_time`); ns-3 subtracts
-    /// and counts the difference in ticks (`Time2CoDel`).
+    /// Returns the sojourn time of a packet [tick]. Linux counts arrival and departure in ticks and subtracts
+    /// (`codel_get_time`); ns-3 subtracts and counts the difference in ticks (`Time2CoDel`).
     #[inline]
     fn sojourn(&self, arrival: Time, now: Time) -> u64 {
         match self.arithmetic {
@@ -63,8 +63,8 @@ impl Law {
     }
 
     /// Returns whether a new dropping state resumes the previous drop rate, because fewer than `RESUMED_INTERVALS` have
-    /// passed since the time of the next drop. If that time has not come yet, Linux's signed difference is small, and ns-3's
-    /// unsigned one is large.
+    /// passed since the time of the next drop. If that time is still in the future, Linux's signed difference is small,
+    /// and ns-3's unsigned one is large.
     fn resumes(&self, now: u64, next: u64) -> bool {
         let recent = now.saturating_sub(next) < RESUMED_INTERVALS * self.interval;
         match self.arithmetic {
@@ -74,7 +74,7 @@ impl Law {
     }
 }
 
-/// Converts a time to ticks: of 1024 ns in Linux's arithmetic.
+/// Converts a time to ticks, which are 1024 ns in Linux's arithmetic.
 #[inline]
 fn ticks(arithmetic: CodelArithmetic, time: Time) -> u64 {
     match arithmetic {
@@ -177,7 +177,7 @@ pub struct Control {
 }
 
 impl Control {
-    /// Removes and returns the next packet to transmit, if any. Packets that it drops before are passed to `dropped`.
+    /// Removes and returns the next packet to transmit, if any. Packets dropped before it are passed to `dropped`.
     /// `others` is the backlog of other queues, which counts towards the minimum backlog [byte].
     #[inline]
     pub fn dequeue<T: Queued>(
@@ -243,8 +243,8 @@ impl Control {
         packet
     }
 
-    /// Returns a time before which `dequeue`, called not before `now`, drops no packet: the time of the next drop in the dropping
-    /// state, otherwise the time at which the sojourn time can have been above the target for an interval.
+    /// Returns a time before which calls of `dequeue` from `now` on drop no packet: the time of the next drop in the
+    /// dropping state, otherwise the time at which the sojourn time can have been above the target for an interval.
     #[inline]
     pub fn drops_none_before(&self, law: &Law, now: Time) -> Time {
         let now = ticks(law.arithmetic, now);
@@ -339,7 +339,7 @@ mod tests {
     const MS: u64 = 1_000_000_000;
 
     proptest! {
-        /// The plain dequeue, without its shortcut, is the reference for packets, drops and state, and for the time of the next drop.
+        /// Compares packets, drops, state and the time of the next drop with those of the dequeue without its shortcut.
         #[test]
         fn the_shortcut_changes_nothing_and_no_packet_is_dropped_before_the_time_of_the_next_drop(
             arithmetic in prop::sample::select(vec![CodelArithmetic::Exact, CodelArithmetic::Linux, CodelArithmetic::Ns3]),

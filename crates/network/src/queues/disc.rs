@@ -9,7 +9,8 @@ use longpipe_events::Time;
 pub struct PortState {
     /// Current time.
     pub now: Time,
-    /// Maximum number of waiting packets such that the port's limit holds including the packet in transmission.
+    /// Maximum number of waiting packets with which the port's limit, which includes the packet in transmission, is not
+    /// exceeded.
     pub room_packets: u64,
     /// Maximum number of waiting bytes.
     pub room_bytes: u64,
@@ -20,7 +21,8 @@ pub struct PortState {
 }
 
 impl PortState {
-    /// Returns whether a packet of `bytes` bytes would exceed the limit of a queue that holds the given packets and bytes.
+    /// Returns whether a packet of `bytes` bytes would exceed the limit of a queue that already holds the given packets
+    /// and bytes.
     pub fn is_full(&self, (packets, bytes_waiting): (u64, u64), bytes: u64) -> bool {
         packets >= self.room_packets || bytes_waiting + bytes > self.room_bytes
     }
@@ -28,11 +30,12 @@ impl PortState {
 
 /// A queue discipline (Linux: qdisc): decides at enqueue and at dequeue which packets wait, leave, are marked and are dropped.
 ///
-/// The port calls `enqueue` for every arrival and `dequeue` whenever its transmitter can begin a packet: at once if it is idle, else when
-/// the packet in transmission has left, an outage ends or the next opportunity comes. A discipline never learns which of these it was, so
-/// that every discipline works in front of every transmitter. Dropped packets are passed to `drop` with the cause.
+/// The port calls `enqueue` for every arrival and `dequeue` whenever its transmitter can start a packet: at once if it
+/// is idle, otherwise when the packet in transmission has left, an outage ends, or at the next delivery opportunity. A
+/// discipline is not informed which of these applies, so every discipline works in front of every transmitter. Dropped
+/// packets are passed to `drop` with the cause.
 pub trait QueueDisc<T: Queued> {
-    /// Takes an arriving packet; it or others may be dropped. Returns whether the packet was marked.
+    /// Enqueues an arriving packet; it or other packets may be dropped. Returns whether the packet was marked.
     fn enqueue(&mut self, port: &PortState, packet: T, drop: impl FnMut(T, DropCause)) -> bool;
 
     /// Returns the packet to transmit now; packets may be dropped before it. `None` leaves the transmitter idle until the next arrival, or
@@ -51,36 +54,37 @@ pub trait QueueDisc<T: Queued> {
     /// Drops all packets that wait at `now`, because an outage begins. Controllers keep their state.
     fn purge(&mut self, now: Time, drop: impl FnMut(T));
 
-    /// Returns whether marks are made by `enqueue` rather than by `dequeue`.
+    /// Returns whether packets are marked by `enqueue` rather than by `dequeue`.
     fn marks_on_arrival(&self) -> bool {
         false
     }
 
-    /// Shortcut for a packet that arrives at an empty, idle port: returns true, with all state as after `enqueue` and `dequeue`, if both
-    /// together would return the packet unmarked. By default the port calls both.
+    /// Shortcut for a packet that arrives at an empty, idle port: if `enqueue` and `dequeue` together would return the
+    /// packet unmarked, returns true and leaves the state as after both calls. By default the port calls both.
     fn pass_through(&mut self, _packet: &T) -> bool {
         false
     }
 
-    /// Records that the transmitter became free at `now` and found no packet, as `dequeue` does.
+    /// Records that the transmitter became free at `now` and found no packet, with the same effect as `dequeue`.
     fn find_empty(&mut self, now: Time) {
         let next = self.dequeue(now, |_, _| {});
         debug_assert!(next.is_none(), "packets wait");
     }
 
-    /// Returns a time before which `dequeue`, called not before `now`, drops no packet, whatever arrives until then.
+    /// Returns a time before which calls of `dequeue` from `now` on drop no packet, whatever packets arrive until then.
     fn drops_none_before(&self, now: Time) -> Time {
         now
     }
 
-    /// Returns whether `pass_through` always returns true and leaves no state that a later packet could notice, so that a constant-rate
-    /// transmitter may send packets that find the port empty without calling the discipline.
+    /// Returns whether `pass_through` always returns true and leaves no state that affects later packets, so that a
+    /// constant-rate transmitter may send packets that find the port empty without calling the discipline.
     fn passes_through_statelessly(&self) -> bool {
         false
     }
 }
 
-/// Defines the enum of all disciplines, which forwards calls to the chosen one. Each line lists variant and state type.
+/// Defines the enum of all disciplines, which forwards calls to the discipline in use. Each line has the variant and
+/// the state type.
 macro_rules! disciplines {
     ($($(#[$about:meta])* $name:ident($state:ty);)+) => {
         /// Any queue discipline.

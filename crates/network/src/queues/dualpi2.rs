@@ -10,7 +10,7 @@ use longpipe_events::{Time, PS_PER_SECOND};
 #[derive(Clone, Debug)]
 struct SubQueue<T> {
     backlog: Backlog<T>,
-    /// The sum `count` of the RFC's function `recur`.
+    /// Accumulated probability: `count` of the RFC's function `recur`.
     count: f64,
 }
 
@@ -20,7 +20,8 @@ impl<T: Queued> SubQueue<T> {
         self.backlog.first().map_or(0, |first| (now - first.arrival()).0)
     }
 
-    /// Returns true at a rate of `likelihood`, evenly spaced instead of random (RFC 9332 appendix A.1, `recur`).
+    /// Returns true for a fraction `likelihood` of the calls, evenly spaced instead of at random (RFC 9332 appendix
+    /// A.1, `recur`).
     fn recurs(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
         let full = self.count > 1.0;
@@ -72,7 +73,7 @@ impl<T: Queued> DualPi2<T> {
         )
     }
 
-    /// Returns whether the low-latency queue sends next if both hold packets.
+    /// Returns whether the low-latency queue is served next if both queues hold packets.
     fn low_is_first(&self, now: Time) -> bool {
         match self.config.scheduler {
             TwoQueues::TimeShifted { shift_ps } => self.low.delay(now) + shift_ps >= self.classic.delay(now),
@@ -114,7 +115,7 @@ impl<T: Queued> DualPi2<T> {
 }
 
 impl<T: Queued> QueueDisc<T> for DualPi2<T> {
-    /// Enqueues a packet in the low-latency queue if it carries ECT(1) or CE, else in the classic one.
+    /// Enqueues a packet in the low-latency queue if it carries ECT(1) or CE, otherwise in the classic queue.
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
         if port.is_full(self.backlog(), packet.bytes()) {
             drop(packet, DropCause::Overflow);
@@ -182,7 +183,7 @@ impl<T: Queued> QueueDisc<T> for DualPi2<T> {
     }
 
     fn purge(&mut self, now: Time, mut drop: impl FnMut(T)) {
-        // Updates that are due precede the purge and see its packets.
+        // Updates that are due precede the purge and count its packets.
         self.update_before(now);
         self.low.backlog.purge(&mut drop);
         self.classic.backlog.purge(drop);

@@ -1,5 +1,5 @@
-//! Fair queueing as in Linux's `sch_fq`: flows share by credits, the first of which is larger, and new flows precede old
-//! ones.
+//! Fair queueing as in Linux's `sch_fq`: flows share the link with credits, of which a flow's first is larger, and new
+//! flows precede old ones.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -95,7 +95,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
                 continue;
             }
             let Some(packet) = flow.backlog.pop() else {
-                // A new flow that empties moves behind the old ones. Otherwise it would come first again and again.
+                // A new flow that empties moves behind the old ones. Otherwise it would be served first repeatedly.
                 if is_new && !self.old.is_empty() {
                     self.old.push_back(number);
                 } else {
@@ -120,7 +120,7 @@ impl<T: Queued> QueueDisc<T> for Fq<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Flows stay in their lists, and are removed when found empty at their next turn.
+        // Flows stay in their lists until their next turn, and are removed then if they are empty.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }

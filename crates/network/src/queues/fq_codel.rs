@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Maximum number of packets dropped at once when the limit is exceeded.
 const LARGEST_BATCH: u64 = 64;
 
-/// Maximum number of queues among which the time of the next drop is searched.
+/// Maximum number of queues for which the time of the next drop is computed.
 const MOST_SEARCHED: usize = 64;
 
 /// A flow's queue.
@@ -43,7 +43,7 @@ pub struct FqCodel<T> {
     /// Salt of the hash from flows to queues; None gives each flow its own queue.
     salt: Option<u64>,
     flows: Vec<FqCodelFlow<T>>,
-    /// Queues with a turn to come: new ones, which are served first, and old ones.
+    /// Queues that wait for a turn: new ones, which are served first, and old ones.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     packets: u64,
@@ -72,7 +72,7 @@ impl<T: Queued> FqCodel<T> {
             return flow;
         };
         let hash = mix(salt ^ u64::from(flow));
-        // Usually a power of two, for which a division is not needed.
+        // The number is usually a power of two, for which no division is needed.
         let queue = if queues.is_power_of_two() {
             hash & (queues - 1)
         } else {
@@ -81,14 +81,14 @@ impl<T: Queued> FqCodel<T> {
         queue as u32
     }
 
-    /// Returns whether no queue has a turn to come.
+    /// Returns whether no queue waits for a turn.
     fn is_idle(&self) -> bool {
         self.new.is_empty() && self.old.is_empty()
     }
 
     /// Drops the oldest half of the bytes of the longest queue, at most `LARGEST_BATCH` packets, because the limit is exceeded.
     pub fn shorten_longest(&mut self, mut dropped: impl FnMut(T)) {
-        // Of several longest queues, Linux chooses the first one.
+        // If several queues are longest, Linux chooses the first one.
         let longest = self.flows.iter_mut().rev().max_by_key(|flow| flow.backlog.bytes());
         let Some(flow) = longest else { return };
         let enough = flow.backlog.bytes() / 2;
@@ -176,7 +176,8 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
                 return Some(packet);
             }
             self.take_turn(is_new);
-            // A new queue that empties joins the old ones, or it would be served before them again and again (RFC 8290 section 4.2).
+            // A new queue that empties moves to the old ones; otherwise it would repeatedly be served before them (RFC
+            // 8290 section 4.2).
             if is_new && (self.rules == FqCodelRules::Rfc8290 || !self.old.is_empty()) {
                 self.old.push_back(queue);
             } else {
@@ -190,7 +191,7 @@ impl<T: Queued> QueueDisc<T> for FqCodel<T> {
     }
 
     fn purge(&mut self, _now: Time, mut drop: impl FnMut(T)) {
-        // Queues stay in their lists, and are removed when found empty at their next turn.
+        // Queues stay in their lists until their next turn, and are removed then if they are empty.
         self.flows.iter_mut().for_each(|flow| flow.backlog.purge(&mut drop));
         (self.packets, self.bytes) = (0, 0);
     }

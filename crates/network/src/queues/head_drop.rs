@@ -1,4 +1,4 @@
-//! Drop from front: a packet that finds the buffer full removes the oldest ones, so that senders learn of congestion a
+//! Drop from front: a packet that finds the buffer full removes the oldest packets, so that senders detect congestion a
 //! queueing delay earlier than with tail drop (Lakshman, Neidhardt and Ott 1996; Linux: `pfifo_head_drop`).
 
 use super::{Backlog, PortState, QueueDisc, Queued};
@@ -21,7 +21,7 @@ impl<T> Default for HeadDrop<T> {
 
 impl<T: Queued> QueueDisc<T> for HeadDrop<T> {
     fn enqueue(&mut self, port: &PortState, packet: T, mut drop: impl FnMut(T, DropCause)) -> bool {
-        // A packet that an empty queue has no room for removes nothing.
+        // A packet that does not fit into an empty queue removes no packet.
         let fits = !port.is_full((0, 0), packet.bytes());
         while fits && port.is_full(self.backlog.size(), packet.bytes()) {
             if let Some(oldest) = self.backlog.pop() {
@@ -85,7 +85,7 @@ mod tests {
             let packet = Packet(packet.0, packet.1);
             queue.enqueue(&port, packet, |packet: Packet, _| dropped.push(packet.0));
         }
-        // 4 removes one packet; 5 needs 200 of 300 bytes; 6 is too long.
+        // Packet 4 removes one packet, packet 5 needs 200 of 300 bytes, and packet 6 is too long.
         assert_eq!(dropped, [1, 2, 6]);
         assert_eq!(queue.backlog(), (3, 300));
         assert_eq!(queue.dequeue(Time::ZERO, |_, _| {}), Some(Packet(3, 50)));

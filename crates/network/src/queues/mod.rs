@@ -24,7 +24,7 @@ pub use disc::{PortState, QueueDisc};
 use longpipe_events::Time;
 
 disciplines! {
-    /// FIFO with a policy that decides by occupancy: tail drop, Selective Drop or FBA.
+    /// FIFO with a policy that depends on the occupancy: tail drop, Selective Drop or FBA.
     OccupancyFifo(occupancy_fifo::OccupancyFifo<T>);
     /// FIFO with active queue management at enqueue: RED, PIE, BLUE or step marking.
     AqmFifo(aqm_fifo::AqmFifo<T>);
@@ -38,7 +38,7 @@ disciplines! {
     Fq(fq::Fq<T>);
     /// Strict priorities of classes.
     Strict(strict::Strict<T>);
-    /// Round robin of classes by weight.
+    /// Weighted round robin of classes.
     Weighted(weighted::Weighted<T>);
     /// FIFO in which a later ACK replaces earlier ones.
     AckFilter(ack_filter::AckFilter<T>);

@@ -1,4 +1,4 @@
-//! A FIFO with a policy that depends on the occupancy only: tail drop, Selective Drop or FBA.
+//! A FIFO with a policy that depends only on the occupancy: tail drop, Selective Drop or FBA.
 
 use super::{Backlog, PortState, QueueDisc, Queued};
 use crate::drops::DropCause;
@@ -13,14 +13,14 @@ pub struct OccupancyFifo<T> {
     /// Whether occupancy counts bytes rather than packets.
     by_bytes: bool,
     backlog: Backlog<T>,
-    /// X_i of each circuit of which packets wait, at each of its passes.
+    /// X_i of each circuit with waiting packets, for each of its passes through the port.
     waiting: BTreeMap<(u32, u32), u64>,
-    /// Circuit and size of the packet that was dequeued last: it counts while it is in transmission.
+    /// Circuit and size of the packet that was dequeued last: this packet counts while it is in transmission.
     dequeued: Option<((u32, u32), u64)>,
 }
 
 impl<T: Queued> OccupancyFifo<T> {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(policy: Policy, by_bytes: bool) -> OccupancyFifo<T> {
         OccupancyFifo {
             policy,

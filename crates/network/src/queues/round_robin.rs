@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 pub enum Spread {
     /// One queue per flow.
     Apart,
-    /// By a hash.
+    /// A hash selects the queue.
     Hashed {
         /// Salt of the hash.
         salt: u64,
@@ -44,7 +44,7 @@ pub struct RoundRobin<T> {
 }
 
 impl<T: Queued> RoundRobin<T> {
-    /// Creates empty queues with these positive quanta [byte].
+    /// Creates empty queues with the given positive quanta [byte].
     pub fn new(quanta: impl IntoIterator<Item = u64>, spread: Spread) -> RoundRobin<T> {
         let turn = |quantum| Turn {
             backlog: Backlog::default(),
@@ -61,7 +61,7 @@ impl<T: Queued> RoundRobin<T> {
         }
     }
 
-    /// Returns the queue of a flow at a time.
+    /// Returns the queue of a flow at a given time.
     fn queue_of(&self, now: Time, flow: u32) -> u32 {
         match self.spread {
             Spread::Apart => flow,
@@ -87,7 +87,7 @@ impl<T: Queued> RoundRobin<T> {
 
     /// Removes the last packet of the longest queue, because the limit is exceeded.
     fn shorten_longest(&mut self) -> Option<T> {
-        // Of several longest queues, choose the first one.
+        // If several queues are longest, choose the first one.
         let longest = (0..self.queues.len())
             .rev()
             .max_by_key(|&queue| self.queues[queue].backlog.bytes())?;

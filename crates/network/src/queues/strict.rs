@@ -11,7 +11,7 @@ pub struct Strict<T> {
 }
 
 impl<T: Queued> Strict<T> {
-    /// Creates empty queues for this many classes, at least one.
+    /// Creates empty queues for the given number of classes, at least one.
     pub fn new(classes: u32) -> Strict<T> {
         Strict {
             classes: (0..classes).map(|_| Backlog::default()).collect(),

@@ -1,7 +1,7 @@
-//! A tin of CAKE: 8-way set-associative queues of flows with COBALT, in deficit round robin with precedence of sparse flows, by the rules of
-//! Linux's `sch_cake.c`. Times are whole nanoseconds.
+//! A tin of CAKE: 8-way set-associative queues of flows with COBALT, served in deficit round robin with precedence for
+//! sparse flows, following the rules of Linux's `sch_cake.c`. Times are whole nanoseconds.
 //!
-//! Three lists order the queues: new ones, old ones, and empty ones whose COBALT has yet to decay.
+//! Three lists order the queues: new ones, old ones, and empty ones whose COBALT state has not decayed yet.
 
 use super::cobalt::{Cobalt, CobaltParams};
 use super::{Backlog, Queued};
@@ -9,19 +9,19 @@ use longpipe_events::Stream;
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Queues of a tin, and entries of its tables of hosts.
+/// Number of queues of a tin, and of entries in its host tables.
 const QUEUES: usize = 1024;
-/// Size of a set of queues or hosts among which one with the same hash may be.
+/// Associativity: number of queues or hosts in the set that a hash selects.
 const WAYS: usize = 8;
-/// Full packet with Ethernet's header, from which times and quanta are computed [byte].
+/// Length of a full packet with Ethernet's header, from which times and quanta are computed [byte].
 const MTU_BYTES: u64 = 1514;
 const LEAST_QUANTUM: u64 = 300;
 const LEAST_BYTES_PER_SECOND: u64 = 64;
 const NS_PER_SECOND: u64 = 1_000_000_000;
-/// Round-trip time over the target.
+/// Ratio of the round-trip time to the target.
 const RTTS_PER_TARGET: i64 = 20;
 
-/// Transmission time of a length at a rate.
+/// Conversion of lengths to transmission times at a rate.
 #[derive(Clone, Copy, Debug)]
 pub struct LineTime {
     /// Nanoseconds per byte, times 2 to the power of `shift`.
@@ -46,7 +46,7 @@ impl LineTime {
     }
 }
 
-/// Place of a queue in the lists of its tin.
+/// Position of a queue in the lists of its tin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum FlowState {
     /// In no list.
@@ -63,13 +63,13 @@ enum FlowState {
 /// A queue.
 #[derive(Clone, Debug)]
 pub struct CakeFlow<T> {
-    /// Its packets.
+    /// Packets of the queue.
     pub backlog: Backlog<T>,
     /// State of its queue management.
     pub cobalt: Cobalt,
-    /// Hash of the latest flow.
+    /// Hash of the flow that used the queue last.
     tag: u32,
-    /// Entries of sending and receiving host in their tables.
+    /// Entries of the sending and the receiving host in the host tables.
     hosts: [usize; 2],
     /// Bytes that the queue may send in this turn.
     pub deficit: i64,
@@ -90,7 +90,7 @@ pub enum Turn {
     New,
     /// Queues that used up a quantum.
     Old,
-    /// Empty queues whose COBALT has yet to decay.
+    /// Empty queues whose COBALT state has not decayed yet.
     Decaying,
 }
 
@@ -106,13 +106,13 @@ pub struct Tin<T> {
     pub quantum: i64,
     /// Bytes that the tin may send in this turn.
     pub deficit: i64,
-    /// Time up to which the tin has used the rate at which it has priority.
+    /// Time up to which the tin has used up its priority rate.
     pub next: i64,
     isolates: [bool; 2],
-    /// Queues and hosts; none before the first packet.
+    /// Queues and hosts; None before the first packet.
     pub flows: Vec<CakeFlow<T>>,
     hosts: [Vec<CakeHost>; 2],
-    /// The queues with a turn to come, by `Turn`.
+    /// The queues that wait for a turn, indexed by `Turn`.
     lists: [VecDeque<usize>; 3],
     /// Number of packets in all queues.
     pub packets: u64,

@@ -39,7 +39,7 @@ pub struct TimeVaryingPort {
     motion: TimeVaryingLink,
     loss: Option<Box<Loss>>,
     policy: Policy,
-    /// Whether the policy needs per-circuit occupancies.
+    /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
     most_packets: u64,
     most_bytes: u64,
@@ -47,7 +47,7 @@ pub struct TimeVaryingPort {
     by_bytes: bool,
     /// End of the run.
     end: Time,
-    /// Packets that leave, and packets that an outage drops, each in order.
+    /// Packets that leave, and packets that an outage drops, each list in order.
     leaving: Ring<HeldPacket>,
     doomed: Ring<HeldPacket>,
     /// Departure time of the latest packet, if it is lost on the wire.
@@ -112,7 +112,7 @@ impl TimeVaryingPort {
         }
     }
 
-    /// Returns whether callers must pass circuit numbers; otherwise all packets may have the same one.
+    /// Returns whether callers must pass circuit numbers; otherwise they may pass the same number for all packets.
     #[inline]
     pub fn needs_vc_occupancies(&self) -> bool {
         self.by_vc
@@ -190,7 +190,8 @@ impl TimeVaryingPort {
         }
     }
 
-    /// Returns the packets and bytes that occupy the buffer at `now`; the port must be settled.
+    /// Returns the packets and bytes that occupy the buffer at `now`; departures up to `now` must have been processed
+    /// (`settle`).
     #[inline]
     fn waiting(&self, now: Time) -> (u64, u64) {
         let begun = self
@@ -225,7 +226,7 @@ impl TimeVaryingPort {
         self.rate
     }
 
-    /// Returns the departure time of the latest packet if it is lost on the wire, once.
+    /// Takes the departure time of the latest packet, if it is lost on the wire.
     pub fn take_left(&mut self) -> Option<Time> {
         self.left.take()
     }
@@ -241,7 +242,7 @@ impl TimeVaryingPort {
         self.held
     }
 
-    /// Settles departures, drops and losses up to `now`.
+    /// Processes departures, drops and losses up to `now`.
     #[inline]
     fn settle(&mut self, now: Time) {
         while let Some(first) = self.leaving.first().copied().filter(|first| first.until <= now) {
@@ -280,7 +281,7 @@ impl TimeVaryingPort {
         bytes.fold((0, 0), |(packets, sum), bytes| (packets + 1, sum + u64::from(bytes)))
     }
 
-    /// Returns the counters at `now`, the end of the run. A host accounts for its packets until they arrive; `in_flight`
+    /// Returns the counters at `now`, the end of the run. A host's packets count as held until they arrive; `in_flight`
     /// counts those on the wire.
     pub(crate) fn report(&mut self, now: Time, in_flight: (u64, u64)) -> PacketReport {
         self.settle(now);
@@ -306,7 +307,7 @@ impl TimeVaryingPort {
         report
     }
 
-    /// Returns whether packets and bytes held, X_i of every circuit and N_a are consistent.
+    /// Returns whether the packets and bytes held, X_i of every circuit, and N_a are consistent.
     pub fn accounts_agree(&self) -> bool {
         let mut by_vc = vec![0; self.held_by_vc.len()];
         let (mut packets, mut bytes) = (0, 0);

@@ -1,8 +1,9 @@
 //! An egress queue in front of any transmitter: a time-varying rate with outages, transmission opportunities, or a constant
 //! rate.
 //!
-//! The schedule of the transmitter is independent of packets. A packet's fate is therefore known when its transmission
-//! starts, and the packet is forwarded then. Only a backlog needs events. Rules where several interpretations are possible:
+//! The schedule of the transmitter is independent of packets. The outcome for a packet is therefore known when its
+//! transmission starts, and the packet is forwarded at that time. Only a backlog needs events. These rules apply where
+//! several interpretations are possible:
 //!
 //! 1. A packet is dequeued when the transmitter can start it: when the previous packet has left, the outage has ended, or
 //!    the next opportunity has come. At that time it precedes arrivals.
@@ -30,7 +31,7 @@ use std::collections::VecDeque;
 /// State of the transmitter.
 #[derive(Clone, Debug)]
 enum TransmitterState {
-    /// No packet waits.
+    /// Idle: no packet waits.
     Idle,
     /// The transmission of a packet starts at this time.
     Waiting(Time),
@@ -38,7 +39,7 @@ enum TransmitterState {
     Held(Time),
     /// The shaper holds a packet until this time.
     Shaped(Time, Box<QueuedPacket>),
-    /// The rest of a batch, whose transmission starts now, has yet to be forwarded.
+    /// The remaining packets of a batch whose transmission starts now must still be forwarded.
     Releasing(Service, VecDeque<QueuedPacket>),
     /// A transmission ends at this time.
     Transmitting(Time),
@@ -69,7 +70,7 @@ pub(crate) struct VariableRatePort {
 }
 
 impl VariableRatePort {
-    /// Creates an idle port; `varies` if the link is time-varying.
+    /// Creates an idle port. `varies` is whether the link is time-varying.
     pub fn new(queue: EgressQueue, mut transmitter: TimeVaryingLink, varies: bool) -> VariableRatePort {
         let next_purge = next_purge(&mut transmitter, None);
         VariableRatePort {
@@ -88,7 +89,7 @@ impl VariableRatePort {
         &self.queue
     }
 
-    /// Returns the queue, to collect its drops and marks.
+    /// Returns the queue, so that its drops and marks can be collected.
     pub fn queue_mut(&mut self) -> &mut EgressQueue {
         &mut self.queue
     }
@@ -126,7 +127,7 @@ impl VariableRatePort {
             TransmitterState::Interrupted(at, packets) if *at == now => {
                 self.queue.drop_in_service(now, packets);
                 self.transmitter.stop(now);
-                // The transmitter becomes free after the purge, so that the discipline notices the empty queue.
+                // The transmitter becomes free after the purge, so the discipline is informed of its empty queue.
                 if self.next_purge == Some(now) {
                     self.purge(now);
                 }
@@ -156,7 +157,7 @@ impl VariableRatePort {
     /// Schedules the start of the next transmission; the transmitter is free at `now`.
     fn prepare(&mut self, now: Time) {
         self.state = TransmitterState::Waiting(match self.queue.backlog().0 {
-            // The discipline is called at once, so that it notices its empty queue.
+            // The discipline is called at once, so that it is informed of its empty queue.
             0 => now,
             _ => self.transmitter.ready(Time::ZERO),
         });
@@ -189,7 +190,8 @@ impl VariableRatePort {
         self.begin(line, now)
     }
 
-    /// Starts a transmission unless the discipline or the shaper holds the packet, for which `ready` has prepared the transmitter.
+    /// Starts a transmission unless the discipline or the shaper holds the packet; `ready` has prepared the transmitter
+    /// for it.
     fn begin(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         self.state = TransmitterState::Idle;
         if self.queue.forms_batches() {
@@ -208,14 +210,14 @@ impl VariableRatePort {
         self.transmit(line, now, queued)
     }
 
-    /// Waits for the discipline, which released no packet at `now`, if packets wait.
+    /// Schedules another attempt if packets wait although the discipline released none at `now`.
     fn hold(&mut self, now: Time) {
         if let Some(released) = self.queue.held_until(now) {
             self.state = TransmitterState::Held(released);
         }
     }
 
-    /// The shaper has the tokens for the packet that it holds: the transmitter begins it as soon as it can.
+    /// Passes the packet for which the shaper has tokens to the transmitter, which starts as soon as it can.
     fn release(&mut self, line: &mut Line, now: Time) -> Option<Begun> {
         let TransmitterState::Shaped(_, held) = std::mem::replace(&mut self.state, TransmitterState::Idle) else {
             return None;
@@ -265,7 +267,7 @@ impl VariableRatePort {
         Some(self.pass(line, now, queued, service))
     }
 
-    /// Returns whether packets of a batch that begins now have yet to be forwarded.
+    /// Returns whether packets of a batch that starts now must still be forwarded.
     pub fn is_releasing(&self) -> bool {
         matches!(self.state, TransmitterState::Releasing(..))
     }
@@ -339,8 +341,9 @@ impl VariableRatePort {
         }
     }
 
-    /// Returns the counters at `now`, the end of the run; the port must be settled. `on_wire` counts packets and bytes whose
-    /// transmission has started and that have not arrived; a host accounts for its packets until they arrive.
+    /// Returns the counters at `now`, the end of the run; `settle` must have been called. `on_wire` counts packets and
+    /// bytes whose transmission has started and that have not arrived; a host's packets count as held until they
+    /// arrive.
     pub fn report(&mut self, now: Time, on_wire: (u64, u64)) -> PacketReport {
         let mut report = self.queue.report(now);
         report.packets_out -= self.counted.lost_on_wire;

@@ -1,4 +1,4 @@
-//! The route of a circuit hop by hop, as valid when a packet is forwarded.
+//! The route of a circuit, as valid at each hop when a packet is forwarded.
 
 use crate::packets::Link;
 use crate::scenario::rerouting::RerouteInFlight;
@@ -38,8 +38,8 @@ impl CircuitRoutes {
         self.routes[0].1[0].0
     }
 
-    /// Returns the next link, and its step, of a packet that arrived at a router (`node`) over `link` before `step`; None if
-    /// no route continues.
+    /// Returns the next link and step of a packet that arrived at the router `node` over `link`, which was the step
+    /// before `step`; None if no route continues.
     pub fn next_hop(&self, now: Time, (link, node): (Link, usize), step: u32) -> Option<(Link, u32)> {
         let mut begins = 0;
         let mut found = None;

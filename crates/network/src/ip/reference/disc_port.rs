@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 enum State {
     Idle,
-    /// The transmitter begins a packet at this time.
+    /// The transmitter starts to send a packet at this time.
     Ready(Time),
     /// The discipline holds its packets until this time.
     Held(Time),
@@ -27,7 +27,7 @@ enum State {
     Batch(VecDeque<QueuedPacket>, Service),
 }
 
-/// The port. If the transmitter varies over time, the caller passes it as `variation`.
+/// The port. If the transmitter varies over time, callers pass it as `variation`.
 #[derive(Clone, Debug)]
 pub(super) struct DiscPort {
     queue: EgressQueue,
@@ -157,10 +157,11 @@ impl DiscPort {
         }
     }
 
-    /// Begins the next packet, or schedules its start, with a free transmitter; a packet that just arrived did so at `came`.
+    /// Starts the transmission of the next packet, or schedules its start; the transmitter is free. `came` is the time
+    /// of the arrival, if a packet has just arrived.
     fn prepare(&mut self, mut variation: Option<&mut Variation>, came: Time, now: Time) -> Option<Time> {
         if self.queue.backlog().0 == 0 {
-            // The discipline has to see that the transmitter found no packet.
+            // The discipline must be informed that the transmitter found no packet.
             return self.begin(variation, now);
         }
         let begins = match &mut variation {
@@ -200,7 +201,7 @@ impl DiscPort {
         Some(self.transmit(variation, now, next))
     }
 
-    /// Waits for the discipline if it holds packets. Returns until when.
+    /// Waits if the discipline holds packets. Returns the end of the wait.
     fn hold(&mut self, now: Time) -> Option<Time> {
         let until = self.queue.held_until(now)?;
         self.state = State::Held(until);

@@ -1,5 +1,5 @@
-//! A lower bound on the time of the next delivery of an external packet if none enters. A live run may sleep until then,
-//! because simulated flows deliver no external packets.
+//! Lower bound on the time of the next delivery of an external packet if no further one enters. A live run may sleep
+//! until then, because simulated flows deliver no external packets.
 
 use crate::packets::{Link, Packet};
 use crate::scenario::Scenario;
@@ -77,7 +77,7 @@ impl Horizon {
         }
     }
 
-    /// Records that `packets` external packets have left a link: forwarded or lost.
+    /// Records that `packets` external packets have left a link, because they were forwarded or lost.
     pub fn on_departure_from(&mut self, link: Link, packets: usize) {
         self.reaches[link.index()].present -= packets;
     }

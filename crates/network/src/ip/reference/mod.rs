@@ -54,7 +54,7 @@ type Event = (Time, LinkEvent, Link);
 #[derive(Clone, Debug)]
 pub(crate) struct Reference {
     ports: Vec<ReferencePort>,
-    /// Queues and transmitters of those ports whose discipline decides at dequeue.
+    /// Queues and transmitters of the ports whose discipline decides at dequeue.
     disc_ports: Vec<Option<DiscPort>>,
     /// Packets on each link's wire, in the order of their arrivals.
     wires: Vec<VecDeque<(Time, Packet, Options)>>,
@@ -197,7 +197,7 @@ impl Reference {
         let Topology { ends, origins, .. } = &self.topology;
         let nodes = ends.iter().map(|end| end.node).chain(origins.iter().copied()).max();
         let mut reports = Vec::with_capacity(self.ports.len());
-        // By router: packets received over its incoming wires, minus packets counted by its ports.
+        // For each router: packets received over its incoming wires, minus packets counted by its ports.
         let mut uncounted = vec![0i128; nodes.map_or(0, |last| last as usize + 1)];
         for (index, (port, wire)) in self.ports.iter_mut().zip(&self.wires).enumerate() {
             let bytes: u64 = wire.iter().map(|(_, packet, _)| u64::from(packet.bytes())).sum();
@@ -229,7 +229,7 @@ impl Reference {
 }
 
 impl Medium for Reference {
-    /// No packet moves on without an event.
+    /// Forwards nothing: every packet needs an event.
     type Proven = ();
 
     fn travels(&self, _vc: Circuit) -> bool {
@@ -244,7 +244,7 @@ impl Medium for Reference {
         self.arrive(hosts, ready, link, packet, options);
     }
 
-    /// Handles the first event of the network, if it comes before all timers and not after the end.
+    /// Handles the first event of the network, if it precedes all timers and is not after the end.
     fn advance<P: Probe>(&mut self, hosts: &mut Hosts<P>) -> bool {
         let Some(&Reverse((time, kind, link))) = self.pending.peek() else {
             return false;

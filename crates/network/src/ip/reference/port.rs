@@ -20,10 +20,10 @@ use longpipe_events::{Rate, Time, PS_PER_SECOND};
 use std::collections::{BTreeMap, VecDeque};
 pub(super) use variation::Variation;
 
-/// An instant and a fraction of a picosecond.
+/// A time with a fraction of a picosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct ExactInstant {
-    /// Rounded down [ps].
+    /// Time, rounded down [ps].
     whole: u64,
     /// Fraction removed by rounding [1/rate ps].
     part: u64,
@@ -56,7 +56,7 @@ pub(super) struct ReferencePort {
     is_conditioned: bool,
     /// Bit errors of the link, whether this port or a `DiscPort` feeds it.
     pub errors: Option<Box<BitErrors>>,
-    /// Packets and bytes lost at the end of the link, because no route led on.
+    /// Packets and bytes lost at the end of the link, because no route continued.
     pub strays: (u64, u64),
     policy: Policy,
     aqm: Option<Box<Aqm>>,
@@ -267,7 +267,7 @@ impl ReferencePort {
     /// Removes and returns the first packet, whose transmission ends at `now`; None if an outage has dropped it.
     pub fn depart(&mut self, now: Time) -> Option<PacketAtPort> {
         if let Some(variation) = &mut self.motion {
-            // An outage may have dropped it.
+            // An outage may have dropped the packet.
             variation.left = variation.service.take_if(|service| service.ends == now)?;
         }
         self.count_time(now);
@@ -295,9 +295,9 @@ impl ReferencePort {
         }
     }
 
-    /// Returns the departure times of the packets held at the `end` of the run, except for those that an outage will drop. Only the packet
-    /// in transmission is included if the departures of others are not known at enqueue: behind conditioners, and where AQM precedes a
-    /// transmitter that may vary.
+    /// Returns the departure times of the packets held at the `end` of the run, except for those that an outage will
+    /// drop. Only the packet in transmission is included if the departures of the others are not known at enqueue,
+    /// which is so after conditioners, and if AQM is in front of a transmitter that may vary.
     pub fn departures(&self, end: Time) -> impl Iterator<Item = (Time, &PacketAtPort)> {
         let behind = self.motion.is_some() || self.host;
         let certain = !self.is_conditioned && (self.aqm.is_none() || !behind);
@@ -422,7 +422,7 @@ impl ReferencePort {
     }
 }
 
-/// A circuit, and the number of its pass through the port.
+/// A circuit, and which of its passes through the port.
 fn circuit(packet: &Packet) -> (Circuit, u32) {
     (packet.vc(), packet.step())
 }

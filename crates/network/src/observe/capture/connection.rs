@@ -42,9 +42,9 @@ pub struct FlowState {
 pub struct CapturedPacket {
     /// Packet number on its circuit; the flag `REQUEST` marks a request or the ACK of a request.
     pub frame: u32,
-    /// The packet's segment.
+    /// Segment of the packet.
     pub contents: Contents,
-    /// Header fields that its sender adds.
+    /// Header fields that the packet's sender adds.
     pub carried: Carried,
 }
 
@@ -53,17 +53,17 @@ impl CapturedPacket {
         matches!(self.contents, Contents::Data(_) | Contents::Datagram(_))
     }
 
-    /// Returns true for a UDP datagram.
+    /// Returns whether the packet is a UDP datagram.
     pub fn is_datagram(&self) -> bool {
         matches!(self.contents, Contents::Datagram(_))
     }
 
-    /// Index into `ways`. 0: the flow's data and their ACKs. 1: requests and their ACKs.
+    /// Returns the index into `ways`: 0 for the flow's data and their ACKs, 1 for requests and their ACKs.
     fn way(&self) -> usize {
         usize::from(self.frame & REQUEST != 0)
     }
 
-    /// The host that sends the packet; 0 is the flow's sender.
+    /// Returns the host that sends the packet; 0 is the flow's sender.
     pub fn from(&self) -> usize {
         usize::from(self.is_data() == (self.frame & REQUEST != 0))
     }
@@ -88,7 +88,7 @@ impl FlowState {
         }
     }
 
-    /// Records that a packet leaves its host; returns it with its header fields.
+    /// Records that a packet leaves its host; returns the packet with its header fields.
     pub fn send(&mut self, now: Time, frame: u32, contents: Contents) -> CapturedPacket {
         let mut packet = CapturedPacket {
             frame,
@@ -116,7 +116,7 @@ impl FlowState {
         packet
     }
 
-    /// Records that a packet reaches its host; returns it with its header fields.
+    /// Records that a packet reaches its host; returns the packet with its header fields.
     pub fn receive(&mut self, frame: u32, contents: Contents) -> CapturedPacket {
         let packet = self.packet(frame, contents);
         if let Some(ways) = &mut self.ways {

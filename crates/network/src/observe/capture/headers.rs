@@ -10,11 +10,11 @@ use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
 use longpipe_tcp::{AckSegment, DataSegment};
 
-/// The receiver's port for the first 64 000 flows: discard (RFC 863), since the payload has no meaning.
+/// The receiver's port for the first 64 000 flows: discard (RFC 863), because the payload has no meaning.
 const DISCARD: u32 = 9;
 /// The sender's port of flow 0.
 const FIRST_PORT: u32 = 1_024;
-/// Number of flows that differ in the sender's port only; the receiver's port increases by one after each group.
+/// Number of flows in a group; they differ only in the sender's port. The receiver's port increases by one per group.
 const PORTS: u32 = 64_000;
 const ACK: u16 = 0x10;
 /// TCP flags of ECN (RFC 3168 sections 5 and 6.1).
@@ -77,9 +77,9 @@ pub(super) struct EndPoint {
 pub struct ConnectionHeaders {
     /// The flow's sending and receiving host.
     pub(super) ends: [EndPoint; 2],
-    /// Index of the host that sends the SYN: the first to send data or a request.
+    /// Index of the host that sends the SYN, which is the first to send data or a request.
     pub opener: usize,
-    /// Value of the MSS option: payload plus options of a full segment (RFC 6691).
+    /// Value of the MSS option: payload plus TCP options of a full segment (RFC 6691).
     mss: u16,
     /// Window field of SYN and SYN-ACK, which is never scaled.
     unscaled: u16,
@@ -93,18 +93,18 @@ pub struct ConnectionHeaders {
     marks: EcnConfig,
     /// Whether data packets carry ECT(1).
     scalable: bool,
-    /// Whether its handshake is simulated.
+    /// Whether the connection's handshake is simulated.
     pub opens: bool,
 }
 
 /// A packet of the handshake that a capture inserts before a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// The opener's SYN.
+    /// The SYN of the opening host.
     Syn,
     /// The SYN-ACK.
     SynAck,
-    /// The opener's ACK.
+    /// The final ACK of the opening host.
     Ack,
 }
 
@@ -161,7 +161,7 @@ impl ConnectionHeaders {
         }
     }
 
-    /// Appends the headers of a data packet that leaves end `from`; `frame` numbers its circuit's packets.
+    /// Appends the headers of a data packet that leaves end `from`; `frame` is its number on the circuit.
     pub fn data(&self, from: usize, frame: u32, segment: &DataSegment, carried: Carried, out: &mut Vec<u8>) {
         let mut options = OptionBytes::new();
         self.stamp(carried.stamp, carried.echo, &mut options);
@@ -314,8 +314,8 @@ pub fn ends(scenario: &Scenario, flow: usize) -> [usize; 2] {
     [first, last]
 }
 
-/// Returns the IP identification: the packet number plus 2, since the handshake uses the first values. Requests have one bit
-/// inverted, which separates them from the flow's data.
+/// Returns the IP identification: the packet number plus 2, because the handshake uses the first values. For requests
+/// one bit is inverted, to distinguish them from the flow's data.
 pub(super) fn identification(frame: u32) -> u16 {
     (frame as u16).wrapping_add(2) ^ ((frame & REQUEST) >> 16) as u16
 }

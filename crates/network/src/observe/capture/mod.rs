@@ -2,7 +2,7 @@
 //!
 //! Connections are established at the start unless the handshake is simulated. A capture then inserts a handshake,
 //! marked by a comment, before the first packet of each connection, because readers of captures learn the window scale
-//! and the use of SACK and timestamps from the handshake only.
+//! and the use of SACK and timestamps only from the handshake.
 
 mod connection;
 mod headers;
@@ -27,9 +27,9 @@ use std::path::PathBuf;
 /// Place of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At a host (node number): packets when TCP hands them to the interface, and when they arrive.
+    /// At a host (node number): packets are captured when TCP passes them to the interface, and when they arrive.
     Host(usize),
-    /// On a link (link number): packets when their last bit leaves.
+    /// On a link (link number): packets are captured when their last bit leaves.
     Link(usize),
 }
 
@@ -55,7 +55,7 @@ pub struct CaptureReport {
 #[derive(Debug, Default)]
 pub struct Captures {
     points: Vec<Point>,
-    /// Index into `points` by node, and by link.
+    /// Indices into `points`, by node and by link.
     hosts: Vec<Option<usize>>,
     links: Vec<Option<usize>>,
     flows: Vec<FlowState>,
@@ -65,8 +65,7 @@ pub struct Captures {
 impl Captures {
     /// Opens the files.
     ///
-    /// # Errors
-    /// The position in `wanted` of the first capture whose file cannot be created, and the error.
+    /// # Errors Returns the position in `wanted` of the first capture whose file cannot be created, and the error.
     pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
         let mut captures = Captures {
             hosts: vec![None; scenario.nodes.len()],

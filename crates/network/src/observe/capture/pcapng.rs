@@ -25,9 +25,9 @@ const BUFFER: usize = 1 << 18;
 /// Format of the start of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkType {
-    /// An IP header (LINKTYPE_RAW).
+    /// Packets start with an IP header (LINKTYPE_RAW).
     Raw = 101,
-    /// A header of 4 bytes with VPI and VCI, then the AAL5 payload (LINKTYPE_SUNATM).
+    /// Packets start with a header of 4 bytes with VPI and VCI, followed by the AAL5 payload (LINKTYPE_SUNATM).
     SunAtm = 123,
 }
 
@@ -53,9 +53,9 @@ impl Direction {
 /// The interface that a file describes.
 #[derive(Clone, Debug)]
 pub struct CaptureInterface<'a> {
-    /// Name, as readers list it.
+    /// Name of the interface, as shown by readers.
     pub name: &'a str,
-    /// Description.
+    /// Description of the interface.
     pub description: &'a str,
     /// Comment on the whole file.
     pub comment: &'a str,
@@ -63,7 +63,7 @@ pub struct CaptureInterface<'a> {
     pub link_type: LinkType,
     /// Upper limit of the captured part of a packet [byte].
     pub snap_length: u32,
-    /// Bit rate [bit/s], if it has one.
+    /// Bit rate of the interface [bit/s], if it has one.
     pub speed: Option<u64>,
 }
 
@@ -79,8 +79,7 @@ pub struct Writer {
 impl Writer {
     /// Creates the file at `path`, replacing an existing file.
     ///
-    /// # Errors
-    /// The file cannot be created.
+    /// # Errors Returns an error if the file cannot be created.
     pub fn create(path: &Path, interface: &CaptureInterface) -> io::Result<Writer> {
         let mut writer = Writer {
             file: BufWriter::with_capacity(BUFFER, File::create(path)?),
@@ -106,7 +105,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Describes the next interface; the first one has number 0. Its comment is not written.
+    /// Describes the next interface; the first interface has number 0. The interface's comment is not written.
     pub fn interface(&mut self, interface: &CaptureInterface) {
         self.block(INTERFACE_DESCRIPTION, |out| {
             put(out, interface.link_type as u32);
@@ -146,7 +145,8 @@ impl Writer {
         self.packet_at(0, at, length, direction, comment, append);
     }
 
-    /// Writes a packet of `length` bytes at the interface with this number; `append` writes its captured first bytes.
+    /// Writes a packet of `length` bytes at the interface with the given number; `append` writes its captured first
+    /// bytes.
     pub fn packet_at(
         &mut self,
         interface: u32,

@@ -31,7 +31,7 @@ pub struct Point {
     writer: Writer,
     /// Whether the handshake has been written, by flow (capture at a host) or by circuit (capture on a link).
     begun: Vec<bool>,
-    /// By circuit; empty if whole packets travel instead of cells.
+    /// State of each circuit's frame; empty if the link carries packets instead of cells.
     reassemblers: Vec<Reassembler>,
 }
 
@@ -83,7 +83,7 @@ impl Point {
         })
     }
 
-    /// Returns true if the packets captured here travel as cells.
+    /// Returns whether the captured packets travel as cells.
     pub fn of_cells(&self) -> bool {
         !self.reassemblers.is_empty()
     }
@@ -162,7 +162,7 @@ impl Point {
             Handshake::SynAck => (stamp, 0),
             Handshake::Ack => (stamp, 1),
         };
-        // The timestamp of the first real packet: timestamps must not decrease.
+        // The handshake has the timestamp of the first real packet, because timestamps must not decrease.
         connection.handshake(packet, (stamp, echo), number, &mut bytes);
         let length = bytes.len() as u32;
         self.writer

@@ -1,4 +1,4 @@
-//! Tests of CAKE against closed forms and the rules of sch_cake.c.
+//! Tests of CAKE, which compare it with closed forms and the rules of sch_cake.c.
 
 use super::*;
 use crate::scenario::cake::{CakeFraming, CakeIsolation, CakeTins};
@@ -129,16 +129,17 @@ fn atm_framing_is_exact_to_the_cell() {
             }
         }
     }
-    // Over PPPoE with LLC/SNAP an ACK of 40 bytes takes two cells, a packet of 1492 bytes 32.
+    // Over PPPoE with LLC/SNAP an ACK of 40 bytes takes two cells, and a packet of 1492 bytes 32 cells.
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(40), 106);
     assert_eq!(of(CakeFraming::Atm, 40, 0).line_bytes(1492), 32 * 53);
-    // 64b/65b adds a byte for every 64 bytes or part of them. The minimum length is applied before framing.
+    // 64b/65b adds a byte for every 64 bytes or part thereof. The minimum length is applied before framing.
     assert_eq!(of(CakeFraming::Ptm, 30, 0).line_bytes(1482), 1512 + 24);
     assert_eq!(of(CakeFraming::None, 38, 84).line_bytes(40), 84);
     assert_eq!(of(CakeFraming::Atm, 0, 97).line_bytes(40), 159);
 }
 
-/// Transmission time is lost while the queue is empty, but not while packets wait, even if the transmitter dequeues late.
+/// Checks that transmission time is lost while the queue is empty, but not while packets wait, even if the transmitter
+/// dequeues late.
 #[test]
 fn the_shaper_keeps_its_rate_over_late_transmissions() {
     let mut cake = cake(&config(), &[([0, 1], 0)]);
@@ -149,7 +150,7 @@ fn the_shaper_keeps_its_rate_over_late_transmissions() {
             cake.release(Time(at * MS)).0 / MS,
         )
     };
-    // Each packet takes 1 ms; the second leaves at least .5 ms late, the third and fourth on time.
+    // Each packet takes 1 ms; the second packet leaves at least .5 ms late, and the third and fourth leave on time.
     assert_eq!(ask(0), (true, 1));
     assert_eq!(ask(2), (true, 2));
     assert_eq!(ask(2), (true, 3));
@@ -165,7 +166,7 @@ fn the_shaper_keeps_its_rate_over_late_transmissions() {
     assert_eq!(cake.release(Time(9 * MS)), Time(10 * MS));
 }
 
-/// Returns the bytes that each of some backlogged circuits sends in a second.
+/// Returns the bytes that each of several backlogged circuits sends in a second.
 fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     let mut cake = cake(config, circuits);
     for circuit in 0..circuits.len() as u32 {
@@ -182,8 +183,9 @@ fn shares(config: &CakeConfig, circuits: &[CakeCircuit]) -> Vec<u64> {
     sent
 }
 
-/// Host 0 has one flow and host 1 has three, all to host 9. With isolation by sending host the first flow has half of the rate;
-/// with isolation by receiving host or by flow all have equal shares. Long round trips keep COBALT from dropping packets.
+/// Host 0 has one flow and host 1 has three, all to host 9. With isolation by sending host the first flow has half of
+/// the rate; with isolation by receiving host or by flow all have equal shares. The configured RTT is long, so COBALT
+/// drops no packets.
 #[test]
 fn hosts_share_before_their_flows() {
     let circuits = [([0, 9], 0), ([1, 9], 0), ([1, 9], 0), ([1, 9], 0)];
@@ -237,7 +239,7 @@ fn tins_have_priority_up_to_their_shares() {
     assert!(near(&of(&[1]), &[1_000_000]));
 }
 
-/// Codepoints of a few services, from the tables of sch_cake.c.
+/// Checks the tins of a few services' codepoints against the tables of sch_cake.c.
 #[test]
 fn codepoints_choose_tins() {
     let of = |tins: CakeTins| [0, 1, 8, 10, 18, 26, 34, 46, 48, 63, 64].map(|dscp| tins.of(dscp));
@@ -248,7 +250,7 @@ fn codepoints_choose_tins() {
     assert_eq!(of(CakeTins::Precedence), [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 0]);
 }
 
-/// A full buffer drops the oldest packet of the queue with the most bytes.
+/// Checks that a full buffer drops the oldest packet of the queue with the most bytes.
 #[test]
 fn the_longest_queue_loses_its_first_packet() {
     let mut cake = cake(&config(), &[([0, 2], 0), ([1, 2], 0)]);
@@ -303,7 +305,7 @@ fn acks_replace_redundant_ones() {
     }
 }
 
-/// In `ingress` mode a dropped packet uses time of the shaper.
+/// Checks that in `ingress` mode a dropped packet uses transmission time of the shaper.
 #[test]
 fn dropped_packets_use_the_rate_at_ingress() {
     let of = |ingress| {
@@ -322,6 +324,6 @@ fn dropped_packets_use_the_rate_at_ingress() {
     assert_eq!(last, sent - 1);
     let (sent, last) = of(true);
     assert!(sent < 380);
-    // The failsafe rate, two thirds of the configured rate, is the minimum that is used.
+    // The used rate is at least the failsafe rate, two thirds of the configured rate.
     assert!(last > sent && last <= 399, "{sent} {last}");
 }

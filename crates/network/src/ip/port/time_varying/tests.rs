@@ -1,4 +1,4 @@
-//! Schedules of mahimahi's, packet by packet.
+//! Comparison with mahimahi's schedules, packet by packet.
 
 use super::*;
 use crate::ip::port::line::{End, Repeats};
@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000_000;
 /// Size of an opportunity of mahimahi [byte].
 const EACH: u64 = 1504;
 
-/// A router's port by a schedule in milliseconds.
+/// Returns a router's port with a schedule in milliseconds.
 fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Line) {
     let motion = TimeVaryingConfig {
         service: Some(ServiceConfig::Opportunities {
@@ -85,7 +85,7 @@ fn packets_leave_when_mahimahi_lets_them_and_are_refused_as_there() {
     }
 }
 
-/// The same, millisecond by millisecond: opportunities first, then arrivals.
+/// Reference implementation of `departures` that simulates each millisecond: first opportunities, then arrivals.
 fn reference(schedule: &[u64], limit: u64, arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
     let mut fates = vec![None; arrivals.len()];
     let (mut queue, mut next, mut transit, mut cycle) = (VecDeque::new(), 0, None, 0);

@@ -14,7 +14,7 @@ pub(in crate::ip::reference) struct Variation {
     pub motion: TimeVaryingLink,
     /// Transmission of the first packet.
     pub(super) service: Option<Service>,
-    /// Transmission of the packet that left last.
+    /// Transmission of the latest packet that left.
     pub left: Service,
     /// Packets on the wire that an outage will lose: time and length [byte].
     pub(super) lost_later: Vec<(Time, u64)>,
@@ -97,8 +97,8 @@ impl ReferencePort {
         variation.motion.next_drop(now)
     }
 
-    /// Drops the waiting packets and the packet in transmission at the start of an outage, as configured. Returns whether
-    /// another packet is to be transmitted.
+    /// Drops the waiting packets and the packet in transmission at the start of an outage, as configured. Returns
+    /// whether there is another packet to transmit.
     pub fn drop_all(&mut self, now: Time) -> bool {
         self.count_time(now);
         let Some(variation) = &mut self.motion else {
@@ -144,7 +144,8 @@ impl ReferencePort {
         next
     }
 
-    /// Returns the packets and bytes that have left and will be lost on the wire after `now`; counts those lost before.
+    /// Returns the packets and bytes that have left and will be lost on the wire after `now`; also counts packets lost
+    /// before `now`.
     pub fn lost_later(&mut self, now: Time) -> (u64, u64) {
         let Some(variation) = &mut self.motion else {
             return (0, 0);
