@@ -1,8 +1,8 @@
 //! The clock of a run: the current time, the end of the run, and the event queue.
 //!
 //! Simultaneous events have this order: departures; cells or packets that reach a switch or router, in the order of the
-//! tie rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources. Equal events
-//! are ordered by number.
+//! tie rule; frames and packets that reach their hosts; timers; application starts; updates of VBR sources. Events of
+//! the same kind are ordered by number.
 
 use crate::packets::{Flow, Link};
 use longpipe_events::{Entity, EventQueue, Order, Span, Time};
@@ -45,10 +45,11 @@ pub(crate) enum Actor {
 pub(crate) struct Clock {
     pub now: Time,
     pub end: Time,
-    /// Time up to which events are handled: the end of the run, or earlier while external packets or an agent may still act.
+    /// Time up to which events are handled: the end of the run, or an earlier time up to which no external packet and
+    /// no action of an agent can occur.
     pub until: Time,
     pub queue: EventQueue,
-    /// Events handled.
+    /// Number of events handled.
     pub events: u64,
     links: usize,
     flows: usize,

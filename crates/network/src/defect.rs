@@ -1,5 +1,5 @@
-//! Runs that end early, by a panic (a defect of longpipe) or a lack of memory. Both become one-line errors without output on
-//! stderr.
+//! Runs that end early because of a panic (a defect of longpipe) or a lack of memory. Both become one-line errors
+//! without output on stderr.
 
 use longpipe_events::memory::{limited, MemoryLimit};
 use std::any::Any;
@@ -10,7 +10,7 @@ use std::sync::Once;
 /// Reason of an early end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// A panic, with its place and message.
+    /// A panic, with its source location and message.
     #[error("{0}")]
     Defect(String),
     /// The memory limit was reached.
@@ -29,8 +29,7 @@ static HOOK: Once = Once::new();
 
 /// Runs `work` with a memory limit [byte] and catches its panics. Discard the data that `work` used after an error.
 ///
-/// # Errors
-/// Returns the panic, or that the limit was reached.
+/// # Errors Returns the panic, or the fact that the limit was reached.
 pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     HOOK.call_once(keep_quiet);
     let before = GUARDED.replace(true);

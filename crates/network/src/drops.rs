@@ -12,21 +12,21 @@ use strum::VariantNames;
 pub enum DropCause {
     /// The buffer was full.
     Overflow = 1,
-    /// The buffer policy or active queue management dropped it, on arrival or from the queue.
+    /// The buffer policy or active queue management dropped the packet, on arrival or from the queue.
     Aqm = 2,
-    /// The link's loss model lost it.
+    /// The link's loss model removed the packet.
     InjectedLoss = 3,
-    /// It was refused, dropped from the queue or lost on the wire because of an outage of the link.
+    /// The packet was dropped on arrival, dropped from the queue, or lost on the wire because of an outage of the link.
     Outage = 4,
-    /// A bit error corrupted it on the wire.
+    /// A bit error corrupted the packet on the wire.
     BitError = 5,
-    /// Its frame was incomplete, or merged with one whose last cell was lost.
+    /// The packet's frame was incomplete, or merged with one whose last cell was lost.
     PartialFrame = 6,
-    /// The ACK filter removed it, because a later ACK supersedes it.
+    /// The ACK filter removed the packet, because a later ACK supersedes it.
     AckFilter = 7,
     /// The flow's current route does not continue from the router that the packet reached.
     NoRoute = 8,
-    /// A policer dropped it, because it exceeded the rate.
+    /// A policer dropped the packet, because it exceeded the rate.
     Policer = 9,
 }
 
@@ -35,7 +35,7 @@ pub enum DropCause {
 pub struct Dropped {
     /// Time of the loss. It may lie in the future, because outages are known in advance.
     pub time: Time,
-    /// Link at whose port or on whose wire it was lost.
+    /// Link at whose port or on whose wire the packet was lost.
     pub link: Link,
     /// Flow of the packet.
     pub flow: Flow,
@@ -58,7 +58,7 @@ impl Dropped {
     }
 }
 
-/// Packets that a port has lost and that its engine has not collected yet.
+/// Packets lost at a port that the engine has not collected yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Drops(Vec<(Time, Packet, DropCause)>);
 
@@ -68,12 +68,12 @@ impl Drops {
         self.0.push((time, *packet, cause));
     }
 
-    /// Removes and returns all packets, in the order in which they were noted.
+    /// Removes and returns all packets, in the order in which they were recorded.
     pub fn take(&mut self) -> Vec<(Time, Packet, DropCause)> {
         std::mem::take(&mut self.0)
     }
 
-    /// Returns whether no packet has been noted.
+    /// Returns whether no packet has been recorded.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

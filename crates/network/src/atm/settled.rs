@@ -86,7 +86,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
         };
         let mut held = 0;
         late.retain_mut(|late| {
-            // Departure times of the others may not be representable, as they may wait for years.
+            // Departure times of the other cells may not be representable, because they may wait for years.
             let departed = over.saturating_sub(late.slot).min(late.cells);
             let arrived = until(late.slot, departed, |slot| arrives(slot) > now);
             cells -= late.cells - arrived;
@@ -103,7 +103,7 @@ fn settle_path(port: Passed, topology: &Topology, links: &mut [FedWire], step: u
     }
 }
 
-/// Returns the number of slots before the first for which a monotonic condition holds, by bisection.
+/// Returns, by bisection, the number of slots before the first one for which a monotonic condition holds.
 fn until(first: u64, slots: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut from, mut to) = (0, slots);
     while from < to {

@@ -1,4 +1,5 @@
-//! Frames without an event of their own: ACKs whose order at their port is known, and the effects of ACKs without options.
+//! Shortcuts for frames without their own events: ACKs whose order at their port is known, and processing of ACKs
+//! without options.
 
 use super::by_frames::train_port;
 use super::interface::ScheduledFrame;
@@ -12,15 +13,17 @@ use crate::scenario::topology::{Entry, Step};
 use longpipe_events::{Span, Time};
 
 impl Atm {
-    /// Returns whether an ACK precedes all others at its port, provided that no other is in transit to it. Its data left the
-    /// trunk at `left_trunk`, its last cell reaches the port at `last`, and its interface has this `ack_lookahead`.
+    /// Returns whether an ACK precedes all others at its port, provided that no other ACK is in transit to it. Its data
+    /// left the trunk at `left_trunk`, its last cell reaches the port at `last`, and `ack_lookahead` is that of its
+    /// interface.
     #[inline(always)]
     pub(crate) fn is_order_proven(&self, ack_lookahead: Span, last: Time, left_trunk: Time, end: Time) -> bool {
         let soon = last.0.wrapping_sub(left_trunk.0) < ack_lookahead.0;
         soon & (last <= end) & (self.in_transit.acks_elsewhere == 0)
     }
 
-    /// Lets an ACK pass its port now, after the ACKs in transit. It must precede all ACKs that are sent later.
+    /// Passes an ACK through its port now, after the ACKs in transit. The ACK must precede all ACKs that are sent
+    /// later.
     #[inline(always)]
     pub(crate) fn pass_port_at_once<P: Probe>(&mut self, hosts: &mut Hosts<P>, frame: ScheduledFrame) {
         let Step { link, local } = self.topology.steps[frame.packet.step() as usize];
@@ -65,8 +68,9 @@ impl Atm {
         hosts.clock.now = now;
     }
 
-    /// Delivers data without options to their receiver in an untraced run, and sends their ACK. Returns the answer of `send_frame`;
-    /// None without effect if the receiver may do more than acknowledge them at once.
+    /// Delivers data without options to their receiver in an untraced run, and sends their ACK. Returns the result of
+    /// `send_frame`. If the receiver may do more than acknowledge the data at once, returns None without changing
+    /// anything.
     #[inline(always)]
     pub(crate) fn take_data_frame_on_fast_path<P: Probe>(
         &mut self,

@@ -1,8 +1,8 @@
 //! All sweep ports of a run, the cells in transit to them, and the times at which the ports are processed.
 //!
-//! A host's cells are known in advance by the time a cell takes to its first port, and a port's cells even longer. A port
-//! can therefore be advanced to the current time, and slightly beyond, once the ports before it are. It must be processed no
-//! later than the first unprocessed frame could reach its host.
+//! A host's cells are known in advance by the time that a cell takes to its first port, and a port's cells are known
+//! even earlier. A port can therefore be advanced to the current time and slightly beyond, after the ports upstream of
+//! it. It must be processed no later than the first unprocessed frame could reach its host.
 
 use crate::atm::interface::ScheduledFrame;
 use crate::atm::port::sweep::{CellRun, Done, LostCell, Sink, Stream, SweepCounters, SweepPort};
@@ -27,7 +27,7 @@ pub struct Reach {
     pub feeders: Vec<Before>,
     /// The port itself and all ports upstream.
     pub closure: Vec<Before>,
-    /// Minimum time from a host's sending of a cell to the cell's arrival [ps].
+    /// Minimum time from the departure of a cell from its host to its arrival at the port [ps].
     pub outlook: u64,
     /// Minimum time from a cell's arrival to its arrival at its host, over circuits without a further sweep port [ps].
     pub ack_lookahead: u64,
@@ -37,7 +37,7 @@ pub struct Reach {
     wakes: u64,
 }
 
-/// A time after all others [ps].
+/// A time later than all others [ps].
 const NEVER: u64 = u64::MAX;
 
 impl Reach {
@@ -61,7 +61,7 @@ pub struct Route {
     pub stream: u32,
     /// Index of the VC at its first port.
     pub local: u32,
-    /// Number of its last port.
+    /// Index of its last sweep port.
     pub last: u32,
     /// Minimum time from a cell's arrival at the first port to its arrival at its host [ps].
     pub latency: u64,
@@ -72,7 +72,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Creates a circuit with nothing in transit.
+    /// Creates a circuit without cells in transit.
     pub fn new(stream: u32, local: u32, last: u32, latency: u64, step: u32) -> Route {
         Route {
             stream,
@@ -122,7 +122,7 @@ pub struct Sweeps {
 }
 
 impl Sweeps {
-    /// Creates the ports with nothing in transit.
+    /// Creates the ports without cells in transit.
     pub fn new(
         ports: Vec<SweepPort>,
         reaches: Vec<Reach>,
@@ -147,8 +147,8 @@ impl Sweeps {
         self.routes.get(vc.index()).is_some_and(Option::is_some)
     }
 
-    /// Accepts a host's frame, whose first cell arrives at `first`. Returns the port that must be processed earlier for it,
-    /// and the new time.
+    /// Accepts a host's frame, whose first cell arrives at `first`. Returns the port whose processing must be
+    /// rescheduled to an earlier time, and that time.
     #[inline]
     pub fn send(&mut self, sent: &ScheduledFrame, first: Time, options: &Options) -> Option<(u32, Time)> {
         let ScheduledFrame { packet, cells, .. } = *sent;
@@ -185,7 +185,7 @@ impl Sweeps {
         self.sweep(port, until.min(end.0 + 1));
     }
 
-    /// Returns the `number`-th frame that has obtained its slots at its last port since.
+    /// Returns the `number`-th frame that has obtained its slots at its last port since the latest `process`.
     pub fn done(&self, number: usize) -> Option<Done> {
         self.done.get(number).copied()
     }
@@ -223,7 +223,7 @@ impl Sweeps {
         (next != NEVER).then_some(Time(wakes))
     }
 
-    /// Advances a port, and those upstream, to a time before which all arrivals are known.
+    /// Advances a port, and all ports upstream, to a time before which all arrivals are known.
     fn sweep(&mut self, port: u32, until: u64) {
         let reach = &mut self.reaches[port as usize];
         if reach.swept >= until {
@@ -245,8 +245,8 @@ impl Sweeps {
         self.woken[port as usize] = woken;
     }
 
-    /// Returns the packet of a frame, whose options it writes, and the frame's next step, if all its cells arrived. `lost`
-    /// is invoked with earlier frames, which were lost.
+    /// Returns the packet and the next step of a frame if all its cells arrived; also writes the packet's options.
+    /// `lost` is invoked with earlier frames, which were lost.
     pub fn take(
         &mut self,
         done: &Done,
@@ -282,7 +282,7 @@ impl Sweeps {
         ports.flat_map(|port| port.unread(&self.streams))
     }
 
-    /// Returns the cells of a port's VC `local` that entered the ports downstream of it.
+    /// Returns the cells of a port's VC `local` that were admitted at the ports downstream of it.
     pub fn passed_on(&self, port: u32, local: u32) -> Passed {
         let port = &self.ports[port as usize];
         let (grid, delay) = port.slots();

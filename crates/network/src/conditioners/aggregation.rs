@@ -1,7 +1,8 @@
-//! Link aggregation: a transmitter that sends packets in batches, as Wi-Fi's A-MPDUs, DOCSIS's grants and LTE's transport blocks.
+//! Link aggregation: a transmitter that sends packets in batches, like Wi-Fi's A-MPDUs, DOCSIS's grants and LTE's
+//! transport blocks.
 //!
-//! A batch takes packets from the queue discipline when the transmitter begins it, as many as wait and fit. After its overhead
-//! they are sent as one transmission, at whose end all of them leave.
+//! When the transmitter starts a batch, as many waiting packets as fit are taken from the queue discipline. After the
+//! overhead of the batch they are sent as one transmission, at whose end all of them leave.
 
 use crate::scenario::conditioners::{AggregationConfig, ConditionerConfig};
 use longpipe_events::PS_PER_SECOND;
@@ -58,7 +59,7 @@ impl Aggregation {
 mod tests {
     use super::*;
 
-    /// Batches at multiples of 1 ms with 200 us of overhead: 800 us at 100 Mbit/s are 10 000 bytes.
+    /// Checks batches at multiples of 1 ms with 200 us of overhead: 800 us at 100 Mbit/s correspond to 10 000 bytes.
     #[test]
     fn a_batch_fits_the_interval_less_its_overhead() {
         let config = AggregationConfig {
@@ -72,7 +73,7 @@ mod tests {
         let aggregation = Aggregation(config);
         assert_eq!(aggregation.max_bytes(100_000_000), 10_000);
         assert_eq!(aggregation.line_bytes(1500), 1544);
-        // The least of all limits applies.
+        // The smallest limit applies.
         let config = AggregationConfig {
             max_size_bytes: Some(65_535),
             max_duration_ps: Some(5_448_000_000),

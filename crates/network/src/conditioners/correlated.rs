@@ -3,7 +3,7 @@
 
 use longpipe_events::Stream;
 
-/// Largest draw.
+/// Maximum value of a draw.
 const MOST: f64 = u32::MAX as f64;
 
 /// Random 32-bit numbers, each correlated with the one before (`struct crndstate`).
@@ -48,7 +48,8 @@ impl Correlated {
 mod tests {
     use super::*;
 
-    /// Netem's reorder 25% with correlation 50 % chooses 6.6 % of 20 000 packets in Linux 6.1, since the draws narrow towards the middle.
+    /// Checks netem's reorder 25 % with correlation 50 %, which selects 6.6 % of 20 000 packets in Linux 6.1, because
+    /// correlation narrows the distribution of the draws.
     #[test]
     fn correlation_narrows_the_draws() {
         let mut draws = Correlated::new(0.5, Stream::new(1, "test", 0));

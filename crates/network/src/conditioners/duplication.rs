@@ -1,4 +1,4 @@
-//! Duplication: packets that arrive twice at a port, as Linux's `netem duplicate` clones them.
+//! Duplication: packets arrive twice at a port, as with the clones of Linux's `netem duplicate`.
 //!
 //! The clone precedes the original, passes injected loss, policers, queue and wire independently, and is not duplicated again.
 

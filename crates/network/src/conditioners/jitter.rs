@@ -1,4 +1,4 @@
-//! Jitter of a wire: an additional delay, drawn for each packet, as Linux's `netem` draws it.
+//! Jitter of a wire: an additional delay, drawn for each packet as in Linux's `netem`.
 //!
 //! The arithmetic is that of `tabledist` of Linux's `net/sched/sch_netem.c`: whole nanoseconds, and tables of 4096 entries in units
 //! of 2⁻¹³ of the jitter.
@@ -7,10 +7,10 @@ use super::correlated::Correlated;
 use crate::scenario::conditioners::{ConditionerConfig, JitterConfig, ReorderingConfig};
 use longpipe_events::{Stream, PS_PER_NS};
 
-/// Units of a table's entries per jitter (`NETEM_DIST_SCALE`).
+/// Value of a table's entry that corresponds to one `jitter` (`NETEM_DIST_SCALE`).
 const SCALE: i64 = 8192;
 
-/// Packets that skip the additional delay.
+/// Reordering: packets that skip the additional delay.
 #[derive(Clone, Debug)]
 struct Reordering {
     draws: Correlated,
@@ -114,14 +114,15 @@ mod tests {
         (0..count).map(|_| jitter.next() as f64 / 1e9).collect()
     }
 
-    /// Mean and standard deviation.
+    /// Returns the mean and the standard deviation.
     fn moments(values: &[f64]) -> (f64, f64) {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         (mean, (squares / values.len() as f64).sqrt())
     }
 
-    /// Uniform in mean ± jitter: the deviation is jitter/√3. The remainder hides correlation, as in netem.
+    /// Checks the uniform distribution over mean ± jitter, whose standard deviation is jitter/√3. Taking a remainder
+    /// hides the correlation, as in netem.
     #[test]
     fn uniform_jitter_has_its_moments_whatever_the_correlation() {
         for correlation in [0.0, 0.5] {
@@ -131,12 +132,13 @@ mod tests {
         }
     }
 
-    /// A table of one entry: 8192 is one jitter above the mean, rounded away from zero at half a nanosecond.
+    /// Checks a table with one entry: 8192 is one jitter above the mean, with halves of a nanosecond rounded away from
+    /// zero.
     #[test]
     fn a_table_entry_is_in_units_of_the_jitter() {
         assert_eq!(delays(&config(Some(vec![8192]), 0.0), None, 1), [12.0]);
         assert_eq!(delays(&config(Some(vec![-4096]), 0.0), None, 1), [9.0]);
-        // Ten jitters below the mean is before the packet left.
+        // Ten jitters below the mean would be before the packet left.
         let early = JitterConfig {
             delay_ps: 1,
             ..config(Some(vec![-32768]), 0.0)
@@ -144,7 +146,8 @@ mod tests {
         assert_eq!(delays(&early, None, 1), [0.0]);
     }
 
-    /// With gap N and probability 1, every N-th packet is sent at once; with gap 1, the fraction P.
+    /// Checks that every N-th packet is sent at once with gap N and probability 1, and a fraction P of all packets with
+    /// gap 1.
     #[test]
     fn a_gap_chooses_every_nth_packet_and_a_probability_a_fraction() {
         let still = JitterConfig {

@@ -1,5 +1,5 @@
-//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline, a shaper
-//! and aggregation between that and the transmitter; jitter and reordering on the wire.
+//! Conditioners of a port (RFC 2475 section 2.3.3): policers between the arrival of a packet and the queue discipline,
+//! a shaper and aggregation between the queue discipline and the transmitter; jitter and reordering on the wire.
 
 pub(crate) mod aggregation;
 mod correlated;
@@ -20,7 +20,7 @@ use policer::Policer;
 pub(crate) enum Decision {
     /// The packet continues.
     Pass,
-    /// The packet continues and is marked if it is ECN-capable; otherwise it is dropped for this cause.
+    /// The packet continues and is marked if it is ECN-capable; otherwise it is dropped with the given cause.
     Mark(DropCause),
     /// The packet is dropped.
     Drop(DropCause),
@@ -31,7 +31,7 @@ pub(crate) enum Decision {
 pub(crate) struct Policers(Vec<Policer>);
 
 impl Policers {
-    /// Creates the policers among a link's conditioners, for flows with this many circuits (two for each flow).
+    /// Creates the policers among a link's conditioners, for `circuits` circuits (two per flow).
     pub fn among(configs: &[ConditionerConfig], circuits: usize) -> Policers {
         let policer = |config: &ConditionerConfig| match config {
             ConditionerConfig::Policer(policer) => Some(Policer::new(policer, circuits)),
@@ -40,7 +40,7 @@ impl Policers {
         Policers(configs.iter().filter_map(policer).collect())
     }
 
-    /// Returns an arriving packet, marked if a policer marks it, or the cause if a policer drops it.
+    /// Returns the arriving packet (marked if a policer marks it), or the cause if a policer drops it.
     pub fn arrive(&mut self, now: Time, packet: Packet) -> Result<Packet, DropCause> {
         self.0.iter_mut().try_fold(packet, |packet, policer| {
             match policer.decide(now, packet.vc(), u32::from(packet.bytes())) {

@@ -19,7 +19,7 @@ pub(super) struct Policer {
     rates: Rates,
     mtu_bytes: u32,
     exceed: Exceed,
-    /// One bucket for all packets, or one per circuit.
+    /// Either one bucket for all packets, or one per circuit.
     buckets: Vec<Bucket>,
 }
 
@@ -70,13 +70,13 @@ mod tests {
         }
     }
 
-    /// Returns the instants of `ns` at which a packet passes.
+    /// Returns the times in `ns` at which a packet passes.
     fn passed(policer: &mut Policer, ns: &[u64], bytes: u32) -> Vec<u64> {
         let passes = |&&ns: &&u64| policer.decide(Time(ns * PS_PER_NS), Circuit(0), bytes) == Decision::Pass;
         ns.iter().filter(passes).copied().collect()
     }
 
-    /// A burst passes to the byte, equality conforms, and afterwards packets of L bytes pass every L/rate: σ + ρt.
+    /// Checks the bound σ + ρt: a burst of exactly σ bytes passes, and afterwards packets of L bytes pass every L/rate.
     #[test]
     fn what_passes_by_a_time_is_the_burst_and_the_rate() {
         let mut policer = Policer::new(&config(), 2);
@@ -100,12 +100,12 @@ mod tests {
         );
         assert_eq!(passed(&mut policer, &[0], 1501), [0; 0]);
         assert_eq!(passed(&mut policer, &[0; 12], 1000).len(), 10);
-        // Tokens for 999 bytes accumulate in 999 us, because refused packets take none.
+        // Tokens for 999 bytes accumulate in 999 us, because dropped packets take none.
         assert_eq!(passed(&mut policer, &[999_000, 999_999], 1000), [0; 0]);
         assert_eq!(passed(&mut policer, &[1_000_000], 1000), [1_000_000]);
     }
 
-    /// With a peak of 16 Mbit/s and an MTU of 1000 bytes a burst passes a packet every 500 us.
+    /// Checks that with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, one packet of a burst passes every 500 us.
     #[test]
     fn a_peak_rate_spaces_a_burst() {
         let limited = PolicerConfig {

@@ -1,7 +1,8 @@
 //! A shaper: a token bucket in front of the transmitter that delays packets that exceed a rate (Linux: `tbf`).
 //!
-//! The arithmetic is that of Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013. The packet that
-//! waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but still occupies the buffer.
+//! The arithmetic is that of Linux's `net/sched/sch_tbf.c`, with the burst in bytes, as iproute2 passes it since 2013.
+//! A packet that waits for tokens has already left the queue discipline, as with Linux's `qdisc_peek_dequeued`, but it
+//! still occupies the buffer.
 
 use super::token_bucket::{Bucket, LengthToTime, Rates};
 use crate::scenario::conditioners::{ConditionerConfig, TbfConfig};
@@ -41,7 +42,8 @@ impl Tbf {
         bytes > self.most_bytes
     }
 
-    /// Consumes the tokens of the first packet, which the transmitter could begin at `now`. Returns the time at which they suffice.
+    /// Consumes the tokens of the first packet, which the transmitter could start to send at `now`. Returns the time at
+    /// which they suffice.
     pub fn release(&mut self, now: Time, bytes: u16) -> Time {
         let now_ns = now.as_nanoseconds();
         let deficit = self.rates.deficit(&self.bucket, now_ns, u32::from(bytes));
@@ -57,7 +59,8 @@ impl Tbf {
 mod tests {
     use super::*;
 
-    /// A burst leaves at once, then packets of L bytes every L/rate; after a pause the bucket is full again.
+    /// Checks that a burst leaves at once, followed by packets of L bytes every L/rate, and that the bucket is full
+    /// again after a pause.
     #[test]
     fn a_burst_leaves_at_once_and_then_a_packet_each_l_over_rate() {
         let config = TbfConfig {
@@ -80,7 +83,7 @@ mod tests {
         assert!(tbf.is_too_long(3001) && !tbf.is_too_long(3000));
     }
 
-    /// With a peak of 16 Mbit/s and an MTU of 1000 bytes, packets of a burst leave every 500 us.
+    /// Checks that with a peak rate of 16 Mbit/s and an MTU of 1000 bytes, packets of a burst leave every 500 us.
     #[test]
     fn a_peak_rate_spaces_a_burst() {
         let config = TbfConfig {
@@ -97,7 +100,7 @@ mod tests {
                 now.0 / 1_000_000
             })
             .collect();
-        // 3000 + 1000 bytes per ms of tokens, spent at 2000 bytes per ms: they last until 2 ms.
+        // Tokens for 3000 bytes, plus 1000 bytes per ms, are spent at 2000 bytes per ms, so they last until 2 ms.
         assert_eq!(left, [0, 500, 1000, 1500, 2000, 3000, 4000]);
     }
 }

@@ -1,5 +1,6 @@
 //! Token buckets as Linux computes them for `tc police` and `tbf`: `psched_ratecfg_precompute` and `psched_l2t_ns` of
-//! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time of a length is a multiplication and a shift.
+//! `net/sched/sch_generic.c`. Times are whole nanoseconds; the time for a length is computed with a multiplication and
+//! a shift.
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -71,7 +72,8 @@ impl Rates {
         }
     }
 
-    /// Tokens and peak tokens that a packet would leave at `now` [ns]; negative if there are too few.
+    /// Returns the tokens and peak tokens that would remain after a packet at `now` [ns]; negative if there are too
+    /// few.
     fn left(&self, bucket: &Bucket, now: i64, bytes: u32) -> (i64, i64) {
         let elapsed = (now - bucket.checked).min(self.depth_ns);
         let peak_tokens = self.peak.map_or(0, |(peak, most)| {
@@ -104,7 +106,7 @@ mod tests {
 
     #[test]
     fn lengths_take_the_time_that_linux_computes() {
-        // 10 Mbit/s in Linux: mult 3355443200, shift 22, and 1514 bytes take 1211200 ns.
+        // For 10 Mbit/s, Linux computes mult 3355443200 and shift 22, and 1514 bytes take 1211200 ns.
         let rate = LengthToTime::new(1_250_000);
         assert_eq!((rate.mult, rate.shift), (3_355_443_200, 22));
         assert_eq!(rate.of(1514), 1_211_200);

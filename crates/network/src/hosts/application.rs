@@ -1,7 +1,7 @@
-//! Applications of flows: when they write or send, what they want to send, and when they stop.
+//! Applications of flows: the times at which they write, send and stop, and the data that they send.
 //!
-//! Everything that an application does by itself happens in `on_clock`: its start, a time that it has set for its next request,
-//! datagram or write, and its stop.
+//! All actions of an application at times of its own are in `on_clock`: its start, the time that it has set for its
+//! next request, datagram or write, and its stop.
 
 use super::connection::Connection;
 use super::datagrams::Datagrams;
@@ -18,7 +18,7 @@ use longpipe_events::Time;
 /// Application of a flow, with the state of both of its ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Application {
-    /// Writes all its data when it starts: a file, or data without end.
+    /// Writes all its data when it starts: a file, or endless data.
     Bulk,
     /// Writes data over time.
     Stream(Box<Writer>),
@@ -125,7 +125,7 @@ impl<P: Probe> Hosts<P> {
         self.clock.set(Actor::Start(flow), time.min(stop), START);
     }
 
-    /// Starts a flow's application, or lets it act at a time that it has set.
+    /// Starts a flow's application, or performs the action that it has scheduled.
     pub fn on_clock<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         self.clear_next_action(Circuit::of_data(flow));
         let now = self.clock.now;

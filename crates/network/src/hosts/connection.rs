@@ -21,7 +21,8 @@ use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 #[repr(align(64))]
 struct CacheLine;
 
-/// A connection: the sending host's half, then the receiving host's, each with the most frequently used fields first.
+/// A connection: first the half of the sending host, then that of the receiving host, each with the most frequently
+/// used fields first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
@@ -35,11 +36,11 @@ pub struct Connection {
     pub(crate) application: Application,
     /// Data in transit.
     pub data: InTransit<DataSegment>,
-    /// Total data of the application [byte]; `GREEDY` while they have no end.
+    /// Total data of the application [byte]; `GREEDY` while they are endless.
     pub size: u64,
     /// Start time of the application.
     pub start: Time,
-    /// Time from which the application writes nothing more.
+    /// Time at which the application stops writing.
     pub stop: MaybeTime,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
@@ -156,7 +157,7 @@ impl Connection {
     }
 }
 
-/// Creates all connections of a scenario, whose circuits start at `entries`.
+/// Creates all connections of a scenario; `entries` are the starts of the circuits.
 pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
     let may_repeat = scenario.links.iter().any(LinkConfig::duplicates);
     let flows = scenario.flows.iter().enumerate().map(|(index, flow)| {
@@ -209,7 +210,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
     flows
 }
 
-/// Creates the application of flow `entity`, whose coarse clock ticks for the first time at `phase`.
+/// Creates the application of flow `entity`, whose coarse clock has its first tick at `phase`.
 fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64, u64, Span)) -> Application {
     if flow.foreign {
         return Application::External(Box::default());
@@ -227,7 +228,7 @@ fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64,
     }
 }
 
-/// Returns the time from which an application that starts at `start` writes nothing more.
+/// Returns the time at which an application that starts at `start` stops writing.
 fn stop(config: Option<StopConfig>, start: u64) -> MaybeTime {
     config.map_or(MaybeTime::NONE, |config| {
         let at_ps = match config {

@@ -1,10 +1,11 @@
 //! Early delivery: a packet whose arrival at its host is certain is delivered at once.
 //!
-//! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the host has
-//! a single input, only its timers and the starts of its applications can come in between. Its packets are therefore
-//! delivered to TCP when they leave the last shared port, each with its arrival time, after the host's earlier timers and
-//! starts. Results equal those of events in order. Probes would see events out of order, so only untraced runs use this. No
-//! packet is delivered early beyond the time up to which a caller advances the run, because the caller may act then.
+//! Packets that leave a port over links without further shared ports arrive in a known order at known times. If the
+//! host has a single input, only its timers and the starts of its applications can occur before the arrival. Its
+//! packets are therefore delivered to TCP when they leave the last shared port, each with its arrival time, after the
+//! host's earlier timers and starts. Results equal those of events in order. Probes would see events out of order, so
+//! only untraced runs use this. No packet is delivered early beyond the time up to which a caller advances the run,
+//! because the caller may act then.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -17,14 +18,14 @@ use longpipe_events::{Entity, Key, Order, Time, Tournament};
 /// Hosts to which packets may be delivered early, and the next spontaneous actions (timers, starts) of their end points.
 #[derive(Clone, Debug, Default)]
 pub struct EarlyDelivery {
-    /// By link: the host, if the link is the only input of such a host.
+    /// For each link, the host with early delivery whose only input it is, if any.
     hosts: Vec<Option<Host>>,
-    /// By circuit on which an end point sends: the link into its host, and the number of the end point there. None for
-    /// hosts without early delivery.
+    /// For each circuit on which an end point sends: the link into its host, and the number of the end point there.
+    /// None for hosts without early delivery.
     places: Vec<Option<(Link, Entity)>>,
-    /// True during an early delivery; packets sent in response are then not delivered early.
+    /// Whether an early delivery is in progress; packets sent in response are then not delivered early.
     pub delivering_early: bool,
-    /// Whether in-order data have a fast path besides that for packets without options.
+    /// Whether in-order data have a fast path in addition to the one for packets without options.
     pub in_order: bool,
 }
 
@@ -40,7 +41,7 @@ struct Host {
 }
 
 impl EarlyDelivery {
-    /// Returns the state of these hosts before their end points start.
+    /// Returns the state of the given hosts before their end points start.
     pub(crate) fn new(early: EarlyHosts) -> EarlyDelivery {
         let host = |host: EarlyHost| Host {
             next: Tournament::new(host.ends.len()),
@@ -130,7 +131,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Sets the clock to a future time for early processing at a host. Returns the current time.
+    /// Sets the clock to a future time for early processing at a host. Returns the time before the change.
     #[inline(always)]
     pub(crate) fn begin_early(&mut self, time: Time) -> Time {
         self.early_delivery.delivering_early = true;

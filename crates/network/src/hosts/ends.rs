@@ -10,8 +10,8 @@ use longpipe_events::Time;
 use longpipe_tcp::{AckSegment, DataSegment};
 
 impl<P: Probe> Hosts<P> {
-    /// Delivers a packet to its end point at the current time; `left_trunk` is its departure from its trunk. Returns the medium's
-    /// answer for the ACK that this causes.
+    /// Delivers a packet to its end point at the current time; `left_trunk` is its departure from its trunk. Returns
+    /// the medium's result for the ACK that this causes.
     #[inline(always)]
     pub fn receive<M: Medium>(
         &mut self,
@@ -58,7 +58,7 @@ impl<P: Probe> Hosts<P> {
         M::Proven::default()
     }
 
-    /// Delivers a packet that is neither data of a flow nor an ACK of them.
+    /// Delivers a packet that contains neither data of a flow nor an ACK of such data.
     #[inline(never)]
     fn receive_other<M: Medium>(&mut self, medium: &mut M, packet: Packet, options: &Options) {
         let (flow, frame) = (packet.vc().flow(), packet.frame());
@@ -73,7 +73,7 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Acknowledges data that the receiver has taken in order, by a packet without options.
+    /// Acknowledges data that the receiver accepted in order, with a packet without options.
     #[inline(always)]
     fn acknowledge<M: Medium>(
         &mut self,
@@ -202,7 +202,8 @@ impl<P: Probe> Hosts<P> {
         proven
     }
 
-    /// Sends further ACKs that are due. Only delayed ACKs can be due together, and no lookahead applies to them.
+    /// Sends further ACKs that are due. Only delayed ACKs can be due at the same time, and lookahead does not apply to
+    /// them.
     #[inline(never)]
     fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
         while let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {

@@ -1,5 +1,5 @@
-//! External packets, which belong to real programs: they enter at one host and leave at another, without a simulated end
-//! point.
+//! External packets, which belong to real programs: they enter at one host and leave at another, without simulated end
+//! points.
 
 pub(crate) mod ends;
 
@@ -46,19 +46,19 @@ impl Payload for ExternalPacket {
 pub enum Fate {
     /// The packet has reached its host.
     Delivered {
-        /// Whether it carries CE.
+        /// Whether the packet carries CE.
         marked: bool,
     },
     /// The packet was lost.
     Lost {
-        /// Link at whose port or on whose wire it was lost, if known.
+        /// Link at whose port or on whose wire the packet was lost, if known.
         link: Option<Link>,
         /// Cause of the loss.
         cause: DropCause,
     },
 }
 
-/// Fate of an external packet, with its time. The loss of a packet's cells is noticed when the circuit's next packet
+/// Fate of an external packet, with its time. The loss of a packet's cells is detected when the circuit's next packet
 /// arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -74,7 +74,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExternalPackets {
     circuits: [InTransit<ExternalPacket>; 2],
-    /// By direction: packets that were lost before the latest one removed.
+    /// For each direction, the packets that were lost before the latest one removed.
     lost: [Vec<u64>; 2],
 }
 
@@ -96,7 +96,7 @@ impl ExternalPackets {
         self.circuits[way].take(frame)
     }
 
-    /// Removes and returns the packets that were lost before the latest one taken.
+    /// Removes and returns the packets that were lost before the latest one removed.
     pub fn take_lost(&mut self, vc: Circuit) -> Vec<u64> {
         std::mem::take(&mut self.lost[vc.way()])
     }

@@ -1,4 +1,4 @@
-//! Files of web traffic, as results contain them.
+//! Files of web traffic in the results.
 
 use longpipe_events::Time;
 

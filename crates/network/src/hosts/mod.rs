@@ -29,7 +29,7 @@ use external::Outcome;
 use jitter::HostJitter;
 use longpipe_events::{Span, Time};
 
-/// All hosts of a run, with its clock and its probe.
+/// All hosts of a run, with the run's clock and probe.
 #[derive(Clone, Debug)]
 pub(crate) struct Hosts<P: Probe> {
     pub clock: Clock,
@@ -44,8 +44,8 @@ pub(crate) struct Hosts<P: Probe> {
     pub outcomes: Vec<Outcome>,
 }
 
-/// Creates the hosts of a scenario at time zero, whose circuits start at `entries`. `interval` is the typical distance
-/// between scheduling an event and the event.
+/// Creates the hosts of a scenario at time zero; `entries` are the starts of the circuits. `interval` is the typical
+/// time between scheduling an event and its occurrence.
 pub(crate) fn hosts<P: Probe>(
     scenario: &Scenario,
     topology: &Topology,

@@ -15,7 +15,7 @@ impl<P: Probe> Hosts<P> {
         self.report_loss(&Dropped::new(time, link, packet, cause));
     }
 
-    /// Reports packets that are lost at the port of a link or on its wire, in this order.
+    /// Reports packets that are lost at the port of a link or on its wire, in the given order.
     #[cold]
     pub fn lose_all(&mut self, link: Link, lost: &[(Time, Packet, DropCause)]) {
         for (time, packet, cause) in lost {

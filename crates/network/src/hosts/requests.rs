@@ -1,13 +1,14 @@
-//! Web traffic in a run: requests go from client to server over the flow's return circuit, files come back over its
-//! data circuit.
+//! Web traffic in a run: requests are sent from the client to the server over the flow's return circuit, and files from
+//! the server to the client over its data circuit.
 //!
 //! ```text
 //! client clock ─▶ Sender ── request ─▶ return circuit ─▶ Receiver ─▶ server ─▶ flow's Sender ── file ─▶ … ─▶ client
 //!                    ◀───────────────── data circuit ◀───── ACK ────┘
 //! ```
 //!
-//! Each direction has a sender and receiver of its own: a lost request is retransmitted like any data, and requests are
-//! acknowledged like files. The directions share circuits but no packets, because ACKs are sent at once and not piggybacked.
+//! Each direction has its own sender and receiver: a lost request is retransmitted like any data, and requests are
+//! acknowledged like files. The directions share circuits but no packets, because ACKs are sent at once and not
+//! piggybacked.
 
 use super::files::File;
 use super::web::Client;
@@ -35,14 +36,14 @@ pub struct Requests {
     files: Vec<File>,
     answered: usize,
     completed: usize,
-    /// Bytes of answered files.
+    /// Total length of the files that the server has written [byte].
     scheduled: u64,
-    /// Bytes of completed files.
+    /// Total length of the files that the client has received completely [byte].
     delivered: u64,
 }
 
 impl Requests {
-    /// Creates a client without requests. `phase` is the first tick of its coarse clock.
+    /// Creates a client without requests. `phase` is the time of the first tick of its coarse clock.
     pub fn new(config: &WebConfig, tcp: &TcpConfig, phase: Span, seed: u64, flow: u64) -> Requests {
         let mut sender = Sender::new(tcp, phase);
         sender.draw_from(Stream::new(seed, "control of requests", flow));
@@ -81,7 +82,7 @@ impl Requests {
         next
     }
 
-    /// Answers the requests that have arrived. Returns the total of bytes written.
+    /// Answers the requests that have arrived. Returns the total number of bytes written.
     pub(super) fn answer(&mut self, now: Time) -> u64 {
         let arrived = (self.receiver.delivered() / self.request_bytes) as usize;
         for file in &mut self.files[self.answered..arrived] {

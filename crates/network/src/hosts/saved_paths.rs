@@ -19,8 +19,8 @@ impl<P: Probe> Hosts<P> {
         }
     }
 
-    /// Returns what other connections between the hosts of `flow` have observed last; none while one of them starts with saved
-    /// parameters, because these serve one connection at a time.
+    /// Returns the latest observation of other connections between the hosts of `flow`; None while one of them starts
+    /// with saved parameters, because these serve one connection at a time.
     fn observed(&self, flow: Flow) -> Option<Observed> {
         let (now, hosts) = (self.clock.now, self.hosts_of(flow.index()));
         let mut latest: Option<Observed> = None;
@@ -31,7 +31,8 @@ impl<P: Probe> Hosts<P> {
             let Some(resume) = self.careful_resume(index) else {
                 continue;
             };
-            // A short transfer can end in any phase. `completion` is of the receiving host, whose events may be processed later.
+            // A short transfer can end in any phase. `completion` belongs to the receiving host, whose events may be
+            // processed later.
             let is_complete = other.sender.flight().una >= other.size;
             if resume.is_resuming() && !is_complete {
                 return None;

@@ -1,8 +1,8 @@
 //! Times and sizes of an application's datagrams, or of its writes into a TCP socket: at a constant rate, in bursts, as a Poisson
 //! process, in video frames, or from a list.
 //!
-//! Random numbers come from the flow's own stream, so that two networks with one seed get equal applications. All operations are
-//! exact to the bit, so that all machines get equal times.
+//! Random numbers come from the flow's own stream, so two networks with the same seed have equal applications. All
+//! operations give bit-identical results, so times are equal on all machines.
 
 use crate::impairments::in_time::exponential;
 use crate::packets::contents::DATAGRAM_HEADER_BYTES;
@@ -10,7 +10,7 @@ use crate::scenario::{BurstsConfig, StreamConfig, Times, TrafficConfig, VideoCon
 use longpipe_events::{Stream, Time, PS_PER_SECOND};
 use longpipe_tcp::config::TcpConfig;
 
-/// Bits of the exponent that `power` uses; more than an f64 has.
+/// Number of bits of the exponent that `power` uses, which is more than an f64 has.
 const POWER_BITS: u32 = 60;
 
 /// Schedule of an application's datagrams or writes.
@@ -26,9 +26,9 @@ pub(crate) struct Source {
 #[derive(Clone, Copy, Debug)]
 struct Even {
     rate_bps: u64,
-    /// Length of each [byte].
+    /// Length of each datagram or write [byte].
     length: u32,
-    /// Bytes of each that count for the rate, headers of datagrams included.
+    /// Bytes of each datagram or write that count towards the rate, including headers of datagrams.
     counted: u32,
 }
 
@@ -66,7 +66,7 @@ enum Pattern {
     },
     Video {
         config: VideoConfig,
-        /// Send time of the current frame [ps], and the rest of its payload [byte].
+        /// Send time of the current frame [ps], and the remaining payload of the frame [byte].
         frame: (u64, u64),
     },
     List {
@@ -129,7 +129,8 @@ impl Source {
         Source::begin(pattern, stream)
     }
 
-    /// Returns time and length [byte] of the next datagram or write of an application that started at `start`; None at the end.
+    /// Returns time and length [byte] of the next datagram or write of an application that started at `start`; None
+    /// after the last one.
     pub fn due(&self, start: Time) -> Option<(Time, u32)> {
         let (after, length) = self.next?;
         Some((Time(start.0.checked_add(after)?), length))
@@ -209,14 +210,14 @@ fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
         Times::Fixed {} => mean,
         Times::Exponential {} => exponential(stream, mean),
         Times::Pareto { shape } => {
-            // The minimum times u^(-1/shape), with u in (0, 1].
+            // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
             let least = mean as f64 * ((shape - 1.0) / shape);
             (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
         }
     }
 }
 
-/// Raises `base` to an exponent in [0, 1) with square roots only, which IEEE 754 rounds equally on all machines.
+/// Raises `base` to an exponent in [0, 1) using only square roots, which IEEE 754 rounds equally on all machines.
 fn power(base: f64, exponent: f64) -> f64 {
     let mut bits = (exponent * (1u64 << POWER_BITS) as f64) as u64;
     let (mut root, mut product) = (base, 1.0);
@@ -236,7 +237,7 @@ fn frame_bytes(config: &VideoConfig, stream: &mut Stream) -> u64 {
     deviate(mean as u64, config.size_spread, stream).max(1)
 }
 
-/// Returns the next datagram of a frame, and subtracts its payload from the rest.
+/// Returns the next datagram of a frame, and subtracts its payload from the remaining payload.
 fn next_of_frame(config: &VideoConfig, frame: &mut (u64, u64)) -> (u64, u32) {
     let payload = frame.1.min(u64::from(config.payload_bytes));
     frame.1 -= payload;
@@ -272,7 +273,8 @@ mod tests {
         (0..count).map_while(|_| next()).collect()
     }
 
-    /// 200-byte packets at 80 kbit/s are 20 ms apart; at 3 bit/s a thousand of them are at k·1600/3 s, rounded down.
+    /// Checks the times of 200-byte packets: at 80 kbit/s their interval is 20 ms, and at 3 bit/s packet k is sent at
+    /// k·1600/3 s, rounded down.
     #[test]
     fn a_constant_rate_is_kept_to_the_picosecond() {
         let cbr = |rate_bps| {
@@ -307,7 +309,8 @@ mod tests {
             .map(|_| time(Times::Pareto { shape }, 1_000_000, &mut stream) as f64 / 1e6)
             .collect();
         let mean = drawn.iter().sum::<f64>() / 1e6;
-        // Its variance is x² a/((a - 1)² (a - 2)) with x = .6: a deviation of .9 for one, of .0009 for the mean.
+        // The variance is x² a/((a - 1)² (a - 2)) with x = .6, so the standard deviation is .9 for one value and .0009
+        // for the mean.
         assert!((mean - 1.0).abs() < 0.004, "{mean}");
         for at in [1.0f64, 2.0, 5.0] {
             let above = drawn.iter().filter(|&&one| one > at).count() as f64 / 1e6;
@@ -317,7 +320,7 @@ mod tests {
         }
     }
 
-    /// A burst of 50 ms holds 5 packets of 10 ms, of 51 ms 6.
+    /// Checks that a burst of 50 ms contains 5 packets with intervals of 10 ms, and a burst of 51 ms contains 6.
     #[test]
     fn bursts_of_a_fixed_length_are_arithmetic() {
         let bursts = |on_ps| {

@@ -1,6 +1,6 @@
 //! Requests of a web client: batches of pipelined requests for one file each (ATM Forum/98-0876 section 5).
 //!
-//! All random numbers come from streams of the flow, so that two networks with one seed get the same requests.
+//! All random numbers come from streams of the flow, so two networks with the same seed have the same requests.
 
 use crate::scenario::web::{CycleFrom, PoissonCut, WebConfig, ALL_SHARES, LARGEST_MEAN};
 use longpipe_events::{Span, Stream, Time};
@@ -13,15 +13,15 @@ const ONE: u64 = 1 << 53;
 /// A Poisson variable limited to `1..=most`.
 #[derive(Clone, Debug)]
 pub struct CutPoisson {
-    /// P(X <= k + 1) for k = 0, 1, ... in multiples of 1 / `ONE`.
+    /// P(X <= k + 1) for k = 0, 1, ..., in units of 1 / `ONE`.
     cumulative: Vec<u64>,
 }
 
 impl CutPoisson {
-    /// Creates a variable with a mean before it is limited.
+    /// Creates a variable; `mean` is its mean before it is limited.
     pub fn new(mean: f64, most: u32, cut: PoissonCut) -> CutPoisson {
-        // Weights mean^k / k!, without the common factor e^-mean; only multiplication and division are used, which give
-        // equal bits on all platforms.
+        // Weights mean^k / k!, without the common factor e^-mean; only multiplication and division are used, because
+        // they give bit-identical results on all platforms.
         let weights: Vec<f64> = (1..=most.max(4 * LARGEST_MEAN as u32))
             .scan(1.0, |weight, k| {
                 *weight *= mean / f64::from(k);
@@ -157,7 +157,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// e^-5 5^k / k! for k = 0 to 9.
+    /// Values of e^-5 5^k / k! for k = 0 to 9.
     fn poisson_of_five() -> Vec<f64> {
         let factorials = [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0, 5040.0, 40_320.0, 362_880.0];
         let term = |(k, factorial): (usize, &f64)| (-5f64).exp() * 5f64.powi(k as i32) / factorial;
@@ -201,7 +201,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Pearson's statistic stays below its 99.99 % point (32 and 24 for 8 and 4 degrees of freedom).
+    /// Checks that Pearson's statistic is below its 99.99 % point (32 and 24 for 8 and 4 degrees of freedom).
     #[test]
     fn counts_classes_and_sizes_follow_their_distributions() {
         let config = config(PoissonCut::Rejection);

@@ -1,14 +1,14 @@
 //! Independent bit errors of a link. A single wrong bit corrupts the packet or cell.
 //!
 //! A corrupted IP packet is discarded at the end of the wire, after it has used the transmitter. A corrupted cell is
-//! forwarded, because switches check headers only; the receiving host discards its frame at reassembly.
+//! forwarded, because switches check only headers; the receiving host discards its frame at reassembly.
 
 use super::loss::Probability;
 use crate::packets::Circuit;
 use crate::scenario::{LinkConfig, LossConfig, Scenario};
 use longpipe_events::Stream;
 
-/// Decides for each packet, or for each frame of one circuit, in order.
+/// Decides, in order, whether each packet or each frame of one circuit is corrupted.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     rate: f64,
@@ -51,7 +51,7 @@ impl BitErrors {
     }
 }
 
-/// Returns 1 − (1 − p)ⁿ by doubling, without a library's logarithm and exact for small p.
+/// Returns 1 − (1 − p)ⁿ, computed by doubling; this needs no library logarithm and is accurate for small p.
 fn any_of(bits: u32, p: f64) -> f64 {
     let either = |one: f64, other: f64| one + other - one * other;
     let (mut any, mut power, mut left) = (0.0, p, bits);
@@ -68,7 +68,7 @@ fn any_of(bits: u32, p: f64) -> f64 {
 /// Bit errors of the links of each cell circuit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FrameErrors {
-    /// By VC: its links with bit errors, in order. Empty if no link has bit errors.
+    /// For each VC, its links with bit errors, in order. Empty if no link has bit errors.
     by_vc: Vec<Vec<(usize, Box<BitErrors>)>>,
 }
 

@@ -7,13 +7,13 @@ use longpipe_events::{Stream, Time};
 #[derive(Clone, Debug)]
 pub struct LossSteps {
     steps: Vec<(u64, Probability)>,
-    /// Number of past steps.
+    /// Number of steps that have begun.
     passed: usize,
     stream: Stream,
 }
 
 impl LossSteps {
-    /// Creates the losses from ordered steps [ps]; nothing is lost before the first.
+    /// Creates the losses from ordered steps [ps]; no frame is lost before the first step.
     pub fn new(steps: &[(u64, f64)], stream: Stream) -> LossSteps {
         LossSteps {
             steps: steps.iter().map(|&(at, share)| (at, Probability::new(share))).collect(),
@@ -73,8 +73,8 @@ impl States {
     }
 }
 
-/// Draws an exponentially distributed time with this mean, by comparisons only (von Neumann 1951), so that all machines get the
-/// same bits.
+/// Draws an exponentially distributed time with the given mean, using only comparisons (von Neumann 1951), so that
+/// results are bit-identical on all machines.
 pub(crate) fn exponential(stream: &mut Stream, mean: u64) -> u64 {
     let mut whole = 0u64;
     loop {
@@ -117,12 +117,13 @@ mod tests {
 
     #[test]
     fn shares_of_loss_are_those_of_the_time_in_each_state_whatever_the_load() {
-        // Bad for 2 ms of 12 ms on average; a packet each 0.1 ms and each 1 ms.
+        // The state is bad for 2 ms of 12 ms on average; packets are sent every 0.1 ms and every 1 ms.
         for (gap, packets) in [(100_000_000u64, 1_000_000u64), (1_000_000_000, 1_000_000)] {
             let mut states = States::new([10_000_000_000, 2_000_000_000], [0.0, 1.0], (1, 0));
             let lost = (0..packets).filter(|&number| states.loses(Time(number * gap))).count() as f64;
             let share = lost / packets as f64;
-            // The mean of a two-state process over T deviates by sqrt(2 p (1 - p) tau / T), 1/tau = 1/10 + 1/2 per ms.
+            // The standard deviation of the mean of a two-state process over T is sqrt(2 p (1 - p) tau / T), 1/tau =
+            // 1/10 + 1/2 per ms.
             let (p, tau, total) = (1.0 / 6.0, 10.0 / 6.0, (gap * packets) as f64 / 1e9);
             let deviation = (2.0 * p * (1.0 - p) * tau / total).sqrt();
             assert!((share - p).abs() < 3.0 * deviation, "{share} {deviation}");

@@ -11,7 +11,7 @@ pub enum Loss {
     Packets {
         /// Numbers of lost frames, ascending.
         indices: Vec<u64>,
-        /// Entries of `indices` that have passed.
+        /// Number of entries of `indices` that have passed.
         passed: usize,
         /// Number of frames so far.
         frames: u64,
@@ -20,7 +20,7 @@ pub enum Loss {
     AtTimes {
         /// Times [ps], ascending.
         instants: Vec<u64>,
-        /// Entries of `instants` that have passed.
+        /// Number of entries of `instants` that have passed.
         passed: usize,
     },
     /// Independent losses.
@@ -30,11 +30,11 @@ pub enum Loss {
         /// Random stream of the link.
         stream: Stream,
     },
-    /// A time-dependent probability.
+    /// Losses with a time-dependent probability.
     OverTime(LossSteps),
-    /// Bursts in continuous time.
+    /// Bursts of losses in continuous time.
     GilbertElliottInTime(States),
-    /// Bursts by frames (Gilbert-Elliott).
+    /// Bursts of losses in a Markov chain that advances with each frame (Gilbert-Elliott).
     GilbertElliott {
         /// Probabilities of leaving the good and the bad state.
         leave: [Probability; 2],
@@ -107,7 +107,7 @@ impl Loss {
         }))
     }
 
-    /// Returns whether the frame that enters now is lost.
+    /// Returns whether the frame that enters the port now is lost.
     pub fn loses(&mut self, now: Time) -> bool {
         match self {
             Loss::Packets {

@@ -1,8 +1,8 @@
-//! Forwarding of packets. A packet has one event at each place where it may meet packets of other wires, unless its order
-//! there is proven, and one at its host.
+//! Forwarding of packets. A packet has one event at each port where it may meet packets of other wires, unless its
+//! order there is proven, and one at its host.
 //!
-//! Beyond the last such place it is advanced through all further ports at once; its arrival time at each of them is
-//! computed. The packet's contents travel with it.
+//! After the last such port it is advanced through all further ports at once, with its computed arrival time at each of
+//! them. The packet's contents travel with it.
 
 use super::port::line::End;
 use super::routes::Routes;
@@ -20,7 +20,7 @@ use crate::scenario::ends::LinkEnd;
 use crate::ties::TieRule;
 use longpipe_events::{Entity, Order, Span, Time};
 
-/// Returns the rank of a packet among simultaneous arrivals at a place where wires meet.
+/// Returns the rank of a packet among simultaneous arrivals at a router where wires meet.
 pub(super) fn rank(routes: &Routes, ends: &[LinkEnd], ties: &TieRule, next: &OnWire) -> (Order, Entity) {
     let link = routes.link(&next.packet);
     let rank = ties.rank(&ends[link.index()], next.arrival, next.packet.vc());
@@ -43,8 +43,9 @@ pub(crate) struct ProvenAck {
 }
 
 impl Ip {
-    /// Sends a packet from a host's interface over a circuit that starts with this link and then this step. Returns the
-    /// packet if it is an ACK of data that left their trunk at `left_trunk`, its order is proven, and the caller must forward it.
+    /// Sends a packet from a host's interface over a circuit that starts with the given link and step. Returns the
+    /// packet if it is an ACK of data that left their trunk at `left_trunk`, its order is proven, and the caller must
+    /// forward it.
     #[inline(always)]
     pub(super) fn transmit<P: Probe>(
         &mut self,
@@ -72,7 +73,7 @@ impl Ip {
                 hosts.clock.end,
             )
         {
-            // Rebuilt, because copying the options that have just been written would stall the processor.
+            // The options are built again, because copying those that have just been written would stall the processor.
             let (next, options) = (OnWire { arrival, packet }, payload.options().unwrap_or(NO_OPTIONS));
             return Some(ProvenAck { next, options });
         }
@@ -254,7 +255,8 @@ impl Ip {
         self.forward_from_trunk(hosts, next, options, delivering_early, UNKNOWN);
     }
 
-    /// Like `forward`, but for a packet that left the first port of this advance at `left_trunk`; `UNKNOWN` is accepted.
+    /// Like `forward`, but for a packet that left the first port of this advance at `left_trunk`, which may be
+    /// `UNKNOWN`.
     #[inline(always)]
     pub(super) fn forward_from_trunk<P: Probe>(
         &mut self,
@@ -269,9 +271,9 @@ impl Ip {
         }
     }
 
-    /// Processes a packet's arrival at a router, and advances it to the next place where it may meet packets of other wires,
-    /// or to its host, where it may be delivered early. `answered` is `Some` if the caller needs the departure time from the
-    /// last shared port, to prove the order of an ACK.
+    /// Processes a packet's arrival at a router, and advances it to the next port where it may meet packets of other
+    /// wires, or to its host, where it may be delivered early. `answered` is `Some` if the caller needs the departure
+    /// time from the last shared port, to prove the order of an ACK.
     #[inline(always)]
     pub(crate) fn travel<P: Probe>(
         &mut self,
@@ -321,7 +323,7 @@ impl Ip {
                 options,
             );
             if answered.is_some() {
-                // Each port on the way has a later departure, so that the first one is the minimum.
+                // Departures from later ports are later, so the first one is the minimum.
                 left_trunk = left_trunk.min(arrival - wire.line.delay());
             }
             if arrival > wire.line.earliest_event {
@@ -343,8 +345,8 @@ impl Ip {
         None
     }
 
-    /// Slow path for a packet that the port did not forward unchanged: it was marked, dropped, or queued. Returns when it arrives
-    /// downstream if it was only marked.
+    /// Slow path for a packet that the port did not forward unchanged: it was marked, dropped, or queued. Returns its
+    /// arrival time downstream if it was only marked.
     #[inline(never)]
     fn mark_or_hold<P: Probe>(
         &mut self,

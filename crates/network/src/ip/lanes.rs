@@ -1,12 +1,13 @@
-//! Packets in transit to a place where wires meet, in order of arrival. Data and ACKs have a lane each. Packets that are far
-//! out of order are queued on their wires instead.
+//! Packets in transit to a router where wires meet, in order of arrival. Data and ACKs have a lane each. Packets that
+//! are far out of order are queued on their wires instead.
 
 use crate::packets::lanes;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options};
 use longpipe_events::{Entity, Order, Time};
 
-/// Inserts the options of packet number `place` into `others`, which holds those of the other packets in order.
+/// Inserts the options of packet number `place` into `others`, which contains the options of the other packets in
+/// order.
 pub(super) fn insert_options(others: &mut Ring<Options>, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
     let later = place + 1..packets.tail();
     // Usually every packet has options.
@@ -24,16 +25,16 @@ const REACH: u64 = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketLanes {
     packets: lanes::Lanes<OnWire, 2>,
-    /// By lane: options of the packets with options, in order.
+    /// For each lane, the options of the packets that have any, in order.
     options: [Ring<Options>; 2],
-    /// By lane: the latest arrival time so far [ps].
+    /// For each lane, the latest arrival time so far [ps].
     last: [u64; 2],
     /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
     pub acks_elsewhere: u64,
 }
 
 impl PacketLanes {
-    /// Appends a packet. Returns false, without effect, if it may arrive before packets already queued.
+    /// Appends a packet. If it may arrive before packets already queued, returns false without changing anything.
     #[inline(always)]
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let lane = next.packet.vc().way();
@@ -61,8 +62,8 @@ impl PacketLanes {
         true
     }
 
-    /// Inserts a packet in order; simultaneous ones are ordered by `rank`. Returns false, without effect, if its place is
-    /// too far from the end.
+    /// Inserts a packet in order; simultaneous packets are ordered by `rank`. If its position is too far from the end,
+    /// returns false without changing anything.
     pub fn insert(&mut self, next: OnWire, options: &Options, rank: impl Fn(&OnWire) -> (Order, Entity)) -> bool {
         let lane = next.packet.vc().way();
         let follows = |other: &OnWire| {
@@ -86,7 +87,7 @@ impl PacketLanes {
         self.packets.first()
     }
 
-    /// Returns whether no ACK is in transit, in the lanes or elsewhere.
+    /// Returns whether no ACK is in transit, neither in the lanes nor outside of them.
     #[inline(always)]
     pub fn have_no_ack(&self) -> bool {
         self.packets.is_empty(1) & (self.acks_elsewhere == 0)

@@ -37,7 +37,7 @@ use port::line::End;
 use routes::Routes;
 use wire::Wire;
 
-/// Routers and wires of a run. A packet has an event only where it may meet packets of other wires.
+/// Routers and wires of a run. A packet has an event only at ports where it may meet packets of other wires.
 #[derive(Clone, Debug)]
 pub(crate) struct Ip {
     /// Wires by link.
@@ -66,12 +66,12 @@ impl Ip {
         }
     }
 
-    /// Returns the typical distance between scheduling an event and the event.
+    /// Returns the typical time between scheduling an event and its occurrence.
     pub fn interval(scenario: &Scenario, topology: &Topology) -> Span {
         usual_interval(scenario, topology, false)
     }
 
-    /// Queues a packet until its arrival at a place where wires meet.
+    /// Queues a packet until its arrival at a router where wires meet.
     #[inline(always)]
     fn wait_in_lane<P: Probe>(&mut self, hosts: &mut Hosts<P>, link: Link, next: OnWire, options: &Options) {
         if !self.lanes.append(next, options) {

@@ -1,4 +1,5 @@
-//! The output port of a time-varying cell link, of a host or a switch: a cell's times are known on admission, in order.
+//! The output port of a time-varying cell link, of a host or a switch: the times of a cell are known when it is
+//! admitted; cells are admitted in order.
 
 use crate::atm::aal5::{Cell, CELL_BYTES};
 use crate::atm::port::admission::{Admission, QueueCounters};
@@ -8,7 +9,7 @@ use crate::packets::Circuit;
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::Time;
 
-/// A queued cell until its slot ends, or an outage drops it.
+/// A cell that is queued until its slot ends or an outage drops it.
 #[derive(Clone, Copy, Debug, Default)]
 struct HeldCell {
     until: Time,
@@ -28,7 +29,7 @@ pub struct CellPassage {
 /// The port of a time-varying link, and the wire that it feeds.
 #[derive(Clone, Debug)]
 pub struct TimeVaryingCellPort {
-    /// Whether the port belongs to a host, which accounts for its cells until they arrive.
+    /// Whether the port belongs to a host, whose cells count as held until they arrive.
     pub host: bool,
     motion: TimeVaryingLink,
     admission: Admission,
@@ -37,15 +38,15 @@ pub struct TimeVaryingCellPort {
     /// Cells that leave, and cells that an outage drops, each in order.
     leaving: Ring<HeldCell>,
     doomed: Ring<HeldCell>,
-    /// Number of cells that remain beyond the end of the run.
+    /// Number of cells that have not left by the end of the run.
     stuck: u64,
     /// Time and cause of the latest cell's loss, if it is lost.
     loss_of_last: Option<(Time, DropCause)>,
     /// Times at which outages lose cells on the wire, in order.
     lost_later: Ring<Time>,
-    /// Cells that have not arrived downstream, if an event waits for them.
+    /// Cells on the wire, if their arrivals need events.
     wire: Ring<(Time, Cell)>,
-    /// Settled counts of cells that left, were dropped, and were lost on the wire.
+    /// Counts of cells that have left, were dropped, and were lost on the wire, as of the latest `settle`.
     left: u64,
     lost_outage: u64,
     lost_on_wire: u64,
@@ -94,8 +95,9 @@ impl TimeVaryingCellPort {
         }
     }
 
-    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns its times, if
-    /// it enters and no outage drops it. `on_frame` is invoked with X at the first cell of each frame.
+    /// Processes the arrival of a cell of the port's VC `local`; `last` marks the frame's last cell. Returns the times
+    /// of the cell, if it is admitted and no outage drops it. `on_frame` is invoked with X at the first cell of each
+    /// frame.
     pub fn on_cell(&mut self, now: Time, last: bool, local: u32, on_frame: impl FnOnce(u64)) -> Option<CellPassage> {
         // A host's jitter may exceed the end of the run.
         self.settle(now.min(self.end));
@@ -192,8 +194,8 @@ impl TimeVaryingCellPort {
         self.admission.vc_held(local)
     }
 
-    /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a host),
-    /// and whether it is possible. The port must be settled up to `now`.
+    /// Returns the fraction of the link's capacity by `now` that cells used (departures of a switch, arrivals from a
+    /// host), and whether it does not exceed 1. `settle` must have been called with `now`.
     pub fn used(&self, now: Time) -> (f64, bool) {
         let counted = if self.host {
             self.wire.head() + self.lost_on_wire

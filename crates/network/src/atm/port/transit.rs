@@ -4,22 +4,22 @@ use crate::atm::port::trains::Late;
 use crate::atm::slots::{SlotCursor, SlotGrid};
 use longpipe_events::{Span, Time};
 
-/// Cells of a VC that have passed the last port that can queue.
+/// State of a VC's cells that have passed the last port that can queue.
 #[derive(Clone, Debug)]
 pub struct Passed {
     /// Slots of that port.
     pub grid: SlotGrid,
     /// Propagation delay of the wire that the port feeds.
     pub delay: Span,
-    /// Cells that entered that port.
+    /// Number of cells admitted at that port.
     pub cells: u64,
-    /// Frames for the next node.
+    /// Number of frames for the next node.
     pub frames: u64,
     /// Cells that have not left the path by the end of the run.
     pub late: Vec<Late>,
 }
 
-/// A port where each cell leaves in the first slot after its arrival. Counters are completed at the end of the run.
+/// A port where each cell leaves in the first slot after its arrival. Its counters are completed at the end of the run.
 #[derive(Clone, Debug)]
 pub struct Transit {
     /// Slots of the port.
@@ -58,7 +58,8 @@ impl Transit {
         self.grid.end_after(at)
     }
 
-    /// Passes the next cell, of VC `local`, which arrives at `at`; counters are as of `end`. Returns its departure time.
+    /// Processes the next cell, which belongs to VC `local` and arrives at `at`; counters are as of `end`. Returns its
+    /// departure time.
     #[inline(always)]
     pub fn pass(&mut self, at: Time, local: u32, end: Time) -> Time {
         self.grid.advance(&mut self.next, at);

@@ -1,4 +1,4 @@
-//! Division by an invariant divisor, several times as fast as the machine's instruction.
+//! Division by an invariant divisor, which is several times faster than the division instruction.
 
 /// A divisor with its reciprocal (Granlund and Montgomery 1994, section 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ impl Divisor {
     #[inline(always)]
     pub fn quotient(self, dividend: u64) -> u64 {
         debug_assert!(dividend <= Self::LARGEST);
-        // Rounding adds less than 1 to the reciprocal, hence less than 2^-shift to the quotient, which is less than its distance of
-        // at least 1 / value from the next integer.
+        // Rounding adds less than 1 to the reciprocal, and therefore less than 2^-shift to the quotient. This is less
+        // than the quotient's distance of at least 1 / value from the next integer.
         let product = u128::from(dividend << 1) * u128::from(self.reciprocal);
         ((product >> 64) as u64) >> self.shift
     }

@@ -98,7 +98,8 @@ impl SlotGrid {
         ((whole * den / num) as u64, ((whole + 1) * den).div_ceil(num) as u64)
     }
 
-    /// Returns the number of slots of `other` per slot of this grid, in units of 2^-32, rounded down; at most 2^40.
+    /// Returns the number of slots of `other` per slot of this grid, in units of 2^-32, rounded down, and limited to
+    /// 2^40.
     pub fn ratio(&self, other: &SlotGrid) -> u64 {
         let wide = |divisor: Divisor| u128::from(divisor.value());
         let (num, den) = (wide(self.num) * wide(other.den), wide(self.den) * wide(other.num));
@@ -113,7 +114,7 @@ impl SlotGrid {
         }
         let (num, den) = (i128::from(self.num.value()), i128::from(self.den.value()));
         let shift = (i128::from(self.phase) + i128::from(delay.0) - i128::from(other.phase)) * den;
-        // Starts are rounded by up to a picosecond, which must not move one across an edge.
+        // Starts are rounded by up to a picosecond, which must not move a start across the edge of a slot.
         let rest = shift.rem_euclid(num);
         if rest < den || rest + den > num {
             return None;
@@ -147,8 +148,8 @@ impl SlotGrid {
         self.leap(cursor, t);
     }
 
-    /// Takes the first `slots` (at most 4096) slots from the cursor on that start at or after `t`, and moves the cursor past
-    /// them. Returns the number of the first, its end, and the end of the last.
+    /// Takes the first `slots` (at most 4096) slots from the cursor on that start at or after `t`, and moves the cursor
+    /// past them. Returns the number and the end of the first slot, and the end of the last one.
     #[inline(always)]
     pub fn take(&self, cursor: &mut SlotCursor, t: Time, slots: u64) -> (u64, Time, Time) {
         let (mut start, mut after) = (cursor.start, cursor.remainder);
@@ -242,8 +243,8 @@ impl SlotCursor {
     }
 }
 
-/// Returns quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because inlining would
-/// make the callers save registers on their fast paths.
+/// Returns quotient and remainder of a product of more than 64 bits; the quotient must fit. Out of line, because
+/// inlining would force callers to save registers on their fast paths.
 #[cold]
 #[inline(never)]
 fn divide_wide(factor: u64, other: u64, divisor: u64) -> (u64, u64) {

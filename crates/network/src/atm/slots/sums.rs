@@ -100,7 +100,8 @@ impl GridSums {
         }
     }
 
-    /// Returns the sum of rounding errors of `count` slots. Over a whole cycle the errors are all numbers below `den`, once each.
+    /// Returns the sum of rounding errors of `count` slots. Over a whole cycle the errors are the numbers below `den`,
+    /// each occurring once.
     #[inline(always)]
     fn rounding_errors(&self, from: u64, count: u64) -> u128 {
         let place = self.grid.cycle(from).1;

@@ -1,4 +1,4 @@
-//! VBR sources in a run. The port at the end of a source's link knows the source's cells in advance, so that they need few
+//! VBR sources in a run. The port at the end of a source's link has the source's cells in advance, so they need few
 //! events.
 
 pub mod on_off;

@@ -1,4 +1,4 @@
-//! An on/off source of VBR cells: at its peak rate while on, silent while off (gr-97 section 3).
+//! An on/off source of VBR cells: it sends at its peak rate while on, and nothing while off (gr-97 section 3).
 
 use crate::atm::aal5::CELL_BITS;
 use crate::atm::slots::{SlotCursor, SlotGrid};
@@ -99,7 +99,7 @@ pub struct Meter {
     expected: OnOff,
     /// Number of cells that arrived.
     pub delivered: u64,
-    /// Number of cells that a later one overtook, and which were therefore lost.
+    /// Number of lost cells, which are cells that did not arrive although a later cell did.
     pub lost: u64,
     /// Sum of the delays from generation to arrival [ps].
     pub total_delay: u128,
@@ -171,7 +171,7 @@ mod tests {
         OnOff::new(&config, SlotGrid::new(Time::ZERO, CELL_BITS, Rate(RATE)), Span(0))
     }
 
-    /// Returns the number of cells sent in a run, and the longest gap between two [ps].
+    /// Returns the number of cells sent in a run, and the longest gap between two cells [ps].
     fn sent(mut source: OnOff, until: Time) -> (u64, u64) {
         let (mut last, mut gap) = (source.sent(), 0);
         while source.sent() <= until {

@@ -101,7 +101,8 @@ impl Delays {
     }
 }
 
-/// Returns the class of a delay. Delays below 512 ps have a class each; above, each power of two is divided into 256 classes.
+/// Returns the class of a delay. Each delay below 512 ps has its own class; above that, each power of two is divided
+/// into 256 classes.
 fn class(ps: u64) -> usize {
     let octave = ps.max(1).ilog2().saturating_sub(CLASS_BITS);
     (u64::from(octave) * CLASSES + (ps >> octave)) as usize
@@ -143,14 +144,14 @@ mod tests {
         assert_eq!(delays.extremes(), (0.001, 1.0));
     }
 
-    /// RFC 3550 section 6.4.1: J = J + (|D| - J)/16, computed by hand.
+    /// Compares the jitter with a calculation by hand of RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
     #[test]
     fn jitter_is_that_of_rfc_3550() {
         let mut delays = Delays::default();
         [10, 26, 10]
             .into_iter()
             .for_each(|ms| delays.take(Span(ms * 1_000_000_000)));
-        // 16/16 = 1 ms, then 1 + (16 - 1)/16 ms.
+        // The jitter is 16/16 = 1 ms, and then 1 + (16 - 1)/16 ms.
         assert!((delays.jitter() - 0.0019375).abs() < 1e-15, "{}", delays.jitter());
     }
 }

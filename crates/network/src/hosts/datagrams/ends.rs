@@ -1,4 +1,4 @@
-//! Sending and receiving application of a flow of datagrams.
+//! Sending and receiving applications of a datagram flow.
 
 use crate::clock::{Actor, START};
 use crate::hosts::Hosts;

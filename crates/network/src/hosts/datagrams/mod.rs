@@ -15,13 +15,13 @@ use longpipe_events::Time;
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     source: Source,
-    /// Datagrams in transit as cells.
+    /// Datagrams in transit over cells.
     way: InTransit<Datagram>,
-    /// Datagrams sent, and their payload [byte].
+    /// Number of datagrams sent, and their payload [byte].
     sent: (u64, u64),
-    /// Datagrams received, and their payload [byte].
+    /// Number of datagrams received, and their payload [byte].
     received: (u64, u64),
-    /// Highest number received, plus one.
+    /// Highest datagram number received, plus one.
     expected: u64,
     /// Whether links may duplicate packets, so that more may be received than sent.
     may_repeat: bool,
@@ -47,7 +47,7 @@ impl Datagrams {
         self.way.get(frame)
     }
 
-    /// Removes and returns the datagram of a frame; removes earlier ones, which were lost.
+    /// Removes and returns the datagram of a frame; also removes earlier datagrams, which were lost.
     pub(crate) fn pick(&mut self, frame: u32) -> Datagram {
         self.way.take(frame)
     }
@@ -56,7 +56,7 @@ impl Datagrams {
     fn take(&mut self, now: Time, frame: u32, datagram: &Datagram) {
         self.received.0 += 1;
         self.received.1 += u64::from(datagram.length);
-        // The number is close to those received before, which determines its upper bits.
+        // The number is close to those received before, which determine its upper bits.
         let ahead = frame.wrapping_sub(self.expected as u32) & !REQUEST;
         if ahead < REQUEST / 2 {
             self.expected += u64::from(ahead) + 1;

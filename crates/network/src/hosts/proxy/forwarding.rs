@@ -15,12 +15,12 @@ const RAREST_PROBE: Span = Span::seconds(60);
 pub(crate) struct Proxy {
     /// Whether the application has started.
     pub started: bool,
-    /// Flow whose data this one forwards.
+    /// Flow whose data this flow forwards.
     pub source: Option<Flow>,
     pub(super) forwarding: Option<Forwarding>,
 }
 
-/// Forwarding flow, and the window of this one.
+/// Flow that forwards the data of this flow, and this flow's advertised window.
 #[derive(Clone, Debug)]
 pub(super) struct Forwarding {
     pub flow: Flow,
@@ -28,7 +28,7 @@ pub(super) struct Forwarding {
     pub windows: Windows,
     /// Whether segments have timestamps.
     pub timestamps: bool,
-    /// Number of zero-window probes, in total and since the last answer.
+    /// Number of zero-window probes, in total and since the last response.
     pub probes: u64,
     pub unanswered: u32,
     /// Whether a zero-window probe is scheduled.
@@ -42,7 +42,7 @@ impl Proxy {
     }
 }
 
-/// Connects the flows of a scenario with their forwarding flows.
+/// Links the flows of a scenario with their forwarding flows.
 pub(crate) fn join(scenario: &Scenario, flows: &mut [Connection]) {
     for (index, config) in scenario.flows.iter().enumerate() {
         if let Some(forwarding) = config.onward {

@@ -6,9 +6,9 @@
 //!    ◀─ ACK, window ──┘ ◀── room ──────────┘ ◀── ACK ──────────┘
 //! ```
 //!
-//! Every TCP header contains the window. To keep packets unchanged, the sender looks up the window by the number of the ACK that
-//! would contain it (`windows.rs`). Data beyond the window's edge are withheld from the sender as if its application had not
-//! written them.
+//! Every TCP header contains the window. To keep packets unchanged, the sender looks up the window by the number of the
+//! ACK that would contain it (`windows.rs`). Data beyond the window's edge are withheld from the sender, as if its
+//! application had not written them yet.
 
 mod buffer_use;
 pub(super) mod forwarding;

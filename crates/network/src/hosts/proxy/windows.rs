@@ -1,14 +1,14 @@
 //! Advertised window of a receiver with a finite buffer, as its right edge: the first byte without room.
 //!
-//! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). The number of
-//! the first ACK with each edge is kept.
+//! The edge never moves back, and advances by whole segments to avoid silly windows (RFC 9293 section 3.8.6.2.2). For
+//! each edge, the number of the first ACK that carries it is stored.
 
 use std::collections::VecDeque;
 
-/// An edge, valid from an ACK on.
+/// A right edge of the window, and the first ACK that carries it.
 #[derive(Clone, Copy, Debug)]
 struct WindowEdge {
-    /// First ACK with this edge.
+    /// Number of the first ACK with this edge.
     frame: u32,
     byte: u64,
     /// Whether that ACK is a pure window update.
@@ -30,7 +30,7 @@ pub(super) struct Windows {
     updates: u64,
 }
 
-/// Half of the range of 31-bit frame numbers, within which all frames in transit lie.
+/// Half of the range of 31-bit frame numbers, all frames in transit are within it.
 const HALF: u32 = 1 << 30;
 
 impl Windows {
@@ -49,8 +49,9 @@ impl Windows {
         }
     }
 
-    /// Frees the first `freed` bytes, where `received` have arrived and the next ACK has number `next`. Returns whether that ACK
-    /// should be sent now: if the window at least doubles, as in Linux (`tcp_cleanup_rbuf`).
+    /// Frees the first `freed` bytes, when `received` bytes have arrived and the next ACK has number `next`. Returns
+    /// whether this ACK should be sent now, which is so if the window at least doubles, as in Linux
+    /// (`tcp_cleanup_rbuf`).
     pub(super) fn open(&mut self, freed: u64, next: u32, received: u64) -> bool {
         let byte = freed.saturating_add(self.buffer_bytes) / self.mss * self.mss;
         if byte <= self.edge {
@@ -114,7 +115,7 @@ mod tests {
     fn an_edge_rises_by_whole_segments_and_is_known_by_the_ack_that_has_it() {
         let mut windows = Windows::new(1050, 100);
         assert_eq!(windows.known(), 1000);
-        // 49 more bytes are less than a segment; with 50 the window of 900 of 1000 bytes has not doubled.
+        // 49 more bytes are less than a segment; with 50, the window of 900 of 1000 bytes has not doubled.
         assert!(!windows.open(49, 7, 100));
         assert!(!windows.open(50, 7, 100));
         assert!(!windows.on_ack(6));

@@ -1,4 +1,5 @@
-//! Rules of a router's FIFO beyond its capacity: injected losses, and a buffer policy with its per-circuit occupancies.
+//! Rules of a router's FIFO other than its capacity: injected losses, and a buffer policy with its per-circuit
+//! occupancies.
 
 use crate::impairments::loss::Loss;
 use crate::packets::ring::Ring;
@@ -106,20 +107,20 @@ impl Rules {
         }
     }
 
-    /// Returns the departure time of the latest packet if it was admitted and marked, once.
+    /// Takes the departure time of the latest packet, if it was admitted and marked.
     pub fn take_marked(&mut self) -> Option<Time> {
         self.marked.take()
     }
 
-    /// Returns whether packets that arrive at an idle line are certain to enter and leave this state unchanged, provided that
-    /// the packet before them was transmitted at once.
+    /// Returns whether packets that arrive at an idle line are certain to be admitted and to leave this state
+    /// unchanged, provided that the previous packet was transmitted at once.
     pub fn ignores_idle_arrivals(&self) -> bool {
         let aqm = self.aqm.as_ref().filter(|_| self.loss.is_none());
         aqm.is_some_and(|aqm| aqm.ignores_idle_arrivals())
     }
 
     /// Admits a packet whose transmission starts at `begins`, and returns its departure time. Returns None for a marked
-    /// packet; call `take_marked`.
+    /// packet; `take_marked` then returns its departure time.
     #[inline(always)]
     pub fn admit(
         &mut self,

@@ -1,12 +1,12 @@
 //! An egress queue in front of a transmitter of constant rate. A packet's departure time is known when its transmission
-//! starts, so that it is forwarded then.
+//! starts, so the packet is forwarded at that time.
 //!
-//! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are settled at the
-//! next arrival. Arrivals must be passed in order, and may be passed ahead of time.
+//! Only a backlog needs an event, for the start of the next transmission. Without a backlog, departures are processed
+//! at the next arrival. Arrivals must be passed in order, and may be passed ahead of time.
 //!
 //! Shortcut: the port may start a transmission later than its time, at the next arrival or at an event up to `slack` later, if
 //!
-//! 1. the packet arrives nowhere before that: `slack` is the propagation delay;
+//! 1. the packet does not arrive before that, because `slack` is at most the propagation delay;
 //! 2. the queue discipline is certain to drop no packet until then, because senders attribute reductions to earlier losses;
 //! 3. nothing observes the port meanwhile: there are no probes and no external packets.
 
@@ -29,7 +29,7 @@ pub(crate) struct Begun {
 #[derive(Clone, Debug)]
 pub(crate) struct ConstantRatePort {
     queue: EgressQueue,
-    /// End of the current transmission, not counting packets that the line has since transmitted by `repeat`.
+    /// End of the current transmission, not counting packets that the line has transmitted with `repeat` since then.
     ends: Time,
     /// Maximum lateness of a start of transmission.
     slack: Span,
@@ -57,7 +57,7 @@ impl ConstantRatePort {
         &self.queue
     }
 
-    /// Returns the queue, to collect its drops and marks.
+    /// Returns the queue, so that its drops and marks can be collected.
     #[inline]
     pub fn queue_mut(&mut self) -> &mut EgressQueue {
         &mut self.queue
@@ -94,8 +94,9 @@ impl ConstantRatePort {
         }
     }
 
-    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream, with all state as after all
-    /// actions due and `arrive`; None, with all state as after some of these actions, if they must be called.
+    /// Shortcut for a packet that finds the port empty and idle: returns its arrival time downstream, with the state as
+    /// after all due actions and `arrive`. Returns None if these must be called; some of the due actions may then have
+    /// been performed.
     #[inline]
     pub fn pass_idle(&mut self, line: &mut Line, now: Time, packet: Packet) -> Option<Time> {
         self.count_repeated(line);
@@ -120,7 +121,7 @@ impl ConstantRatePort {
         }
     }
 
-    /// Counts the packets that the line repeated, if any; each found the port empty.
+    /// Counts the packets that the line transmitted with `repeat`, if any; each found the port empty.
     #[inline]
     fn count_repeated(&mut self, line: &mut Line) {
         if line.has_repeated() {

@@ -19,7 +19,7 @@ pub(crate) struct Delayed {
 }
 
 impl Delayed {
-    /// Returns the delay of a link of which only the delay varies and that keeps the order of packets; None for other links.
+    /// Returns the delay of a link that keeps the order of packets and whose delay alone varies; None for other links.
     pub(crate) fn only(motion: Option<&TimeVaryingConfig>) -> Option<Delay> {
         let TimeVaryingConfig {
             service: None,
@@ -33,7 +33,7 @@ impl Delayed {
         (delay.at == Instant::End).then(|| Delay::new(delay))
     }
 
-    /// Creates the pair of a port and its wire.
+    /// Creates a port and its wire.
     pub(crate) fn new(port: Port, delay: Delay) -> Delayed {
         Delayed {
             port,

@@ -80,7 +80,7 @@ fn cake(scenario: &Scenario, config: &CakeConfig, salt: u64, random: Stream) -> 
     Cake::new(config, circuits, salt, random)
 }
 
-/// Creates the FIFO of a policy that depends on the occupancy only.
+/// Creates the FIFO of a policy that depends only on the occupancy.
 fn occupancy_fifo(link: &LinkConfig) -> AnyDisc<QueuedPacket> {
     let limit = link.buffer.map_or(u64::MAX, |buffer| buffer.limit);
     let by_bytes = link.buffer.is_some_and(|buffer| buffer.unit == BufferUnit::Bytes);

@@ -23,19 +23,19 @@ pub(crate) struct QueuedPacket {
     /// Arrival time.
     pub arrival: Time,
     pub packet: Packet,
-    /// Timestamp option, if it has one.
+    /// Timestamp option, if the packet has one.
     stamp: MaybeTime,
     /// TCP options, if the packet has any.
     options: Option<Box<Options>>,
     class: u32,
-    /// Whether the queue discipline marked it.
+    /// Whether the queue discipline marked the packet.
     marked: bool,
     /// Whether the packets of its flow carry ECT(1).
     scalable: bool,
 }
 
 impl QueuedPacket {
-    /// Creates a packet that arrives at `now`, of a flow of this class that is scalable or not.
+    /// Creates a packet that arrives at `now`; `class` and `scalable` are those of its flow.
     #[inline]
     fn new(now: Time, packet: Packet, options: &Options, (class, scalable): (u32, bool)) -> QueuedPacket {
         let (stamp, options) = match packet.has_options() {
@@ -116,7 +116,7 @@ enum OfFlows {
     Scalable(Vec<bool>),
 }
 
-/// Packets that are transmitted together.
+/// A batch: packets that are transmitted together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub packets: VecDeque<QueuedPacket>,
@@ -128,8 +128,8 @@ pub(crate) struct Batch {
 #[derive(Clone, Debug)]
 struct Batches {
     limits: Aggregation,
-    /// The packet that was dequeued and did not fit in the last batch, the first of the next one, as in Linux's
-    /// `qdisc_peek_dequeued`. It counts as waiting.
+    /// The packet that was dequeued but did not fit into the last batch; it is the first packet of the next one, as
+    /// with Linux's `qdisc_peek_dequeued`. It counts as waiting.
     carried: Option<QueuedPacket>,
 }
 
@@ -140,10 +140,10 @@ pub(crate) struct EgressQueue {
     disc: AnyDisc<QueuedPacket>,
     of_flows: OfFlows,
     loss: Option<Box<Loss>>,
-    /// Whether the link has conditioners, or its discipline shapes.
+    /// Whether the link has conditioners or a shaping discipline.
     is_conditioned: bool,
-    /// Shortcut: whether an arriving packet enters the discipline unconditionally, because the link has no injected losses and is not
-    /// conditioned, and the discipline reads no property of flows.
+    /// Whether an arriving packet is passed to the discipline unconditionally (shortcut), because the link has neither
+    /// injected losses nor conditioners, and the discipline reads no property of flows.
     is_bare: bool,
     duplication: Option<Box<Duplication>>,
     policers: Policers,
@@ -159,8 +159,8 @@ pub(crate) struct EgressQueue {
     emptied: Time,
     report: PacketReport,
     lost_outage: u64,
-    /// Time spent by packets from arrival to departure or drop: the departure times of all packets that have left minus the arrival
-    /// times of all that entered, modulo 2¹²⁸ [packet·ps].
+    /// Time spent by packets from arrival to departure or drop: sum of the departure times of all packets that have
+    /// left, minus the sum of the arrival times of all admitted packets, modulo 2¹²⁸ [packet·ps].
     packet_time: u128,
     /// Packets lost at this port that the engine has not reported yet.
     drops: Drops,
@@ -225,13 +225,13 @@ impl EgressQueue {
         self.marks.drain(..)
     }
 
-    /// Returns whether packets were lost or marked that the engine has yet to report.
+    /// Returns whether there are lost or marked packets that the engine has not reported yet.
     #[inline]
     pub fn has_reports(&self) -> bool {
         !(self.drops.is_empty() && self.marks.is_empty())
     }
 
-    /// Returns a time before which `begin_next`, called not before `now`, drops no packet.
+    /// Returns a time before which calls of `begin_next` from `now` on drop no packet.
     #[inline]
     pub fn drops_none_before(&self, now: Time) -> Time {
         self.disc.drops_none_before(now)
@@ -248,7 +248,7 @@ impl EgressQueue {
         self.report.host
     }
 
-    /// Returns whether the link has conditioners, or its discipline shapes.
+    /// Returns whether the link has conditioners or a shaping discipline.
     pub fn is_conditioned(&self) -> bool {
         self.is_conditioned
     }
@@ -293,7 +293,8 @@ impl EgressQueue {
         self.count_outage(now, packet);
     }
 
-    /// Enqueues an arriving packet. If the transmitter is idle and could begin a packet at once, returns the packet to transmit.
+    /// Enqueues an arriving packet. If the transmitter is idle and could start to send a packet at once, returns the
+    /// packet to transmit.
     #[inline]
     pub fn arrive(&mut self, now: Time, packet: Packet, options: &Options) -> Option<QueuedPacket> {
         self.count_in(&packet);
@@ -311,8 +312,9 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`: returns true, with all
-    /// state as after `depart` at `free` and `arrive` at `now`, if `arrive` would return the packet as it is.
+    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`: if
+    /// `arrive` would return the packet unchanged, returns true, with the state as after `depart` at `free` and
+    /// `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {
         let bytes = u64::from(packet.bytes());
@@ -348,7 +350,7 @@ impl EgressQueue {
         self.in_service = (1, bytes);
     }
 
-    /// Enqueues an arriving packet; if it is duplicated, its clone first.
+    /// Enqueues an arriving packet; if it is duplicated, its clone is enqueued first.
     pub fn admit(&mut self, now: Time, packet: Packet, options: &Options) {
         self.count_in(&packet);
         if self.duplication.as_mut().is_some_and(|one| one.duplicates()) {
@@ -483,7 +485,7 @@ impl EgressQueue {
         self.batches.is_some()
     }
 
-    /// Dequeues the batch to transmit, for a free transmitter of this rate. It is empty if no packet waits.
+    /// Dequeues the batch to transmit, for a free transmitter with the given rate. It is empty if no packet waits.
     pub fn begin_batch(&mut self, now: Time, rate_bps: u64) -> Batch {
         let mut batch = Batch::default();
         let Some(mut batches) = self.batches.take() else {
@@ -523,12 +525,14 @@ impl EgressQueue {
         Some(next)
     }
 
-    /// Returns the time at which the discipline, whose waiting packets it did not release at `now`, releases one; `None` if no packet waits.
+    /// Returns the time at which the discipline, which released no packet at `now`, will release one; `None` if no
+    /// packet waits.
     pub fn held_until(&self, now: Time) -> Option<Time> {
         (self.backlog().0 > 0).then(|| self.disc.release(now))
     }
 
-    /// Returns the time at which the shaper, if any, releases a packet that the transmitter could begin at `now`.
+    /// Returns the time at which the shaper, if any, releases a packet that the transmitter could start to send at
+    /// `now`.
     pub fn release(&mut self, now: Time, packet: &QueuedPacket) -> Time {
         self.shaper
             .as_mut()
@@ -606,7 +610,7 @@ impl EgressQueue {
     }
 }
 
-/// Adds the time at which packets left the port to its account.
+/// Adds the departure time of packets to the accumulated time in the port.
 #[inline]
 fn count_exits(packet_time: &mut u128, packets: u64, now: Time) {
     *packet_time = packet_time.wrapping_add(u128::from(packets) * u128::from(now.0));

@@ -1,8 +1,8 @@
 //! A router's output port with a FIFO, limited in packets or bytes, and a buffer policy.
 //!
-//! Store and forward: a packet arrives with its last bit, and occupies the buffer until its last bit has left. In a FIFO
-//! this time is known on admission, so that departures need no events: they are settled, in order, when the occupancy is
-//! needed. Without a policy it is needed only if it may exceed its previous maximum.
+//! Store and forward: a packet arrives with its last bit, and occupies the buffer until its last bit has left. In a
+//! FIFO this time is known on admission, so departures need no events: they are processed, in order, when the occupancy
+//! is needed. Without a policy, the occupancy is needed only if it may exceed its previous maximum.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -26,19 +26,19 @@ struct QueuedEnd {
 /// Counters of a router's port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterCounters {
-    /// Packets that entered.
+    /// Number of admitted packets.
     pub packets_admitted: u64,
-    /// Bytes of the packets that entered.
+    /// Bytes of the admitted packets.
     pub bytes_admitted: u64,
-    /// Packets that left.
+    /// Number of packets that left.
     pub packets_out: u64,
-    /// Packets that found the buffer full.
+    /// Number of packets that found the buffer full.
     pub lost_overflow: u64,
-    /// Packets that the policy refused.
+    /// Number of packets that the policy dropped.
     pub lost_refused: u64,
-    /// Packets lost by injected losses.
+    /// Number of packets lost by injected losses.
     pub lost_forced: u64,
-    /// Packets that entered with a mark.
+    /// Number of packets admitted with a mark.
     pub packets_marked: u64,
     /// Bytes lost, over all causes.
     pub bytes_lost: u64,
@@ -57,7 +57,7 @@ pub struct Router {
     pub rate: Rate,
     /// Rules other than the capacity.
     rules: Option<Box<Rules>>,
-    /// Whether the policy needs per-circuit occupancies.
+    /// Whether the policy needs the occupancy of each circuit.
     by_vc: bool,
     /// Packets not known to have left, in order, without the latest.
     before: Ring<QueuedEnd>,
@@ -112,8 +112,8 @@ impl Router {
         self.rules.is_none()
     }
 
-    /// Processes an arrival that the line may not repeat, if capacity is the only rule. Returns the departure time if the
-    /// packet enters.
+    /// Processes an arrival for which the line's `repeat` cannot be used, if capacity is the only rule. Returns the
+    /// departure time if the packet is admitted.
     #[inline(always)]
     pub fn queue(&mut self, line: &mut Line, now: Time, bytes: u16) -> Option<Time> {
         if line.has_repeated() {
@@ -145,7 +145,7 @@ impl Router {
     }
 
     /// Processes an arrival of the port's circuit `local` under all rules; `capable` packets may be marked. Returns the
-    /// departure time if the packet enters unmarked; for a marked packet call `take_marked`.
+    /// departure time if the packet is admitted unmarked; for a marked packet, `take_marked` returns it.
     #[inline(never)]
     pub fn queue_by_rules(
         &mut self,
@@ -154,7 +154,7 @@ impl Router {
         bytes: u16,
         (local, capable): (u32, bool),
     ) -> Option<Time> {
-        // Shortcut: the rules let the line repeat packets, so that one of another length enters as those did.
+        // Shortcut: the rules permit `repeat`, so a packet of another length is admitted in the same way.
         let repeats = line.may_repeat_but_for_length(now);
         let in_service = self.settle_now(line, now);
         line.allow_repeat(false);
@@ -221,7 +221,7 @@ impl Router {
         self.cause
     }
 
-    /// Returns the departure time of the latest packet if it was admitted and marked, once.
+    /// Takes the departure time of the latest packet, if it was admitted and marked.
     pub fn take_marked(&mut self) -> Option<Time> {
         self.rules.as_mut()?.take_marked()
     }
@@ -232,7 +232,7 @@ impl Router {
         (self.before.len() + 1, self.counters.bytes_admitted - self.bytes_out)
     }
 
-    /// Settles all departures up to `now`, except for the last packet's; they precede arrivals at `now`.
+    /// Processes all departures up to `now` except that of the last packet; they precede arrivals at `now`.
     #[inline(never)]
     pub fn settle(&mut self, line: &mut Line, now: Time) {
         self.settle_now(line, now);
@@ -254,7 +254,7 @@ impl Router {
         self.counters.bytes_admitted
     }
 
-    /// Returns the packets and bytes held at `now`; the port must be settled.
+    /// Returns the packets and bytes held at `now`; `settle` must have been called.
     #[inline(always)]
     pub fn held(&self, line: &Line, now: Time) -> (u64, u64) {
         if line.free() > now {
@@ -264,7 +264,7 @@ impl Router {
         }
     }
 
-    /// Counts the packets that the line repeated; all earlier packets have left.
+    /// Counts the packets that the line transmitted with `repeat`; all earlier packets have left.
     #[inline(never)]
     fn count_repeated(&mut self, line: &mut Line) {
         let (packets, bytes, duration) = line.take_repeated();
@@ -276,7 +276,7 @@ impl Router {
         self.before.clear();
     }
 
-    /// Returns the counters at `now`, the end of the run; queued packets count their waiting time until `now`.
+    /// Returns the counters at `now`, the end of the run; queued packets count with their waiting time until `now`.
     pub fn counters_at(&mut self, line: &mut Line, now: Time) -> RouterCounters {
         self.settle(line, now);
         let mut counters = self.counters;

@@ -10,9 +10,9 @@ pub struct Interface {
     /// Rate of the link.
     pub rate: Rate,
     loss: Option<Box<Loss>>,
-    /// Packets that entered.
+    /// Number of packets accepted.
     pub packets_in: u64,
-    /// Bytes of the packets that entered.
+    /// Bytes of the packets accepted.
     pub bytes_in: u64,
     /// Packets lost by injected losses.
     pub lost_forced: u64,
@@ -33,8 +33,8 @@ impl Interface {
         }
     }
 
-    /// Processes a packet that may leave from `ready` on, and that the line may not repeat. Returns its departure time,
-    /// unless an injected loss removes it.
+    /// Processes a packet that may leave from `ready` on, and for which the line's `repeat` cannot be used. Returns its
+    /// departure time, unless an injected loss removes it.
     #[inline]
     pub fn queue(&mut self, line: &mut Line, ready: Time, bytes: u16) -> Option<Time> {
         self.count_repeated(line);
@@ -50,7 +50,7 @@ impl Interface {
         Some(line.send(ready, bytes, self.rate))
     }
 
-    /// Counts the packets that the line repeated.
+    /// Counts the packets that the line transmitted with `repeat`.
     #[inline]
     pub fn count_repeated(&mut self, line: &mut Line) {
         let (packets, bytes, _) = line.take_repeated();

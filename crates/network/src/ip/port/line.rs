@@ -1,4 +1,4 @@
-//! The transmitter of a link: packets one after the other, each for its transmission time.
+//! The transmitter of a link: it sends packets one after the other, each for its transmission time.
 
 use crate::scenario::bounds::{AFTER_ANY_RUN, LONGEST_BACKLOG};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
@@ -23,14 +23,14 @@ pub enum End {
 pub enum Repeats {
     /// Never: the port decides on each packet.
     Never,
-    /// Always: no rule applies.
+    /// Always: no rule restricts it.
     Always,
-    /// While the port permits it.
+    /// Only while the port permits it.
     WhenAllowed,
 }
 
-/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. One cache
-/// line holds all data for a packet that need not wait.
+/// Departure times `max(free, ready) + 8·L/rate`, computed exactly, so that rounding errors do not accumulate. One
+/// cache line contains all data for a packet that does not wait.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub struct Line {
@@ -38,7 +38,7 @@ pub struct Line {
     free: u64,
     /// Fraction of a picosecond removed by rounding [1/rate ps].
     part: u64,
-    /// Transmission time of the last packet: whole picoseconds and fraction [1/rate ps].
+    /// Transmission time of the last packet, in whole picoseconds and a fraction [1/rate ps].
     duration: (u64, u64),
     delay: Span,
     /// Number of packets transmitted by `repeat` that have not been collected.
@@ -48,7 +48,7 @@ pub struct Line {
     pub earliest_event: Time,
     /// Length of the last packet [byte].
     bytes: u16,
-    /// Length of packets that `repeat` may transmit; 0 if it may not.
+    /// Length of packets that `repeat` may transmit; 0 if `repeat` may not be used.
     repeatable: u16,
     /// Whether `repeat` may be used.
     repeats: Repeats,
@@ -76,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Transmits a packet of `bytes` that is ready at `ready`. Returns the departure time of its last bit.
+    /// Transmits a packet of `bytes` bytes that is ready at `ready`. Returns the departure time of its last bit.
     #[inline(always)]
     pub fn send(&mut self, ready: Time, bytes: u16, rate: Rate) -> Time {
         if self.bytes != bytes {
@@ -107,11 +107,12 @@ impl Line {
     #[cold]
     fn bound_departures(&mut self) {
         debug_assert_eq!(self.repeated, 0);
-        // No packet has this length, so that `measure` computes each transmission time.
+        // No packet has this length, so `measure` computes each transmission time.
         (self.bounded, self.bytes, self.repeatable) = (true, 0, 0);
     }
 
-    /// Returns whether `repeat` may transmit a packet: it finds the line idle, and is as long as the last one.
+    /// Returns whether `repeat` may transmit a packet, which is so if the line is idle and the packet is as long as the
+    /// last one.
     #[inline(always)]
     pub fn may_repeat(&self, ready: Time, bytes: u16) -> bool {
         (self.free < ready.0) & (self.repeatable == bytes)
@@ -164,7 +165,7 @@ impl Line {
         self.repeatable = if self.repeats == Repeats::Always { bytes } else { 0 };
     }
 
-    /// Lets an idle line start at `now`, and discards the rounding of the last departure.
+    /// Marks an idle line as free from `now`, and discards the rounding error of the last departure.
     #[inline(always)]
     pub fn restart(&mut self, now: Time) {
         (self.free, self.part) = (now.0, 0);
@@ -187,7 +188,7 @@ impl Line {
         Time(self.free)
     }
 
-    /// Returns the propagation delay: that of the last packet if it varies.
+    /// Returns the propagation delay; if it varies, that of the last packet.
     #[inline(always)]
     pub fn delay(&self) -> Span {
         self.delay
@@ -199,13 +200,13 @@ impl Line {
     }
 }
 
-/// Returns the fraction of the capacity of a line of this rate by `now` that `bytes` use, at most 1 despite rounded
-/// departures.
+/// Returns the fraction of the capacity of a line of the given rate by `now` that `bytes` use, at most 1 despite
+/// rounded departures.
 pub fn share_used(rate: Rate, bytes: u64, now: Time) -> f64 {
     (8.0 * bytes as f64 / (rate.0 as f64 * now.as_seconds())).min(1.0)
 }
 
-/// Returns whether a line of this rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
+/// Returns whether a line of the given rate can have sent `bytes` by `now`. Departures are rounded to a picosecond.
 pub fn can_have_sent(rate: Rate, bytes: u64, now: Time) -> bool {
     8 * u128::from(bytes) * u128::from(PS_PER_SECOND) < u128::from(rate.0) * (u128::from(now.0) + 1)
 }

@@ -1,4 +1,5 @@
-//! An output port of a time-varying link, of a host or a router: a packet's times are known on admission, in order.
+//! An output port of a time-varying link, of a host or a router: the times of a packet are known when it is admitted;
+//! packets are admitted in order.
 
 use crate::drops::DropCause;
 use crate::impairments::loss::Loss;
@@ -10,7 +11,7 @@ use crate::scenario::{BufferUnit, LinkConfig};
 use crate::time_varying::{Passage, TimeVaryingLink, TransmissionOutcome};
 use longpipe_events::{Rate, Time};
 
-/// A packet held until a given time.
+/// A packet that is held until a given time.
 #[derive(Clone, Copy, Debug, Default)]
 struct HeldPacket {
     /// Start of its transmission.

@@ -9,7 +9,7 @@ use crate::packets::Circuit;
 pub enum NextHop {
     /// Another sweep port: the stream to it, and the VC's index at that port.
     Port(u32, u32),
-    /// The host, reached over ports that cannot queue.
+    /// The host, which is reached over ports that cannot queue.
     Host,
 }
 
@@ -24,13 +24,13 @@ pub struct SweepVc {
     pub frame: FrameState,
     /// Admitted cells.
     pub admitted: u64,
-    /// Frames for the next node, where a lost last cell merges two frames.
+    /// Number of frames for the next node, where a lost last cell merges two frames.
     pub frames_out: u64,
     /// Admitted cells since the last end of a frame.
     collected: u16,
-    /// Whether these are consecutive cells of one frame from its first on.
+    /// Whether these are consecutive cells of one frame, starting with its first cell.
     intact: bool,
-    /// Frame number of the latest cell, and number of its following cells.
+    /// Frame number of the latest cell, and number of further cells of the frame.
     number: u32,
     left: u16,
 }

@@ -1,4 +1,4 @@
-//! Compares time-varying ports with a reference: slots computed segment by segment, and a queue of single cells.
+//! Compares time-varying ports with a reference that computes slots interval by interval and queues single cells.
 
 use super::*;
 use crate::policies::Policy;
@@ -55,7 +55,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
     edges.sort_unstable();
     edges.dedup();
     let mut found = vec![];
-    // Start of the current slot [ps] and its sent bits; None between slots.
+    // Start of the current slot [ps] and the bits already sent in it; None between slots.
     let mut open: Option<(u64, u128)> = None;
     for pair in edges.windows(2).filter(|pair| pair[0] >= phase) {
         let (from, to) = (pair[0], pair[1]);
@@ -73,7 +73,7 @@ fn slots(steps: &[[u64; 2]], outages: Option<&OutagesConfig>, phase: u64, until:
         let all = rate * u128::from(to - from);
         loop {
             if open.is_none() {
-                // No slot starts in an outage, and with rate 0 a slot waits.
+                // No slot starts in an outage; at rate 0, a slot does not advance.
                 if out || found.len() > 100_000 {
                     break;
                 }
@@ -217,7 +217,7 @@ proptest! {
     }
 }
 
-/// 424 bits at 42.4 Mbit/s last 10 µs, at half of that twice as long.
+/// Checks that 424 bits take 10 µs at 42.4 Mbit/s, and 20 µs at half of that rate.
 #[test]
 fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
     const US: u64 = 1_000_000;
@@ -241,7 +241,7 @@ fn a_cell_in_service_at_a_step_keeps_the_bits_it_has_sent() {
     assert_eq!(left, [10, 25, 45, 65, 75]);
 }
 
-/// Empty slots continue: a cell that arrives within one waits for the next.
+/// Checks that empty slots continue: a cell that arrives within an empty slot waits for the next slot.
 #[test]
 fn a_cell_waits_for_the_next_slot() {
     const US: u64 = 1_000_000;

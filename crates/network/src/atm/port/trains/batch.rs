@@ -96,7 +96,7 @@ impl TrainPort {
         }
     }
 
-    /// Cell by cell: processes cells before `rank`.
+    /// Processes, cell by cell, the cells before `rank`.
     pub(super) fn pass(&mut self, rank: Rank) {
         while let Some(at) = self.batch.cells {
             let Some(&(_, local)) = self.batch.order.get(at).filter(|(other, _)| *other < rank) else {
@@ -110,7 +110,7 @@ impl TrainPort {
         }
     }
 
-    /// Cell by cell: admits a cell if there is room. Returns its slot.
+    /// Admits a cell in cell-by-cell mode, if there is room. Returns its slot.
     pub(super) fn take_cell(&mut self, local: u32, last: bool) -> Option<u64> {
         let number = self.batch.number;
         if self.batch.held >= self.capacity {
@@ -145,7 +145,7 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Assigns slots to `cells` more, which arrive when slot `first` starts.
+    /// Assigns slots to `cells` further cells, which arrive when slot `first` starts.
     #[inline]
     pub(super) fn extend(&mut self, first: u64, cells: u64) {
         self.outlet.give(first, cells);
@@ -205,7 +205,7 @@ impl TrainPort {
         }
     }
 
-    /// Lists the cells of `batches`, one per train, that have not left the path by the end of the run.
+    /// Records the cells of `batches`, one per train, that have not left the path by the end of the run.
     fn list_late(&mut self, from: u64, batches: u64, first: u64) {
         let Outlet::Alone(alone) = &self.outlet else { return };
         let trains = self.running.len() as u64;
@@ -244,7 +244,8 @@ impl TrainPort {
         self.batch.order = order;
     }
 
-    /// Returns how many batches with a cell of each train can be processed in one step; the first, `from`, finds X = `held`.
+    /// Returns the number of batches with a cell of each train that can be processed in one step. The first one is
+    /// `from`, which finds X = `held`.
     #[inline]
     fn safe_batches(&self, from: u64, slots: BatchSlots, held: u64, batches: u64, horizon: u64) -> u64 {
         let trains = self.running.len() as u64;
@@ -257,7 +258,7 @@ impl TrainPort {
             return 1;
         }
         let most = batches.min(room / trains);
-        // X does not fall from batch to batch, so all fit if the last one fits.
+        // X does not fall from batch to batch, so all cells fit if the last one fits.
         let all_fit = |batches: u64| {
             let ended = self.clock.slots_of(from + batches - 1).ended;
             self.outlet.fit(slots.first, trains * batches, ended, self.capacity)
@@ -300,7 +301,8 @@ impl TrainPort {
         }
     }
 
-    /// Records that a VC's cells enter from batch `number` on. Returns whether the first one starts a frame for the next node.
+    /// Records that a VC's cells are admitted from batch `number` on. Returns whether the first one starts a frame for
+    /// the next node.
     #[inline]
     pub(super) fn open(&mut self, local: u32, number: u64) -> bool {
         if let Some(history) = &mut self.history {
@@ -311,7 +313,7 @@ impl TrainPort {
         vc.enter()
     }
 
-    /// Records that a VC's cells stop entering before batch `number`.
+    /// Records that a VC's cells are no longer admitted from batch `number` on.
     #[inline]
     pub(super) fn close(&mut self, local: u32, number: u64) {
         let vc = &mut self.vcs[local as usize];

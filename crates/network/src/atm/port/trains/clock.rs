@@ -1,9 +1,10 @@
-//! Arrival times of batches at a port, and the slots that they find.
+//! Arrival times of batches at a port, and the slots at these times.
 
 use crate::atm::slots::SlotGrid;
 use longpipe_events::{Span, Time};
 
-/// Batch `k` consists of the cells that leave their interfaces in slot `k`, and so reach the port at the same time.
+/// Batch `k` consists of the cells that leave their interfaces in slot `k` and therefore reach the port at the same
+/// time.
 #[derive(Clone, Debug)]
 pub struct BatchClock {
     input: SlotGrid,
@@ -21,7 +22,7 @@ pub struct BatchClock {
 const MARGIN: u64 = 4;
 
 impl BatchClock {
-    /// Creates the clock for inputs with one slot grid and delay.
+    /// Creates the clock for inputs that share one slot grid and one delay.
     pub fn new(input: SlotGrid, delay: Span, output: SlotGrid) -> BatchClock {
         let offset = input.alignment(delay, &output);
         let most = offset.map_or_else(|| input.contains(&output).1, |_| 1);
@@ -52,7 +53,8 @@ impl BatchClock {
         self.input.ended_by(Time(since)).checked_sub(1)
     }
 
-    /// Returns the first slot that starts at or after `time`, the arrival of batch `k`, and the number of ended slots.
+    /// Returns the first slot that starts at or after `time`, the arrival of batch `k`, and the number of slots that
+    /// have ended.
     #[inline]
     pub fn slots(&self, k: u64, time: Time) -> BatchSlots {
         let (first, ended) = match self.offset {
@@ -62,7 +64,8 @@ impl BatchClock {
         BatchSlots { first, ended }
     }
 
-    /// Returns bounds for a batch soon after a known one: a lower bound on the first slot, an upper bound on ended slots.
+    /// Returns bounds for a batch soon after a known one: a lower bound on the first slot, and an upper bound on the
+    /// number of ended slots.
     #[inline(always)]
     pub fn bounds(&self, known: &Known, k: u64) -> BatchSlots {
         if let Some(offset) = self.offset {
@@ -93,7 +96,7 @@ impl BatchClock {
 pub struct BatchSlots {
     /// First slot that the batch can use.
     pub first: u64,
-    /// Number of slots that have ended on its arrival.
+    /// Number of slots that have ended on the batch's arrival.
     pub ended: u64,
 }
 

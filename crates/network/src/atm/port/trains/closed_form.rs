@@ -1,5 +1,5 @@
-//! Fast path far from all limits: advances from edge to edge in closed form, and looks up the slots of a batch only if bounds
-//! do not suffice.
+//! Fast path while X is far from all limits: advances from edge to edge in closed form, and computes the slots of a
+//! batch only if bounds do not suffice.
 
 use crate::atm::port::frame::FrameState;
 use crate::atm::port::trains::clock::{BatchSlots, Known};
@@ -42,13 +42,14 @@ impl TrainPort {
         if cells > 0 {
             self.give_all(cells, between, bounds.ended, number);
         }
-        // If every earlier batch had a cell, the first slot that this one finds is in use.
+        // If every earlier batch had a cell, the first slot at the arrival of this batch is in use.
         let follows = (most == 1) & ((trains > 0) | ((cells > 0) & (batches == 0)));
         self.arrive(number, time, bounds, follows);
         true
     }
 
-    /// Advances to a batch after processing all earlier ones; `follows` if the first slot that it finds is in use.
+    /// Advances to a batch after processing all earlier ones; `follows` is whether the first slot at its arrival is in
+    /// use.
     #[inline(always)]
     fn arrive(&mut self, number: u64, time: Time, bounds: BatchSlots, follows: bool) {
         (self.batch.number, self.batch.time) = (number, time);
@@ -78,7 +79,7 @@ impl TrainPort {
         }
         alone.give(self.batch.slot, cells);
         if between > 0 {
-            // At most one slot starts between two batches; otherwise it is looked up.
+            // At most one slot starts between two batches; otherwise it is computed.
             let first = if self.clock.most == 1 {
                 0
             } else {
@@ -100,8 +101,8 @@ impl TrainPort {
         self.admitted += cells + between;
     }
 
-    /// Discards the history of departed cells, so that a port that rarely needs occupancies does not store that of the whole
-    /// run.
+    /// Discards the history of departed cells; otherwise a port that rarely needs occupancies would store the history
+    /// of the whole run.
     #[inline(always)]
     pub(super) fn forget(&mut self) {
         if let Some(history) = &mut self.history {
@@ -109,7 +110,7 @@ impl TrainPort {
         }
     }
 
-    /// Looks up the slots of the batch unless they are known.
+    /// Computes the slots of the batch unless they are known.
     #[inline(always)]
     pub(super) fn look_up(&mut self) {
         if self.batch.open {
@@ -117,7 +118,7 @@ impl TrainPort {
         }
     }
 
-    /// Looks up the slots of the batch.
+    /// Computes the slots of the batch.
     pub(super) fn find_slots(&mut self) {
         let slots = self.clock.slots(self.batch.number, self.batch.time);
         self.known = Known {
@@ -130,7 +131,7 @@ impl TrainPort {
         self.batch.departed = self.admitted - held;
     }
 
-    /// Admits the first cell of a frame if it is certain to enter.
+    /// Admits the first cell of a frame if it is certain to be admitted.
     #[inline(always)]
     pub(super) fn begin_in_closed_form(&mut self, first: First) -> bool {
         let cells = self.batch.taken + self.running.len() as u64;
@@ -150,8 +151,8 @@ impl TrainPort {
         true
     }
 
-    /// Admits a whole frame at the arrival of its last cell if it is certain to enter and no other train is active. Returns the
-    /// slot of the last cell.
+    /// Admits a whole frame at the arrival of its last cell if it is certain to be admitted and no other train is
+    /// active. Returns the slot of the last cell.
     #[inline(always)]
     pub(super) fn take_alone(&mut self, first: First, last: Last) -> Option<u64> {
         let cells = u64::from(last.cells);
@@ -185,8 +186,8 @@ impl TrainPort {
         Some(slot)
     }
 
-    /// Advances to the first cell of the only active frame, which is certain to enter, from a batch with bounds. Returns the
-    /// cell's slot, and an upper bound on X.
+    /// Advances to the first cell of the only active frame, which is certain to be admitted, starting from a batch with
+    /// bounds. Returns the cell's slot, and an upper bound on X.
     #[inline(always)]
     fn follow(&mut self, first: First, cells: u64) -> Option<(u64, u64)> {
         let Outlet::Alone(outlet) = &mut self.outlet else {
@@ -228,7 +229,7 @@ impl TrainPort {
         Some((start, held))
     }
 
-    /// Advances to the first cell of the only active frame, which is certain to enter, from any batch.
+    /// Advances to the first cell of the only active frame, which is certain to be admitted, starting from any batch.
     #[inline(never)]
     fn follow_slowly(&mut self, batch: u64, cells: u64) -> Option<(u64, u64)> {
         self.advance(batch, self.arrival(batch));
@@ -248,7 +249,8 @@ impl TrainPort {
         Some((outlet.next().max(self.batch.slot), self.batch.held))
     }
 
-    /// Admits the last cell of a frame whose other cells have entered, if it is certain to enter. Returns its slot.
+    /// Admits the last cell of a frame whose other cells were admitted, if it is certain to be admitted. Returns its
+    /// slot.
     #[inline(always)]
     pub(super) fn end_in_closed_form(&mut self, edge: Last) -> Option<u64> {
         let vc = &self.vcs[edge.local as usize];

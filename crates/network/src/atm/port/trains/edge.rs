@@ -1,4 +1,4 @@
-//! Edges: first and last cells of frames; and cells that are still queued at the end of the run.
+//! Edges, which are the first and last cells of frames, and cells that are still queued at the end of the run.
 
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::Time;
@@ -46,7 +46,7 @@ pub struct Late {
     pub slot: u64,
     /// Number of cells.
     pub cells: u64,
-    /// Number of their VC at this port.
+    /// Index of the cells' VC at this port.
     pub local: u32,
     /// Whether the first cell starts a frame for the next node.
     pub begins: bool,

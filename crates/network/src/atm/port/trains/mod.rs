@@ -1,10 +1,10 @@
-//! A switch's output port that processes frames as trains of cells: it handles only the first and last cell of each frame,
-//! with the same result as cell-by-cell simulation.
+//! A switch's output port that processes frames as trains of cells: it handles only the first and last cell of each
+//! frame, with results equal to those of a cell-by-cell simulation.
 //!
-//! All inputs are interfaces with one slot grid and one delay, so that cells arrive in batches, with one cell of each active
-//! train. Between two edges the number of trains is constant: departures, occupancy and sums have a closed form while no
-//! cell can find the buffer full. Otherwise, and for cells that have not left the path by the end of the run, a batch is
-//! processed cell by cell.
+//! All inputs are interfaces that share one slot grid and one delay, so cells arrive in batches with one cell of each
+//! active train. Between two edges the number of trains is constant: departures, occupancy and sums have a closed form
+//! while no cell can find the buffer full. Otherwise, and for cells that have not left the path by the end of the run,
+//! a batch is processed cell by cell.
 
 mod batch;
 mod clock;
@@ -52,7 +52,7 @@ pub struct TrainPort {
     /// Buffer size K [cell].
     capacity: u64,
     policy: Policy,
-    /// Occupancy X up to which the policy refuses no frame [cell].
+    /// Occupancy X up to which the policy drops no frame [cell].
     no_refusal_up_to: u64,
     /// Whether there are no injected losses and the occupancy X cannot fall while cells arrive.
     plain: bool,
@@ -120,7 +120,7 @@ impl TrainPort {
         self.held_at(rank)
     }
 
-    /// Processes the first cells that arrive before the cell of this rank in a batch.
+    /// Processes the first cells that arrive before the cell with the given rank in a batch.
     #[inline]
     fn take_firsts(&mut self, batch: u64, rank: Rank) {
         while let Some(&first) = self.firsts.first() {
@@ -155,7 +155,7 @@ impl TrainPort {
         });
     }
 
-    /// Decides whether a frame enters, from exact occupancies.
+    /// Decides from exact occupancies whether a frame is admitted.
     #[inline(never)]
     fn decide(&mut self, edge: FrameEdge) {
         self.look_up();
@@ -210,8 +210,8 @@ impl TrainPort {
         });
     }
 
-    /// Processes the last cell of an announced frame if no other train is active and all its cells are certain to enter.
-    /// Returns the slot of the last cell; on None nothing has been counted.
+    /// Processes the last cell of an announced frame if no other train is active and all its cells are certain to be
+    /// admitted. Returns the slot of the last cell. If it returns None, no counter has changed.
     #[inline(always)]
     pub fn on_last_alone(&mut self, last: Last) -> Option<u64> {
         let first = *self.firsts.first()?;
@@ -235,17 +235,17 @@ impl TrainPort {
         self.take_alone(first, last)
     }
 
-    /// Processes the arrival of a frame's last cell. Returns its slot if it enters and the frame is whole; the slot may be
-    /// omitted if it has not ended by the end of the run.
+    /// Processes the arrival of a frame's last cell. Returns the cell's slot if it is admitted and the frame is
+    /// complete; the slot may be omitted if it does not end within the run.
     #[inline(always)]
     pub fn on_last(&mut self, last: Last) -> Option<u64> {
         self.counters.cells_in += u64::from(last.cells);
         self.take_last(last.time, last.batch, last.local, last.cells)
     }
 
-    /// Returns the departure time to use as the lower bound for the next frame's spacing: that of the frame's last cell,
-    /// which leaves at `left`, had it met no other train. The last cell of an active train leaves at least as many slots
-    /// later as the train has cells to come.
+    /// Returns the departure time to use as the lower bound for the next frame's spacing: the time at which the frame's
+    /// last cell, which leaves at `left`, would have left without other trains. The last cell of an active train leaves
+    /// later by at least the number of slots that the train's remaining cells need.
     #[inline(never)]
     pub fn as_if_alone(&self, left: Time, last: Last) -> Time {
         let follow = self.running.iter().map(|train| train.last - last.batch).min();
@@ -294,7 +294,7 @@ impl TrainPort {
                 self.loss_of_last = Some(DropCause::InjectedLoss);
             }
             FrameState::Discarded => {
-                // Cells between the lost one and this one.
+                // The cells between the lost one and this one.
                 self.counters.lost_discarded += edge.batch - vc.lost_at - 1;
                 if self.after_loss == (AfterLoss::Discard { keep_last: true }) {
                     self.admit_last(edge, frame);
@@ -400,7 +400,7 @@ impl TrainPort {
         found
     }
 
-    /// Returns the number of admitted cells of a VC before the cell of this rank in the batch.
+    /// Returns the number of admitted cells of a VC before the cell with the given rank in the batch.
     fn admitted_of(&self, local: u32, rank: Rank) -> u64 {
         let vc = &self.vcs[local as usize];
         if vc.run == NONE {

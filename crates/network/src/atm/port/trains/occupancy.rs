@@ -1,7 +1,7 @@
 //! Occupancy of a port's queue by VC, X_i and N_a, without work per cell.
 //!
-//! Cells leave in order of arrival, batch by batch. It therefore suffices to record the number of cells per batch, and when the
-//! cells of a VC started and stopped to enter. Everything is read once more as the queue drains.
+//! Cells leave in order of arrival, batch by batch. It therefore suffices to record the number of cells per batch, and
+//! the batches at which a VC's cells began and ceased to be admitted. These records are read as the queue drains.
 
 use crate::atm::port::trains::vc::Rank;
 use longpipe_events::memory::Growing;
@@ -18,7 +18,7 @@ struct EqualBatches {
     cells: u64,
 }
 
-/// A VC starts or stops to have a cell in every batch.
+/// The start or the end of a period in which a VC has a cell in every batch.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     batch: u64,
@@ -30,7 +30,7 @@ struct Change {
 pub struct Oldest {
     /// Number of the batch.
     pub batch: u64,
-    /// Number of its cells that have left.
+    /// Number of cells of the batch that have left.
     gone: u64,
 }
 
@@ -44,11 +44,11 @@ struct Reader {
     /// Index in `front`.
     place: u32,
     in_front: bool,
-    /// Number of starts minus number of stops read.
+    /// Number of starts minus number of ends read so far.
     runs: u32,
 }
 
-/// Number of stretches that are always kept.
+/// Number of `Stretch` entries that are always kept.
 const FEW: usize = 1024;
 
 /// History of the queue, from its head on.
@@ -63,7 +63,7 @@ pub struct OccupancyHistory {
     /// Number of VCs with `runs` > 0.
     active: u64,
     ranks: Vec<(Rank, u32)>,
-    /// Number of stretches at which departed cells are discarded.
+    /// Number of `Stretch` entries at which departed cells are discarded.
     most: usize,
 }
 
@@ -119,13 +119,13 @@ impl OccupancyHistory {
     /// Records that a VC has no more cells from `batch` on.
     #[inline]
     pub fn close(&mut self, batch: u64, local: u32) {
-        // Within a batch, a VC may lose its cell after another VC has had its last one.
+        // Within a batch, a cell of one VC may be lost after the last cell of another VC.
         let later = self.closed.iter().rev().take_while(|other| other.batch > batch).count();
         self.closed.make_room();
         self.closed.insert(self.closed.len() - later, Change { batch, local });
     }
 
-    /// Advances the head to the oldest cell after `departed` departures; there must be one.
+    /// Advances the head to the oldest cell after `departed` departures; the queue must not be empty.
     pub fn seek(&mut self, departed: u64) -> Oldest {
         while self.stretches.get(1).is_some_and(|next| next.cell <= departed) {
             self.stretches.pop_front();
@@ -208,7 +208,8 @@ impl OccupancyHistory {
 mod tests {
     use super::*;
 
-    /// One cell of one of two VCs in every batch, the VC changing every other batch; `held` of them stay in the queue.
+    /// Checks a queue that holds `held` cells, with one cell of one of two VCs per batch; the VC changes every other
+    /// batch.
     fn history(batches: u64, held: u64, forgets: bool) -> OccupancyHistory {
         let mut history = OccupancyHistory::new(2);
         for batch in 0..batches {

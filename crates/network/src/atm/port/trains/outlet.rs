@@ -25,7 +25,7 @@ impl Outlet {
         }
     }
 
-    /// Assigns slots to `cells` more consecutive cells, the first of which arrives when slot `first` starts.
+    /// Assigns slots to `cells` further consecutive cells, the first of which arrives when slot `first` starts.
     #[inline]
     pub fn give(&mut self, first: u64, cells: u64) {
         match self {
@@ -34,7 +34,7 @@ impl Outlet {
         }
     }
 
-    /// Returns the slot of a cell after `before` others of its batch; it must be certain to get one.
+    /// Returns the slot of a cell after `before` others of its batch; the cell must be certain to get one.
     #[inline]
     pub fn slot(&mut self, first: u64, before: u64) -> u64 {
         match self {
@@ -43,7 +43,8 @@ impl Outlet {
         }
     }
 
-    /// Returns how many cells, arriving from the start of slot `first` on, are certain to get slots before `horizon`.
+    /// Returns the number of cells, arriving from the start of slot `first` on, that are certain to get slots before
+    /// `horizon`.
     #[inline]
     pub fn room(&self, first: u64, horizon: u64) -> u64 {
         match self {
@@ -52,7 +53,7 @@ impl Outlet {
         }
     }
 
-    /// Returns whether X is certain to be at most `most` after `cells` more arrivals and `ended` slots.
+    /// Returns whether X is certain to be at most `most` after `cells` further arrivals and `ended` slots.
     #[inline]
     pub fn fit(&self, first: u64, cells: u64, ended: u64, most: u64) -> bool {
         match self {
@@ -165,7 +166,7 @@ impl Stretch {
         self.slot + (self.cells - 1) * self.stride
     }
 
-    /// Returns the number of its cells before slot `ended`.
+    /// Returns the number of these cells that are before slot `ended`.
     fn before(&self, ended: u64) -> u64 {
         let slots = ended.saturating_sub(self.slot);
         let cells = if self.stride == 1 {
@@ -199,11 +200,11 @@ pub struct Beside {
     departures: GridSums,
     /// First slot that is not assigned to either class.
     next: SlotCursor,
-    /// Cells that have a slot, or get none by the end of the run.
+    /// Number of cells that have a slot, or get none by the end of the run.
     given: u64,
     /// Cells of the current batch that already have a slot.
     ahead: u64,
-    /// Ended slots at the latest batch; later queries have at least as many.
+    /// Ended slots at the latest batch; later queries have at least this number.
     ended: u64,
     /// Slots of the cells that had not left at the previous batch.
     held: VecDeque<Stretch>,
@@ -212,7 +213,7 @@ pub struct Beside {
     /// Sums of the ends of assigned slots: of long stretches, and of single slots [ps].
     ends: StartSum,
     few_ends: u128,
-    /// Slot number for cells without a slot: one that has not ended by the end of the run.
+    /// Slot number for cells without a slot; this slot does not end within the run.
     after_the_run: u64,
 }
 
@@ -316,19 +317,19 @@ impl Beside {
         self.given += cells;
     }
 
-    /// Lower bound: the slots that would remain if VBR always went first.
+    /// Returns a lower bound: the number of slots that would remain if VBR always had priority.
     fn room(&self, first: u64, horizon: u64) -> u64 {
         let next = self.next.index().max(first) + self.vbr.to_come();
         horizon.saturating_sub(next)
     }
 
-    /// Returns whether X is at most `most` after `cells` more arrivals and `ended` slots.
+    /// Returns whether X is at most `most` after `cells` further arrivals and `ended` slots.
     fn fit(&self, cells: u64, ended: u64, most: u64) -> bool {
         let enough = (self.given + cells).saturating_sub(most);
         enough <= self.departed_by(self.ended) || enough <= self.departed_by(ended)
     }
 
-    /// Returns the departures after `ended` slots, at least as many slots as at the latest batch.
+    /// Returns the departures after `ended` slots, which must be at least the number at the latest batch.
     fn departed_by(&self, ended: u64) -> u64 {
         let mut departed = self.held.front().map_or(self.given, |first| first.cell);
         let from = if ended < self.ended {

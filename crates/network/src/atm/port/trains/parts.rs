@@ -38,7 +38,7 @@ pub struct TrainParameters {
     pub loss: Option<Box<Loss>>,
     /// Order of simultaneous cells.
     pub ties: TieRule,
-    /// VC, link and link end, by number at the port.
+    /// VC, link and link end of each circuit, by its index at the port.
     pub circuits: Vec<(Circuit, Link, LinkEnd)>,
     /// First slot whose cell has not left the path by the end of the run.
     pub horizon: u64,
@@ -49,7 +49,7 @@ pub struct TrainParameters {
 }
 
 impl TrainParameters {
-    /// Builds an empty port from these parts.
+    /// Builds an empty port from its parameters.
     pub fn port(self) -> TrainPort {
         let circuits = self.circuits.len();
         let clock = BatchClock::new(self.input, self.input_delay, self.grid);

@@ -19,15 +19,15 @@ pub(super) struct Running {
 pub(super) struct Batch {
     pub(super) number: u64,
     pub(super) time: Time,
-    /// First slot for its cells; 0 if `open`, because it is then not after the first unused slot.
+    /// First slot for the batch's cells; 0 if `open`, because it is then not later than the first unused slot.
     pub(super) slot: u64,
-    /// X before its first cell, or an upper bound if `open`; in cell-by-cell mode the current X.
+    /// X before the batch's first cell, or an upper bound if `open`; in cell-by-cell mode, the current X.
     pub(super) held: u64,
-    /// Departures before its arrival, or a lower bound if `open`.
+    /// Number of departures before the batch's arrival, or a lower bound if `open`.
     pub(super) departed: u64,
-    /// Whether its slots have not been looked up yet.
+    /// Whether the batch's slots have not been computed yet.
     pub(super) open: bool,
-    /// Cells of trains that ended with it; in cell-by-cell mode the admitted cells.
+    /// Number of cells of trains that ended with the batch; in cell-by-cell mode, of admitted cells.
     pub(super) taken: u64,
     /// Cell-by-cell mode: number of processed cells of active trains, in order of rank.
     pub(super) cells: Option<usize>,

@@ -17,8 +17,8 @@ impl TrainPort {
         self.advance(next, self.clock.time(next));
     }
 
-    /// Returns the counters of the settled port. Queued cells count their waiting time until `now`, and frames in transit their
-    /// cells so far.
+    /// Returns the counters of the settled port. Queued cells count with their waiting time until `now`, and frames in
+    /// transit with the cells that have arrived.
     pub fn counters_at(&self, now: Time) -> QueueCounters {
         let mut counters = self.counters;
         let (next, mut arrival_time) = (self.batch.number, self.arrival_time);
@@ -86,7 +86,7 @@ impl TrainPort {
         &self.late
     }
 
-    /// Returns how many of the cells of `late` have left this port by the end of the run.
+    /// Returns the number of cells of `late` that have left this port by the end of the run.
     pub fn departed(&self, late: &Late) -> u64 {
         self.over.saturating_sub(late.slot).min(late.cells)
     }

@@ -9,7 +9,7 @@ use longpipe_events::{Order, Time};
 /// Order of the cells of a batch: tie rule, then link.
 pub type Rank = (Order, Link);
 
-/// Value for no batch.
+/// Value that means no batch.
 pub const NONE: u64 = u64::MAX;
 
 /// A virtual circuit.
@@ -25,19 +25,19 @@ pub struct TrainVc {
     pub frame: FrameState,
     /// Batch of the frame's first cell.
     pub first: u64,
-    /// Batch of the lost cell after which the rest is discarded.
+    /// Batch of the lost cell after which the rest of the frame is discarded.
     pub lost_at: u64,
     /// Index among the active trains.
     pub place: u32,
-    /// Batch from which every cell entered, or `NONE`.
+    /// Batch from which every cell was admitted, or `NONE`.
     pub run: u64,
     /// Cells admitted before `run`.
     pub admitted: u64,
-    /// Whether a cell of the current frame has entered.
+    /// Whether a cell of the current frame was admitted.
     pub entered: bool,
-    /// Whether cells of an earlier frame lack their last cell, so that the current frame will be discarded with them.
+    /// Whether an earlier frame lost its last cell, so that the current frame merges with it and is discarded.
     pub merged: bool,
-    /// Frames for the next node, where a lost last cell merges two frames.
+    /// Number of frames for the next node, where a lost last cell merges two frames.
     pub frames_out: u64,
 }
 
@@ -60,7 +60,7 @@ impl TrainVc {
         }
     }
 
-    /// Returns the rank of its cell that arrives at `time`.
+    /// Returns the rank of the VC's cell that arrives at `time`.
     #[inline(always)]
     pub fn rank(&self, ties: &TieRule, time: Time) -> Rank {
         (ties.rank(&self.end, time, self.vc), self.link)
@@ -71,7 +71,7 @@ impl TrainVc {
         (self.frame, self.first, self.entered) = (frame, batch, false);
     }
 
-    /// Records that cells enter again. Returns whether the cell starts a frame for the next node.
+    /// Records that cells are admitted again. Returns whether the cell starts a frame for the next node.
     pub fn enter(&mut self) -> bool {
         let begins = !self.entered && !self.merged;
         self.entered = true;
@@ -79,7 +79,7 @@ impl TrainVc {
         begins
     }
 
-    /// Records that the frame's last cell did not enter, so that its other cells merge with the next frame.
+    /// Records that the frame's last cell was not admitted, so that its other cells merge with the next frame.
     pub fn merge(&mut self) {
         self.merged |= self.entered;
     }
