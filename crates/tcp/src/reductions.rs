@@ -75,7 +75,9 @@ impl Reductions {
     /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
         self.forget_before(una);
-        let place = self.noted.partition_point(|one| (one.sequence, one.time) <= (sequence, time));
+        let place = self
+            .noted
+            .partition_point(|one| (one.sequence, one.time) <= (sequence, time));
         self.noted.make_room();
         self.noted.insert(place, Noted { sequence, time, cause });
     }
@@ -129,7 +131,10 @@ impl Reductions {
         self.forget_before(flight.una);
         if let Some(first) = self.noted.iter().position(|one| one.time <= now) {
             let sequence = self.noted[first].sequence;
-            let of_segment = self.noted.range(first..).take_while(|one| one.sequence == sequence && one.time <= now);
+            let of_segment = self
+                .noted
+                .range(first..)
+                .take_while(|one| one.sequence == sequence && one.time <= now);
             let latest = first + of_segment.count() - 1;
             let cause = self.noted[latest].cause;
             self.noted.drain(first..latest);
