@@ -213,7 +213,7 @@ def test_files_that_are_wrong_are_named_by_line(tmp_path: Path, name: str, text:
         ({"rate": [["0 s", "0 bit/s"]]}, "network.path.rate: 0 bit/s all the time; needs a rate above 0 at some time"),
         ({"outages": {"every": "1 s", "gap": "1 s"}}, "network.path.outages.gap: 1 s; needs less than every, 1 s"),
         ({"shell": "oneweb", "from": "London", "to": "Sydney"}, "London - Sydney: no route over oneweb at any instant; needs stations that see satellites which links connect"),
-        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites"),
+        ({"kind": "orbit"}, "network.path: 'orbit'; accepts moving, file, coded, satellites, elements"),
     ],
 )  # fmt: skip
 def test_paths_that_cannot_be_are_refused(path: object, said: str) -> None:

@@ -42,8 +42,12 @@ def _named_files(scenario: Scenario) -> Iterator[str]:
     network = scenario.network
     for link in (network,) if network.kind == "dumbbell" else network.links:
         for path in (link.path, link.return_path):
-            if path is not None and path.kind in ("file", "coded") and path.file is not None:
+            if path is None:
+                continue
+            if path.kind in ("file", "coded") and path.file is not None:
                 yield path.file
+            if path.kind == "elements":
+                yield path.elements
     parts = (network.group or ()) if network.kind == "dumbbell" else network.flows
     for traffic in (scenario.traffic, *(part.traffic for part in parts)):
         if traffic is not None and traffic.kind == "arrivals":

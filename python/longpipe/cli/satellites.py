@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -64,6 +63,12 @@ def satellites(
     elevation: Annotated[
         float | None, typer.Option(metavar="DEG", help="Minimum elevation at every station \\[degree].")
     ] = None,
+    link_range: Annotated[
+        float | None,
+        typer.Option(
+            metavar="KM", help="Longest link between satellites of a file \\[km], at least 80 km above the Earth."
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Round trips: .csv, .parquet or .json.")
     ] = None,
@@ -98,7 +103,7 @@ def satellites(
     from longpipe.satellites import round_trips
 
     stations = _stations(places or [], cities, elevation)
-    constellation = _constellation(source, begin)
+    constellation = _constellation(source, begin, link_range)
     _warn(source, constellation.doubts)
     with RunBar(constellation.name) as bar:
         found = round_trips(constellation, stations, duration_s=duration, step_s=step, told=bar.update)
@@ -140,20 +145,20 @@ def _stations(places: list[str], count: int, elevation: float | None) -> list[St
     return [one if elevation is None else replace(one, least_elevation_deg=elevation) for one in found.values()]
 
 
-def _constellation(source: str, begin: str | None) -> Constellation:
+def _constellation(source: str, begin: str | None, link_range: float | None) -> Constellation:
     from longpipe.satellites import Constellation
     from longpipe.satellites.constellation import EPOCH
+    from longpipe.satellites.epochs import utc
     from longpipe.satellites.shells import parse_shell
 
-    epoch = None
-    if begin is not None:
-        try:
-            epoch = datetime.fromisoformat(begin)
-        except ValueError:
-            raise ScenarioError(f"--begin: {begin!r}; needs a date and time, as in 2026-11-22T12:00") from None
-        epoch = epoch.replace(tzinfo=epoch.tzinfo or UTC)
+    epoch = None if begin is None else utc("--begin", begin)
+    if link_range is not None and not link_range > 0:
+        raise ScenarioError(f"--link-range: {link_range:g}; needs more than 0 km")
     if Path(source).exists():
-        return Constellation.of_file(Path(source), epoch=epoch)
+        range_m = None if link_range is None else 1e3 * link_range
+        return Constellation.of_file(Path(source), epoch=epoch, link_range_m=range_m)
+    if link_range is not None:
+        raise ScenarioError("--link-range: needs a file of TLEs or OMMs; shells have links of their own")
     if Path(source).suffix:
         raise ScenarioError(f"{source}: not there; needs a file of TLEs or OMMs, or a shell: {BUILT_IN}")
     return Constellation.of_shell(parse_shell(source), epoch or EPOCH)

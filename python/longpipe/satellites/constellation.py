@@ -49,7 +49,8 @@ def sgp4_api() -> ModuleType:
 class Constellation:
     """Satellites in order; times count from `epoch`.
 
-    A ground station sees satellites within `reach_m` or, if that is None, above `least_elevation_deg`.
+    A ground station sees satellites within `reach_m` or, if that is None, above `least_elevation_deg`. Satellites have
+    the fixed links `links` or, if `link_range_m` is not None, at each time those of `links.links_within`.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Constellation:
     links: np.ndarray
     least_elevation_deg: float
     reach_m: float | None = None
+    link_range_m: float | None = None
     # Warnings about elements that are old at the epoch, and about satellites without a position then.
     doubts: tuple[str, ...] = ()
 
@@ -104,19 +106,28 @@ class Constellation:
 
     @classmethod
     def of_file(
-        cls, path: Path, *, epoch: datetime | None = None, least_elevation_deg: float = LEAST_ELEVATION_DEG
+        cls,
+        path: Path,
+        *,
+        epoch: datetime | None = None,
+        least_elevation_deg: float = LEAST_ELEVATION_DEG,
+        link_range_m: float | None = None,
     ) -> Constellation:
-        """Returns the satellites of a file of TLEs or OMMs, without links between them, or of a folder of Hypatia.
+        """Returns the satellites of a file of TLEs or OMMs, or of a folder of Hypatia.
 
+        Those of a file have no links between them unless `link_range_m` is given [m]; a folder has links of its own.
         Times count from `epoch`, by default the last epoch of the elements. `doubts` has warnings about elements that
-        are old then, and about satellites without a position. Raises ScenarioError if none has a position.
+        are old then, and about satellites without a position. Raises ScenarioError if none has a position, and for a
+        range beside a folder.
         """
         sgp4_api()
         elements, links = read_folder(path) if path.is_dir() else (read_elements(path), _NO_LINKS)
+        if link_range_m is not None and len(links):
+            raise ScenarioError(f"{path}: a folder with links of its own; needs no range of links")
         begin = max(one.epoch for one in elements) if epoch is None else epoch
         names = [one.name for one in elements]
         satellites = [one.satellite for one in elements]
-        found = cls(path.name, names, satellites, begin, links, least_elevation_deg)
+        found = cls(path.name, names, satellites, begin, links, least_elevation_deg, link_range_m=link_range_m)
         errors, places, _ = found.array.sgp4(*found.julian(np.zeros(1)))
         codes = error_codes(errors[:, 0], places[:, 0])
         doubts = (*doubts_of_errors(names, codes), *doubts_of_epochs(elements, begin))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from longpipe.satellites.constellation import Constellation
+from longpipe.satellites.links import links_within
 from longpipe.satellites.stations import Station
 from longpipe.satellites.visibility import Sight
 
@@ -27,10 +28,12 @@ class Router:
         self.stations = len(stations)
         self.sight = Sight.of(constellation, stations)
         self.links = constellation.links
+        self.link_range_m = constellation.link_range_m
 
     def shortest(self, satellites_m: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns lengths [m] by source and station, infinite without a route, and predecessors by source and node."""
-        a, b = self.links.T
+        links = self.links if self.link_range_m is None else links_within(satellites_m, self.link_range_m)
+        a, b = links.T
         between = np.linalg.norm(satellites_m[a] - satellites_m[b], axis=1)
         ground = self.sight.distances_m(satellites_m)
         station, satellite = np.nonzero(np.isfinite(ground))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.motion import MOST_STEPS, Outages, Satellites
 from longpipe.scenario.network import Graph, Link
-from longpipe.scenario.series import PS, PS_PER_NS
+from longpipe.scenario.over_satellites import PS, PS_PER_NS
 from longpipe.units import TIME
 
 if TYPE_CHECKING:

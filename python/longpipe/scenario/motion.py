@@ -116,6 +116,13 @@ class Coded(Model):
     )
 
 
+FROM: Final = "The station at the first node: a city, or LATITUDE,LONGITUDE in degrees"
+TO: Final = "The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"
+STEP: Final = "Interval at which the route is computed [time]; the delay is linear in between"
+OUTAGES: Final = "Times without transmission, besides those without a route"
+ORDER: Final = "After a route change, packets keep their own delays (free) or their order (fifo)"
+
+
 class Satellites(Model):
     """The shortest route over a constellation between two ground stations; needs `longpipe[orbits]`."""
 
@@ -127,11 +134,9 @@ class Satellites(Model):
         validation_alias=AliasChoices("from", "from_"),
         serialization_alias="from",
         max_length=200,
-        description="The station at the first node: a city, or LATITUDE,LONGITUDE in degrees",
+        description=FROM,
     )
-    to: str = Field(
-        max_length=200, description="The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"
-    )
+    to: str = Field(max_length=200, description=TO)
     as_: Literal["link", "graph"] = Field(
         default="link",
         validation_alias=AliasChoices("as", "as_"),
@@ -144,26 +149,55 @@ class Satellites(Model):
         "along the new one and drops those that are not on it",
     )
     begin: Delay = Field(default="0 s", description="Start of the run after the shell's epoch [time]")
-    step: Duration = Field(
-        default="1 s", description="Interval at which the route is computed [time]; the delay is linear in between"
-    )
+    step: Duration = Field(default="1 s", description=STEP)
     between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
     at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(
-        default=Outages.unchecked(), description="Times without transmission, besides those without a route"
+    outages: Outages = Field(default=Outages.unchecked(), description=OUTAGES)
+    order: Order = Field(default="free", description=ORDER)
+
+
+class Elements(Model):
+    """The shortest route over satellites of a file between two ground stations; needs `longpipe[orbits]`."""
+
+    kind: Literal["elements"] = "elements"
+    elements: str = Field(
+        min_length=1,
+        max_length=4096,
+        description="A file of TLEs, or of OMMs as JSON, CSV, XML or KVN, which is read when the scenario is checked",
     )
-    order: Order = Field(
-        default="free",
-        description="After a route change, packets keep their own delays (free) or their order (fifo)",
+    from_: str = Field(
+        validation_alias=AliasChoices("from", "from_"),
+        serialization_alias="from",
+        max_length=200,
+        description=FROM,
     )
+    to: str = Field(max_length=200, description=TO)
+    begin: str | None = Field(
+        default=None,
+        max_length=40,
+        description="Start of the run in UTC, as in 2026-11-22T12:00; the last epoch of the elements if absent",
+    )
+    least_elevation: Annotated[float, Field(ge=0, lt=90)] = Field(
+        default=25.0, description="Elevation above which a station sees a satellite [degree]"
+    )
+    link_range: Annotated[float, Field(gt=0, le=100_000)] | None = Field(
+        default=None,
+        description="Longest link between two satellites [km]; there is one whenever they are as close and the line "
+        "between them is 80 km or more above the Earth. Without it a route goes up and down once",
+    )
+    step: Duration = Field(default="1 s", description=STEP)
+    between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
+    at: Literal["end", "start"] = Field(default="end", description=AT)
+    outages: Outages = Field(default=Outages.unchecked(), description=OUTAGES)
+    order: Order = Field(default="free", description=ORDER)
 
 
 def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
     """Adds the kind to a written table, from the field that only this kind has."""
     if isinstance(value, dict) and "kind" not in value:
-        own = {"shell": "satellites", "symbol_rate": "coded", "file": "file"}
+        own = {"shell": "satellites", "elements": "elements", "symbol_rate": "coded", "file": "file"}
         return {"kind": next((kind for field, kind in own.items() if field in value), "moving"), **value}
     return {"kind": value} if isinstance(value, str) else value
 
 
-Path = Annotated[Moving | File | Coded | Satellites, Field(discriminator="kind"), BeforeValidator(_told)]
+Path = Annotated[Moving | File | Coded | Satellites | Elements, Field(discriminator="kind"), BeforeValidator(_told)]

@@ -6,7 +6,6 @@ import heapq
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, Final
 
@@ -15,13 +14,13 @@ from longpipe.inputs import read_lines
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
-from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, Satellites
+from longpipe.scenario.motion import MOST_STEPS, Coded, Elements, File, Moving, Outages, Satellites
+from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
 from longpipe.units import RATE, TIME
 
 PS: Final = 10**12
 PS_PER_MS: Final = 10**9
-PS_PER_NS: Final = 10**3
 LONGEST_DELAY_PS: Final = TIME.parse("1000 s")
 FASTEST_BPS: Final = RATE.parse("10 Tbit/s")
 # Limits of a schedule: number of lines, and latest time [ms].
@@ -71,7 +70,7 @@ class _Parts:
     outages_ps: Points = field(default_factory=Points)
 
 
-def series(where: str, path: Moving | File | Coded | Satellites, duration: str) -> Series:
+def series(where: str, path: Moving | File | Coded | Satellites | Elements, duration: str) -> Series:
     """Returns a link's series for a run of this duration. Raises ScenarioError with place, or file and line."""
     duration_ps = TIME.parse(duration)
     if isinstance(path, Moving):
@@ -82,8 +81,7 @@ def series(where: str, path: Moving | File | Coded | Satellites, duration: str) 
         rates = Points((at, rate) for at, rate, _ in rates_of(where, path))
         parts = _Parts(_steps(f"{where}.esn0", rates))
     else:
-        key = (path.shell, path.from_, path.to, TIME.parse(path.begin), TIME.parse(path.step), duration_ps)
-        knots, gaps = _over_satellites(where, *key)
+        knots, gaps = delays_and_gaps(where, path, duration_ps)
         parts = _Parts(knots_ps=Points(knots), outages_ps=Points(gaps))
     motion: dict[str, Any] = {"order": "fifo" if isinstance(path, Coded) else path.order}
     if parts.service is not None:
@@ -195,27 +193,3 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     keep(path.file, Notes(f"{path.file}: {len(text)} opportunities of {path.bytes} bytes, repeated every {last} ms"))
     kind = {"kind": "opportunities", "instants_ps": instants}
     return _Parts({**kind, "bytes": path.bytes, "header_bytes": path.header})
-
-
-Knots = tuple[tuple[int, int], ...]
-
-
-@lru_cache(maxsize=32)
-def _over_satellites(
-    where: str, shell: str, first: str, second: str, begin_ps: int, step_ps: int, duration_ps: int
-) -> tuple[Knots, Knots]:
-    from longpipe.satellites.constellation import Constellation
-    from longpipe.satellites.knots import knots
-    from longpipe.satellites.shells import parse_shell
-    from longpipe.satellites.stations import station
-
-    if duration_ps // step_ps > MOST_STEPS:
-        steps = f"{duration_ps // step_ps} steps of {TIME.format(step_ps)}"
-        raise ScenarioError(f"{where}.step: {steps}; needs at most {MOST_STEPS}")
-    constellation = Constellation.of_shell(parse_shell(shell))
-    stations = (station(first), station(second))
-    found, gaps = knots(constellation, stations, begin_ps / PS, step_ps / PS, duration_ps // step_ps + 2)
-    if gaps and gaps[0][0] == 0:
-        raise ScenarioError(f"{where}: no route from {first!r} to {second!r} over {shell} at the start; needs one")
-    delays = tuple((at * step_ps, PS_PER_NS * round(1e9 * delay)) for at, delay in found)
-    return delays, tuple((begin * step_ps, end * step_ps) for begin, end in gaps)

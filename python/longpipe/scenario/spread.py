@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.network import Node
-from longpipe.scenario.series import PS_PER_NS
+from longpipe.scenario.over_satellites import PS_PER_NS
 from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.units import RATE, TIME
 

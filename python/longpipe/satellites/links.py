@@ -1,0 +1,38 @@
+"""Links between satellites whose elements come without any: all pairs within a range that see each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from longpipe.errors import ScenarioError
+from longpipe.satellites.stations import RADIUS_M
+
+# Height above the equatorial radius that a link must keep, for the atmosphere: 80 km, as in Hypatia's limit of a link.
+CLEARANCE_M: Final = 80_000.0
+MOST_LINKS: Final = 1_000_000
+
+
+def links_within(satellites_m: np.ndarray, range_m: float) -> np.ndarray:
+    """Returns the pairs of satellites, by number (n rows of two), that are at most `range_m` apart and see each other.
+
+    Positions are Earth-fixed or inertial [m]; satellites without a position (nan) have no links. Two satellites see
+    each other if the line between them is at least `CLEARANCE_M` above a sphere of the equatorial radius. Raises
+    ScenarioError for more than `MOST_LINKS` pairs.
+    """
+    known = np.nonzero(np.isfinite(satellites_m).all(axis=1))[0]
+    places = satellites_m[known]
+    tree = cKDTree(places)
+    # Each pair counts twice, and each satellite once with itself.
+    if (count := (tree.count_neighbors(tree, range_m) - len(known)) // 2) > MOST_LINKS:
+        raise ScenarioError(f"links of up to {range_m / 1e3:g} km: {count} pairs; needs at most {MOST_LINKS}")
+    pairs = tree.query_pairs(range_m, output_type="ndarray")
+    first, along = places[pairs[:, 0]], places[pairs[:, 1]] - places[pairs[:, 0]]
+    squares = np.einsum("ij,ij->i", along, along)
+    # Where on the line from the first (0) to the second (1) it is closest to the centre; 0 if both are at one place.
+    part = -np.einsum("ij,ij->i", first, along) / np.where(squares > 0, squares, 1.0)
+    closest = np.linalg.norm(first + np.clip(part, 0.0, 1.0)[:, None] * along, axis=1)
+    found: np.ndarray = known[pairs[closest >= RADIUS_M + CLEARANCE_M]].reshape(-1, 2)
+    return found
