@@ -66,7 +66,7 @@ __all__ = [
     "store",
 ]
 
-# Hidden from type checkers, which would accept any name otherwise.
+# Hidden from type checkers, because they would otherwise accept any name.
 if not TYPE_CHECKING:
     from longpipe.deferred import deferred
 

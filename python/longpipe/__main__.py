@@ -7,13 +7,14 @@ from typing import NoReturn
 
 from longpipe.interrupts import INTERRUPTED, interruptible, leave_at_once
 
-# A start creates more than 100 000 permanent objects; the default threshold of 700 would collect garbage all the time.
+# A start creates more than 100 000 permanent objects; the default threshold of 700 would cause constant garbage
+# collection.
 COLLECT_AFTER = 200_000
 
 
 def main() -> NoReturn:
     """Runs the command line; Ctrl-C at any time ends it without a traceback."""
-    # Nothing needs to be cleaned up yet.
+    # There is nothing to clean up yet.
     leave_at_once()
     gc.set_threshold(COLLECT_AFTER)
     _without_plugins()
@@ -29,7 +30,10 @@ def main() -> NoReturn:
 
 
 def _without_plugins() -> None:
-    """Keeps pydantic from searching for its plugins, which no command uses: the search imports the parser of mails."""
+    """Keeps pydantic from searching for its plugins, which no command uses.
+
+    The search would import an e-mail parser.
+    """
     loader = ModuleType("pydantic.plugin._loader")
     vars(loader)["get_plugins"] = tuple
     sys.modules.setdefault(loader.__name__, loader)

@@ -8,12 +8,12 @@ from longpipe.ip import packet_bytes
 CELL_BYTES: Final = 53
 CELL_BITS: Final = 8 * CELL_BYTES
 CELL_PAYLOAD_BYTES: Final = 48
-# LLC/SNAP 8, AAL5 trailer 8.
+# LLC/SNAP header (8) and AAL5 trailer (8).
 OVERHEAD_BYTES: Final = 16
 
 
 def packet_cells(payload_bytes: int, timestamps: bool = False) -> int:
-    """Returns the cells of a segment with this payload [bytes], including headers and AAL5 trailer."""
+    """Returns the number of cells of a segment with this payload [bytes], including headers and AAL5 trailer."""
     return math.ceil((packet_bytes(payload_bytes, timestamps) + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Final
 
-# Congestion controls, queues, recoveries, traffic and links by the names that users type.
+# Congestion controls, queues, recoveries, traffic and links, by the names that users may type.
 NAMES: Final[dict[str, tuple[str, str]]] = {
     **dict.fromkeys(("compound", "ctcp"), ("a congestion control", "tcp.congestion = 'cubic' or 'illinois'")),
     **{
@@ -60,7 +60,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ber", "bit-error-rate", "bit_error_rate"), "bit-errors"),
     **dict.fromkeys(("atm", "cells"), "aal5"),
     **dict.fromkeys(("packets", "ipv4"), "ip"),
-    # Queue parameters by their names in ns-2, ns-3 and tc.
+    # Queue parameters, by their names in ns-2, ns-3 and tc.
     **dict.fromkeys(("min_th", "minth"), "min"),
     **dict.fromkeys(("max_th", "maxth"), "max"),
     **dict.fromkeys(("maxp", "max_prob"), "max_p"),
@@ -69,11 +69,11 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("tupdate", "t_update"), "update"),
     **dict.fromkeys(("queuedelayreference", "qdelay_ref"), "target"),
 }
-# The congestion control that others call Reno.
+# The congestion control that other programs call Reno.
 RENO: Final = "aimd"
 
 
-# Fields whose values users also write in other fields: a noun phrase for such a value, and all its names.
+# Fields whose values users also try in other fields: a noun phrase for such a value, and all names of values.
 _HOMES: dict[str, tuple[str, tuple[str, ...]]] = {}
 
 

@@ -42,7 +42,10 @@ class CaptureError(RuntimeError):
 
 
 def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path]) -> list[CorePlace]:
-    """Returns the captures for the core. Raises ScenarioError for an unknown capture point or a path used twice."""
+    """Returns the captures for the core.
+
+    Raises ScenarioError for an unknown capture point, or a path that is used twice.
+    """
     names = [node["name"] for node in resolved["nodes"]]
     hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
     links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}
@@ -66,7 +69,7 @@ def _instead(resolved: Mapping[str, Any], kind: str, name: str, known: Mapping[s
     """Returns what to use instead of an unknown capture point: for a flow or a group of flows, its two hosts."""
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     for flow in resolved["flows"] if kind == "host" else ():
-        # Flows of a group have its name and a number: web1, web2.
+        # The name of a flow in a group is the group's name and a number: web1, web2.
         if name == flow["name"] or re.fullmatch(rf"{re.escape(name)}\d+", flow["name"]):
             begin, end = names[links[flow["route"][0]]["from"]], names[links[flow["route"][-1]]["to"]]
             return f"the flow {flow['name']} goes from {begin} to {end}, needs host:{begin} or host:{end}"
@@ -81,7 +84,7 @@ def unwritable(captures: Mapping[str, str | Path], error: OSError) -> ScenarioEr
 
 
 def reports(captures: Mapping[str, str | Path], columns: Mapping[str, list[int]]) -> tuple[Capture, ...]:
-    """Returns the results of the captures, given the core's columns."""
+    """Returns the results of the captures, given the columns from the core."""
     rows = zip(captures.items(), columns["packets"], columns["errno"], strict=True)
     return tuple(
         Capture(place, Path(path), packets, os.strerror(errno).lower() if errno else None)

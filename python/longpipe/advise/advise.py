@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Runs to start at once: enough that few workers wait for the last of them. The answer does not depend on it.
+# Number of runs started together: large enough that few workers wait for the last run. It does not affect the answer.
 AT_ONCE: Final = 24
 MOST_REPLICATIONS: Final = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Advice:
-    """The runs of a question and what was selected from them.
+    """The runs of a question, and the selection from them.
 
-    `values[i]` has the measures of alternative i in the measures' base units: replication, situation, measure.
-    `selection` is None if the budget ended before the first decision. `spent` says whether the budget ended before the
-    selection was done.
+    `values[i]` contains the measures of alternative i in their base units, indexed by replication, situation and
+    measure. `selection` is None if the budget ended before the first decision. `spent` is whether the budget ended
+    before the selection was done.
     """
 
     question: Question
@@ -47,7 +47,7 @@ class Advice:
     runs: int
 
     def rows(self, alternative: int) -> Numbers:
-        """Returns the value of each replication and measure that counts, over the situations."""
+        """Returns one value per replication and measure, reduced over the situations."""
         return reduced(self.question, self.values[alternative])
 
 
@@ -67,12 +67,12 @@ def advise(
 ) -> Advice:
     """Adds replications of the surviving alternatives until the selection is done or the budget is spent.
 
-    The same question gives the same answer with any number of workers, except where a time ends it.
+    The same question has the same answer with any number of workers, unless a time limit ends the runs.
     """
     budget = budget or Budget()
     question.check()
     if all(seedless(one) for row in question.scenarios for one in row):
-        # Replications are copies of one another.
+        # All replications are identical.
         question = replace(question, first=FEWEST)
     work = _Work(question, runner, budget, progress)
     selection, zone, spent = None, math.nan, False
@@ -91,7 +91,7 @@ def advise(
 
 
 class _Work:
-    """Runs replications in the order of seeds, so that an early end leaves alternatives with equally many."""
+    """Runs replications in the order of seeds, so that all alternatives have equally many if the runs end early."""
 
     def __init__(
         self, question: Question, runner: Runner, budget: Budget, progress: Callable[[Progress], None]
@@ -106,7 +106,7 @@ class _Work:
         self._ready = 0
 
     def replicate(self, alternatives: list[int], wanted: int) -> None:
-        """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before."""
+        """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before that."""
         while self._ready < wanted:
             # A full round of runs, for which later replications of survivors may be started early.
             count = max(1, AT_ONCE // (len(alternatives) * self.shape[0]))
@@ -133,7 +133,7 @@ class _Work:
         self._runner.telling(tell).complete(jobs)
 
     def _read(self, chosen: list[tuple[int, int]]) -> None:
-        """Reads the complete replications among these."""
+        """Reads the replications among the given ones that are complete."""
         store, measures = self._runner.store, self._question.measures
         for replication, alternative in chosen:
             jobs = self._jobs(alternative, replication)
@@ -155,7 +155,7 @@ def _first_decisions(question: Question, values: list[list[Numbers]]) -> tuple[S
 
 
 def _zone(question: Question, values: list[list[Numbers]]) -> float:
-    """Returns the indifference zone: the given one, .01 of a share, or 2 % of the best mean of the first runs."""
+    """Returns the indifference zone: as given, otherwise .01 for a share, or 2 % of the best mean of the first runs."""
     goal = question.goal
     given, relative = (
         ((ZONE_OF_SHARES, False) if is_share(goal) else (ZONE, True))

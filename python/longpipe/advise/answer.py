@@ -1,4 +1,4 @@
-"""Conclusions from the runs of a question: choice, confidence, cost at worst, and sensitivity."""
+"""Conclusions from the runs of a question: choice, confidence, maximum loss, and sensitivity."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# By how much a limit is tightened and loosened to see whether it decides.
+# Relative change of a limit, in both directions, to test whether it affects the choice.
 SHIFT: Final = 0.1
 
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much an alternative is worse than the choice, with its 95 % interval; negative if it is better."""
+    """Difference by which an alternative is worse than the choice, with its 95 % interval; negative if it is better."""
 
     alternative: int
     mean: float
@@ -38,9 +38,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Effect:
-    """The share of the variation between alternatives that a factor explains, and what each of its levels would cost.
+    """The share of the variation between alternatives that a factor explains, and the cost of each of its levels.
 
-    `best` has the best alternative of each level within the limits; None if no alternative of it is.
+    `best` contains, for each level, the best alternative within the limits; None if there is none.
     """
 
     factor: str
@@ -50,7 +50,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Shift:
-    """The choice if a limit were another one, by means."""
+    """The choice, according to the means, if a limit were different."""
 
     limit: str
     choice: int | None
@@ -63,13 +63,13 @@ def limit_text(limit: Requirement) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Conclusions from an advice."""
+    """Conclusions from the runs of an advice."""
 
     advice: Advice
 
     @cached_property
     def rows(self) -> tuple[Numbers, ...]:
-        """The value of each replication and measure, by alternative."""
+        """For each alternative, the value of each replication and measure."""
         return tuple(self.advice.rows(i) for i in range(len(self.advice.values)))
 
     @cached_property
@@ -91,7 +91,10 @@ class Answer:
 
     @cached_property
     def choice(self) -> int | None:
-        """The selected alternative, or without a complete selection the best by means within the limits, if any."""
+        """The selected alternative.
+
+        If the selection is incomplete, the alternative within the limits with the best mean, if any.
+        """
         selection = self.advice.selection
         if self.certified and selection is not None:
             return selection.choice
@@ -113,12 +116,15 @@ class Answer:
     def _least_worse(self, alternatives: Iterable[int]) -> int | None:
         """Returns the best alternative by its mean difference to the choice.
 
-        The means themselves are over different seeds, because eliminated alternatives have fewer replications.
+        The means themselves are not comparable, because eliminated alternatives have fewer replications.
         """
         return min(alternatives, key=lambda one: self.difference(one).mean, default=None)
 
     def allowed(self) -> list[int]:
-        """Alternatives that were not found to violate a limit: by the selection if it decided, else by their means."""
+        """Alternatives that do not violate a limit.
+
+        This is decided by the selection if it is complete, otherwise by the means.
+        """
         selection = self.advice.selection
         violating = {} if selection is None else selection.eliminated
         decided = {one for one, (_, why) in violating.items() if why != WORSE}
@@ -136,9 +142,9 @@ class Answer:
 
     @cached_property
     def cost(self) -> float:
-        """Upper bound of what the choice loses against the best alternative, sure to the stated confidence.
+        """Upper bound, at the stated confidence, of the loss of the choice compared with the best alternative.
 
-        One-sided intervals of all differences hold together (Bonferroni). It is nan without a choice, and if a
+        The one-sided intervals of all differences are simultaneous (Bonferroni). It is nan without a choice, and if a
         difference has no interval because it has fewer than two replications.
         """
         if self.choice is None:
@@ -153,7 +159,7 @@ class Answer:
 
     @cached_property
     def runner_up(self) -> Difference | None:
-        """The next best alternative within the limits, by the mean difference."""
+        """The second best alternative within the limits, according to the mean difference."""
         others = [self.difference(one) for one in self.allowed() if one != self.choice]
         return min(others, key=lambda one: one.mean, default=None) if self.choice is not None else None
 
@@ -168,7 +174,7 @@ class Answer:
 
     @cached_property
     def front(self) -> list[int]:
-        """Alternatives that no other one beats in the objective and all limited measures, by means; best first."""
+        """Pareto front: alternatives that no other improves in the objective and all limited measures, best first."""
         question = self.advice.question
         signs = [1 if question.maximise else -1, *(1 if limit.sign[0] == ">" else -1 for limit in question.bounds)]
         better = self.means * np.array(signs)
@@ -180,7 +186,7 @@ class Answer:
 
     @cached_property
     def effects(self) -> list[Effect]:
-        """Each factor's share of the variation of the objective, and the cost of each of its levels."""
+        """For each factor, its share of the variation of the objective, and the cost of each of its levels."""
         question = self.advice.question
         known = [i for i in range(len(self.rows)) if math.isfinite(self.means[i, 0])]
         objective = self.means[known, 0]
@@ -202,7 +208,7 @@ class Answer:
 
     @cached_property
     def shifts(self) -> list[Shift]:
-        """The choice by means with each limit a tenth tighter and a tenth looser."""
+        """The choice, according to means, with each limit tightened and loosened by a tenth."""
         bounds = self.advice.question.bounds
         found = []
         for place, limit in enumerate(bounds):
@@ -215,9 +221,9 @@ class Answer:
 
     @cached_property
     def by_situation(self) -> list[tuple[dict[str, object], int | None, float]]:
-        """For each situation the best alternative within the limits, and what the choice loses to it.
+        """For each situation, the best alternative within the limits, and the loss of the choice compared with it.
 
-        By means over the replications of the situation.
+        Both are computed from means over the replications of the situation.
         """
         question = self.advice.question
         if not question.uncertain:
@@ -245,7 +251,7 @@ class Answer:
         return found
 
     def state(self, alternative: int) -> str:
-        """Returns in a few words what became of an alternative."""
+        """Returns the status of an alternative in a few words."""
         selection = self.advice.selection
         if alternative == self.choice:
             return "the choice" if self.certified else "best so far"

@@ -15,14 +15,15 @@ _BUDGET: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|runs?)")
 
 
 class SpentError(Exception):
-    """The time is over, which ends the runs in progress."""
+    """The time limit has passed, which ends the runs in progress."""
 
 
 @dataclass
 class Budget:
-    """At most `seconds` of time or `runs` runs, counted from its creation; stored runs count as runs, too.
+    """At most `seconds` of time or `runs` runs, counted from its creation; runs read from the store also count.
 
-    A number of runs makes the answer independent of the machine. A time may end at another replication each time.
+    With a number of runs, the answer does not depend on the machine; with a time, the number of replications may differ
+    each time.
     """
 
     text: str = ""
@@ -52,6 +53,6 @@ class Budget:
         return self.clock() - self._began_s
 
     def check(self) -> None:
-        """Raises SpentError if the time is over."""
+        """Raises SpentError if the time limit has passed."""
         if self.elapsed_s > self.seconds:
             raise SpentError

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def page(answer: Answer, command: str) -> str:
-    """Renders the page as HTML; `command` is the one that repeats the answer."""
+    """Renders the page as HTML; `command` is the command that repeats the answer."""
     question, palette = answer.advice.question, Palette()
     facts: list[tuple[str, str]] = []
     if answer.choice is not None:

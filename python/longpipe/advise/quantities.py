@@ -1,4 +1,4 @@
-"""Numbers in the units of measures: indifference zones, tolerances, and values in texts."""
+"""Numbers in the units of measures: indifference zones, tolerances, and values in text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_share(measure: Measure) -> bool:
 
 
 def unit(measure: Measure) -> str:
-    """Returns the unit of a measure in texts; "" for shares and other plain numbers."""
+    """Returns the unit of a measure in text; "" for shares and other plain numbers."""
     return "" if measure.unit in ("", "share") else measure.unit
 
 

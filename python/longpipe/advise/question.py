@@ -19,18 +19,18 @@ from longpipe.scenario import Scenario
 
 _PERCENT: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 _OVER: Final = re.compile(r"(\d{1,2}(?:\.\d+)?)\s*%")
-# Indifference zone of shares, and of other measures as a part of the best mean after the first replications.
+# Indifference zone of shares, and of other measures as a fraction of the best mean after the first replications.
 ZONE_OF_SHARES: Final = 0.01
 ZONE: Final = 0.02
-# Columns of tables besides factors, uncertain inputs and measures; designs reserve further ones.
+# Columns of tables other than factors, uncertain inputs and measures; designs reserve additional names.
 COLUMNS: Final = ("runs", "front", "result")
-# Tolerance of a limit as a part of the limit.
+# Tolerance of a limit, as a fraction of the limit.
 TOLERANCE: Final = 0.05
 
 
 def tolerance(limit: Requirement, text: str | None) -> float:
-    """Returns the tolerance of a limit: 5 % of it, or the given part or value."""
-    # Percentages are parts of the limit, also of the limit of a share.
+    """Returns the tolerance of a limit: 5 % of the limit, or the given fraction or value."""
+    # Percentages are relative to the limit, even if the limit is a share.
     percent = _PERCENT.fullmatch(text) if text is not None else None
     if text is None or percent is not None:
         found = (TOLERANCE if percent is None else float(percent[1]) / 100) * abs(limit.limit)
@@ -46,8 +46,8 @@ def tolerance(limit: Requirement, text: str | None) -> float:
 class Question:
     """A question: factors to choose, objective, limits and uncertain inputs.
 
-    `over` selects the value of a replication that counts if inputs are uncertain: the worst of all situations, their
-    mean, or the value that a share of the situations reaches ("90 %").
+    `over` selects the value of a replication if inputs are uncertain: the worst of all situations, their mean, or the
+    value that a share of the situations reaches ("90 %").
     """
 
     base: Scenario
@@ -69,7 +69,7 @@ class Question:
         _ = self.quantile
 
     def check(self) -> None:
-        """Raises ScenarioError for what cannot be run, measured or read."""
+        """Raises ScenarioError for settings that cannot be run, measured or parsed."""
         self._check_names()
         for scenario in (one for row in self.scenarios for one in row):
             for measure in self.measures:
@@ -80,7 +80,7 @@ class Question:
             quantity(self.goal, self.zone, "--zone")
 
     def _check_names(self) -> None:
-        """Raises ScenarioError if two columns of tables have one name, or if a field has values of two options."""
+        """Raises ScenarioError if two columns of tables have the same name, or if two options set one field."""
         taken = {*COLUMNS, *(name for one in self.measures for name in (one.name, head(one)))}
         for factor in self.factors:
             if factor.name in taken:
@@ -133,7 +133,7 @@ class Question:
 
     @cached_property
     def quantile(self) -> float | Literal["worst", "mean"]:
-        """The share of situations that reach the value that counts, or "worst" or "mean"."""
+        """The share of situations that must reach the value of a replication, or "worst" or "mean"."""
         if self.over in ("worst", "mean"):
             return self.over  # type: ignore[return-value]
         match = _OVER.fullmatch(self.over.strip())
@@ -144,7 +144,7 @@ class Question:
         return float(match[1]) / 100
 
     def reduce(self, values: np.ndarray, *, larger_is_better: bool) -> float:
-        """Returns the value of one replication from those of all situations; nan if one of them has none."""
+        """Returns the value of one replication, given the values of all situations; nan if a situation has no value."""
         if len(values) == 1:
             return float(values[0])
         better = values if larger_is_better else -values

@@ -15,12 +15,13 @@ _NUMBER: Final = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE: Final = re.compile(
     rf"({_NUMBER})\s*([^\d\s.][^.]*?)?\s*\.\.\s*({_NUMBER})\s*([^\d\s./][^\d]*?)?\s*(?:/\s*(\d+))?"
 )
-# Number of levels of a range of choices, unless it is given as in "0.05..4 BDP / 9".
+# Number of levels of a range, unless it is given as in "0.05..4 BDP / 9".
 LEVELS: Final = 7
 MOST_LEVELS: Final = 100
-# Ratio of the ends of a range from which on its levels have equal ratios, not equal differences.
+# Minimum ratio of the ends of a range for which its levels have equal ratios instead of equal differences.
 GEOMETRIC: Final = 4.0
-# Number of situations for means and quantiles, and of uncertain inputs up to which the worst case is that of corners.
+# Number of situations for means and quantiles, and maximum number of uncertain inputs for which the worst case is
+# searched among the corners.
 SITUATIONS: Final = 16
 MOST_CORNERS: Final = 3
 
@@ -37,7 +38,7 @@ class Range:
 
     @classmethod
     def parse(cls, text: str, option: str) -> Range | None:
-        """Parses "0.05..4 BDP", "20 Mbit/s..100 Mbit/s" or "1..40"; None if the text is no range."""
+        """Parses "0.05..4 BDP", "20 Mbit/s..100 Mbit/s" or "1..40"; None if the text is not a range."""
         match = _RANGE.fullmatch(text.strip())
         if match is None:
             return None
@@ -59,7 +60,7 @@ class Range:
         return self.low > 0 and self.high / self.low >= GEOMETRIC
 
     def at(self, place: float) -> float:
-        """Returns the number at a place from 0 to 1."""
+        """Returns the number at a relative position from 0 to 1."""
         if self.geometric:
             return float(self.low * (self.high / self.low) ** place)
         return self.low + place * (self.high - self.low)
@@ -111,7 +112,7 @@ def situations(uncertain: Sequence[Uncertain], *, corners: bool) -> tuple[dict[s
         from scipy.stats import qmc
 
         count = max(SITUATIONS, 2 ** math.ceil(math.log2(4 * len(uncertain))))
-        # Unscrambled and shifted to the centres of cells, so that the situations do not depend on a seed.
+        # The points are not scrambled but shifted to the centres of cells, so the situations do not depend on a seed.
         points = qmc.Sobol(len(uncertain), scramble=False).random(count) + 0.5 / count
         places = [tuple(map(float, point)) for point in points]
     return tuple(

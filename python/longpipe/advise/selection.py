@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.float64]
 
-# Minimum number of replications before the first decision, because a variance of fewer is no estimate.
+# Minimum number of replications before the first decision, because the variance of fewer replications is not a usable
+# estimate.
 FEWEST: Final = 3
-# Reasons of an elimination besides the number of a limit: another alternative is better, or the objective has no value.
+# Reasons for an elimination other than the index of a limit: another alternative is better, or the objective has no
+# value.
 WORSE: Final = -1
 NO_VALUE: Final = -2
 
@@ -45,11 +47,11 @@ class Allowances:
 
 
 def continuation(alternatives: int, allowances: Allowances) -> float:
-    """Returns h² of Kim and Nelson, with the constant c = 1, for this number of alternatives."""
+    """Returns h² of Kim and Nelson, with the constant c = 1, for the given number of alternatives."""
     events = alternatives - 1 + len(allowances.tolerances)
     freedom = allowances.first - 1
     eta = (math.pow(2 * allowances.error / max(events, 1), -2 / freedom) - 1) / 2
-    # Below 0 for an error allowance above one half, with which any choice is good enough.
+    # It is negative for an error allowance above one half, with which any choice is acceptable.
     return max(2 * eta * freedom, 0.0)
 
 
@@ -66,7 +68,7 @@ class Selection:
     allowances: Allowances
     replications: int = 0
     alive: list[int] = field(init=False)
-    # Replications after which an alternative was eliminated, and the reason: number of the limit, WORSE or NO_VALUE.
+    # Replications after which an alternative was eliminated, and the reason: index of the limit, WORSE or NO_VALUE.
     eliminated: dict[int, tuple[int, int]] = field(default_factory=dict)
     _passed: set[tuple[int, int]] = field(default_factory=set)
     _rows: list[Numbers] = field(default_factory=list)
@@ -78,7 +80,7 @@ class Selection:
         self.alive = list(range(self.count))
         self._h2 = continuation(self.count, self.allowances)
         self._sums = np.zeros((self.count, 1 + len(self.allowances.tolerances)))
-        # Whether the first of two alternatives won against the second; a decision stays as it was taken.
+        # Whether the first of two alternatives won against the second; decisions are final.
         self._beats = np.zeros((self.count, self.count), dtype=bool)
 
     @property
@@ -92,7 +94,10 @@ class Selection:
         return self.alive[0] if self.done and self.alive else None
 
     def add(self, rows: Mapping[int, Sequence[float] | Numbers]) -> None:
-        """Adds one replication: a row for each surviving alternative; one without a value in it is eliminated."""
+        """Adds one replication, with a row for each surviving alternative.
+
+        Alternatives without a value are eliminated.
+        """
         for alternative in tuple(self.alive):
             missing = [place for place, value in enumerate(rows[alternative]) if not math.isfinite(value)]
             if missing:
@@ -150,7 +155,7 @@ class Selection:
         objective = self._sums[self.alive, 0]
         lead = objective[:, None] - objective[None, :]
         bound = self._bound(self._of_pairs[pairs], self.allowances.zone)
-        # Of equal alternatives the first wins.
+        # If alternatives are equal, the first one wins.
         first = np.triu(undecided, 1) & (lead >= bound)
         second = np.tril(undecided, -1) & (lead >= bound) & ~first.T
         self._beats[pairs] = beats | first | second
@@ -160,7 +165,7 @@ class Selection:
         winners = [one for one in self.alive if self._is_feasible(one)]
         beaten = [one for one in self.alive if self._beats[winners, one].any()]
         if beaten and len(beaten) == len(self.alive):
-            # Decisions at different times can form a cycle; the best by its mean remains.
+            # Decisions at different times can form a cycle; the alternative with the best mean remains.
             beaten.remove(max(winners, key=lambda one: float(self._sums[one, 0])))
         for one in beaten:
             self.alive.remove(one)

@@ -1,4 +1,4 @@
-"""Scenarios for `longpipe advise` without a scenario file: a gateway with users and telephone calls behind it."""
+"""Scenarios for `longpipe advise` without a scenario file: a gateway that serves users and telephone calls."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 from longpipe.errors import ScenarioError
 from longpipe.units import RATE, TIME, Dimension
 
-# What a user does. A batch of five files every 20 s on average, of 117 KB on average: 235 kbit/s.
+# Traffic of a user: on average a batch of five files of 117 KB every 20 s, which is 235 kbit/s.
 CYCLE: Final = "20 s"
-# Users per download without end.
+# Number of users per endless download.
 USERS_PER_DOWNLOAD: Final = 40
-# Delay of each access link and of each exit.
+# Delay of each access link and of each exit link.
 NEAR: Final = TIME.parse("1 ms")
-# Simulated time, after which the first quarter of a minute of slow starts matters little.
+# Simulated time; long enough that slow starts in the first quarter of a minute have little influence.
 DURATION: Final = "60 s"
-# Delay by queueing that a call tolerates: ITU-T G.114 recommends at most 150 ms one way, of which codec, playout and
-# the far network need their part.
+# Queueing delay that a call tolerates: ITU-T G.114 recommends at most 150 ms one way, part of which is needed by the
+# codec, playout and the remote network.
 CALL_QUEUEING: Final = TIME.parse("60 ms")
 CALL_LOSS: Final = "1 %"
 # Page time of users, which is minimised.
@@ -67,7 +67,7 @@ traffic = "voice"
 class Template:
     """A scenario as TOML text, with the default choices, objective to minimise, and limits.
 
-    `options` are those of `longpipe advise` that ask the question of a file with the scenario.
+    `options` are the options of `longpipe advise` that state this question for a file with the scenario.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The buffer rule of Appenzeller, Keslassy and McKeown beside an answer: agreement, or why there is none."""
+"""Comparison of an answer with the buffer rule of Appenzeller, Keslassy and McKeown."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _LOSS_BASED: Final = ("aimd", "linux-reno", "cubic", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood")
 # Factor by which a buffer may differ from the rule and still agree with it.
 AGREES: Final = 2.0
-# Number of flows from which on their windows are independent (Appenzeller, Keslassy and McKeown, SIGCOMM 2004).
+# Minimum number of flows whose windows are assumed to be independent (Appenzeller, Keslassy and McKeown, SIGCOMM 2004).
 MANY: Final = 50
 
 
 def rules(scenario: Scenario) -> Iterator[str]:
-    """Yields the buffer that B = C RTT / sqrt(n) has for the long flows of a scenario, and how it compares.
+    """Yields the buffer B = C RTT / sqrt(n) for the long flows of a scenario, and a comparison with the choice.
 
-    Nothing without long flows over a common link with a limited buffer, and for cells.
+    Yields nothing for cells, and without long flows over a common link with a limited buffer.
     """
     resolved = scenario.resolved
     flows = [flow for flow in resolved["flows"] if flow["traffic"]["kind"] == "greedy"]
@@ -46,7 +46,7 @@ def rules(scenario: Scenario) -> Iterator[str]:
 
 
 def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], packets: float) -> Iterator[str]:
-    """Yields the conditions of the rule that do not hold."""
+    """Yields the conditions of the rule that are not satisfied."""
     kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
     if other := sorted(kinds - set(_LOSS_BASED)):
         yield f"the rule is for controls that reduce their window by loss, not for {', '.join(other)}"
@@ -60,7 +60,7 @@ def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], pa
 
 
 def _shared(resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Returns the slowest link with a limited buffer that all of these flows use; None if there is none."""
+    """Returns the slowest link with a limited buffer that all of the flows use; None if there is none."""
     common = set.intersection(*(set(flow["route"]) for flow in flows))
     links = [resolved["links"][number] for number in sorted(common)]
     limited = [link for link in links if link["buffer"] is not None]

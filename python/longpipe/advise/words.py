@@ -23,7 +23,7 @@ def levels(answer: Answer, alternative: int) -> str:
 
 
 def headline(answer: Answer) -> str:
-    """Returns the choice with its measures, or why there is none."""
+    """Returns the choice with its measures, or the reason why there is none."""
     question = answer.advice.question
     if answer.choice is None:
         if answer.certified:
@@ -40,7 +40,7 @@ def headline(answer: Answer) -> str:
 
 
 def confidence(answer: Answer) -> str:
-    """Returns how sure the choice is, and what it costs at worst."""
+    """Returns the confidence of the choice, and its maximum loss."""
     advice = answer.advice
     question, goal = advice.question, advice.question.goal
     sure = f"{100 * (1 - question.error):g} %"
@@ -65,7 +65,7 @@ def confidence(answer: Answer) -> str:
 
 
 def runner_up(answer: Answer) -> str:
-    """Returns the next best alternative and by how much it is worse."""
+    """Returns the second best alternative, and the difference by which it is worse."""
     found = answer.runner_up
     if found is None:
         return "No other alternative satisfies the limits."
@@ -85,7 +85,7 @@ def equal(answer: Answer) -> Iterator[str]:
 
 
 def worse(answer: Answer, found: Difference) -> str:
-    """Returns by how much an alternative is worse than the choice."""
+    """Returns the difference by which an alternative is worse than the choice."""
     goal = answer.advice.question.goal
     mean, low, high = (number(value / goal.scale) for value in (found.mean, found.low, found.high))
     if found.alternative == answer.choice:
@@ -96,7 +96,7 @@ def worse(answer: Answer, found: Difference) -> str:
 
 
 def changes(answer: Answer) -> Iterator[str]:
-    """Yields what would change the answer: factors, limits and uncertain inputs."""
+    """Yields the factors, limits and uncertain inputs that would change the answer."""
     if answer.choice is not None:
         yield from _factors(answer)
         yield from _limits(answer)
@@ -139,13 +139,13 @@ def _fields(fields: dict[str, object]) -> str:
 
 
 def theory(answer: Answer) -> Iterator[str]:
-    """Yields what closed forms say about the choice."""
+    """Yields the results of closed forms for the choice."""
     if answer.choice is not None:
         yield from rules(answer.advice.question.design.scenarios[answer.choice])
 
 
 def conditions(answer: Answer) -> Iterator[str]:
-    """Yields what the question assumed: the grid, the zone, tolerances, situations, seeds."""
+    """Yields the assumptions of the question: the grid, the indifference zone, tolerances, situations and seeds."""
     advice = answer.advice
     question = advice.question
     best = "maximise" if question.maximise else "minimise"

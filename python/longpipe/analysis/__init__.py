@@ -1,1 +1,1 @@
-"""From frames of results to metrics, verdicts and tables."""
+"""Metrics, verdicts and tables computed from data frames of results."""

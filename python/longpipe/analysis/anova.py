@@ -27,7 +27,7 @@ from longpipe.analysis.factors import (
 from longpipe.analysis.quantiles import f_tail, t_quantile
 from longpipe.errors import ScenarioError
 
-# An error below this share of the sum of squares counts as zero, because of rounding.
+# An error below this share of the sum of squares counts as zero, because it may be a rounding error.
 ROUNDING = 1e-22
 COPIES = "no error: the replications are copies, there is nothing to test against; needs a seed that draws something"
 
@@ -36,7 +36,7 @@ COPIES = "no error: the replications are copies, there is nothing to test agains
 class Anova:
     """A fitted model of one response.
 
-    `terms` are those of the model, blocks last if there are any; `pooled` is what the error term is made of.
+    `terms` are those of the model, blocks last if there are any; `pooled` lists the terms that form the error term.
     """
 
     response: str
@@ -60,7 +60,7 @@ class Anova:
 
     @property
     def mean(self) -> float:
-        """Overall mean in the response's unit; with unequal replications the mean of the fitted cells."""
+        """Overall mean in the response's unit; with unequal replications, the mean of the fitted cell means."""
         return self.fit.mean
 
     @property
@@ -77,7 +77,7 @@ class Anova:
 
     @property
     def copied(self) -> bool:
-        """Whether the error is zero although it has degrees of freedom, because replications are copies."""
+        """Whether the error is zero although it has degrees of freedom, because replications are identical."""
         return self.error_df > 0 and self._error == 0
 
     @property
@@ -118,9 +118,9 @@ class Anova:
         """Returns the effects of terms of up to `order` factors with intervals at a confidence level (0 to 1).
 
         Columns: `component`, `level` (of an interaction, one level per factor, "sack, 0.5"), `effect`,
-        `standard_error`, `low`, `high`, all in the unit of the response. In a balanced design the standard error is
-        s_e sqrt(df / rows), with the df of the component; quantiles are those of Student's t. The intervals are one by
-        one, not simultaneous.
+        `standard_error`, `low`, `high`, all in the unit of the response. In a balanced design the standard error is s_e
+        sqrt(df / rows), with the df of the component; quantiles are those of Student's t. The intervals are individual,
+        not simultaneous.
         """
         check_level(level)
         rows: list[tuple[object, ...]] = []
@@ -143,7 +143,8 @@ class Anova:
     def mean_interval(self, level: float = 0.9) -> tuple[float, float]:
         """Returns the confidence interval of the overall mean in the response's unit.
 
-        With blocks its error is the variation between blocks: a block that raises all runs moves the mean with it.
+        With blocks its error is the variation between blocks: a block effect common to all runs of a block also shifts
+        the mean.
         """
         check_level(level)
         error, t = self.standard_error * self.fit.mean_scale, self.quantile(level)
@@ -156,8 +157,8 @@ class Anova:
     def means(self, *factors: str) -> pd.DataFrame:
         """Returns the estimated mean of each combination of levels of some factors, averaged over the other factors.
 
-        Columns: the factors, `rows` (number of observations), `mean`; effects that the model lacks are taken as zero.
-        Raises ScenarioError for a name that is no factor.
+        Columns: the factors, `rows` (number of observations), `mean`; effects that the model lacks count as zero.
+        Raises ScenarioError for a name that is not a factor.
         """
         check_factors(factors, self.factors)
         inner = [name for name in self.cells.axes if name in factors]
@@ -200,14 +201,15 @@ def anova(
     """Fits main effects and interactions of up to `order` factors, or only the `terms` given ("tcp", "tcp:buffer").
 
     `frame` has a row per run, a column per factor and a numeric column `response`, which may be an expression of
-    columns such as "a / (a + b)". Without an order, a replicated design gets all interactions, with the replications
-    as error; an unreplicated one gets all but the highest, which becomes the error; one that lacks combinations of
-    levels gets main effects. `blocks` is a column whose effect is taken out without interactions: with common random
-    numbers, the seed. `seeds` names the column, if the frame has it, from which `check` tells whether runs share random
-    numbers. `saturated` allows a model without an error term, whose F tests and intervals are nan.
+    columns such as "a / (a + b)". Without an order, the model has all interactions for a replicated design, with the
+    replications as error; all but the highest one, which becomes the error, for an unreplicated design; and only main
+    effects if combinations of levels are missing. `blocks` is a column whose effect is removed without interactions:
+    with common random numbers, the seed. `seeds` names the column, if the frame has it, with which `check` determines
+    whether runs share random numbers. `saturated` allows a model without an error term, whose F tests and intervals are
+    nan.
 
-    Raises ScenarioError for columns that can't serve, terms that the design cannot separate, and a model that leaves
-    no degrees of freedom.
+    Raises ScenarioError for unsuitable columns, terms that the design cannot separate, and a model that leaves no
+    degrees of freedom.
     """
     factors = tuple(factors)
     if isinstance(frame, pd.DataFrame):
@@ -246,5 +248,5 @@ def _combinations(cells: Cells, factors: tuple[str, ...]) -> int:
 
 
 def _ratio(square: float, error: float) -> float:
-    # Without error (replications are copies) no F test is possible.
+    # Without error (replications are identical) no F test is possible.
     return square / error if error > 0 else float("nan")

@@ -37,7 +37,7 @@ class Quantity:
 
     unit: str
     of: Callable[[Rows], float]
-    # Divisor that converts a value to this unit.
+    # Divisor that converts a value to `unit`.
     scale: float = 1.0
 
 
@@ -103,8 +103,9 @@ _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": S
 class NamedMeasure:
     """A measure of each run: a `quantity` of the named rows of a `kind` ("flow", "port", "web", "datagrams").
 
-    Throughputs [bit/s] and counts of several flows are added up, shares are of all of them, the completion is the last
-    one's; of several ports delays [s] and utilizations are averaged. The web's are of all classes without a pattern.
+    For several flows, throughputs [bit/s] and counts are sums, shares are computed over all of them, and the completion
+    is that of the last one. For several ports, delays [s] and utilizations are averages. Without a pattern, web
+    measures cover all classes.
     """
 
     name: str
@@ -116,8 +117,7 @@ class NamedMeasure:
     def parse(cls, text: str) -> NamedMeasure:
         """Parses a measure such as "bulk=flow:bulk.throughput", "port:a->b.delay", "web.p95" or "call.p95".
 
-        Without "flow:" and the like the kind follows from the name and the quantity. ScenarioError for what can't be
-        read.
+        Without "flow:" and the like, the name and the quantity determine the kind. Raises ScenarioError for other text.
         """
         left, equals, right = text.partition("=")
         name, spec = (left.strip(), right.strip()) if equals else ("", text.strip())
@@ -145,12 +145,12 @@ class NamedMeasure:
 
     @property
     def dimension(self) -> Dimension:
-        """Dimension of the value, which is in bit/s or s."""
+        """Dimension of the value."""
         return _DIMENSIONS.get(self.unit, NUMBER)
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
         return 1.0
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class NamedMeasure:
         return self.name if self.name in (spec, f"{self.pattern}.{self.quantity}") else f"{self.name}={spec}"
 
     def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError if the scenario has no row of that name."""
+        """Raises ScenarioError if the scenario has no row with this name."""
         resolved = scenario.resolved
         if self.kind == "web":
             web = [flow["traffic"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "web"]
@@ -190,7 +190,7 @@ class NamedMeasure:
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
-        """The rows to measure, from the table's column of names, each with its `name`."""
+        """The rows to measure; names are those in the table's column `name`."""
         fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
         values = {name: _values(column, fitting) for name, column in columns.items()}
         values["name"] = [str(columns[names][i]) for i in fitting]
@@ -215,7 +215,7 @@ ALL: Final = "all"
 _MOST_NAMED: Final = 12
 
 
-# Quantities of a flow's limits, whose computation takes longer than reading a run.
+# Quantities of a flow's limits; their computation takes longer than reading a run.
 _OF_LIMITS: Final = ("window_used", "idle")
 
 

@@ -15,7 +15,7 @@ from longpipe.errors import ScenarioError
 # Maximum number of values in memory at a time.
 CHUNK: Final = 4_000_000
 FEWEST_DRAWS, MOST_DRAWS = 200, 100_000
-# Finite stand-in for an infinite t statistic, of draws with identical values.
+# Finite value in place of an infinite t statistic, which occurs in draws with identical values.
 FARTHEST: Final = 1e9
 
 
@@ -124,7 +124,7 @@ def _chunks(draws: int, size: int) -> list[range]:
 
 
 def _ratio(difference: Floats, error: Floats) -> Floats:
-    """Returns t statistics; a draw of identical values (zero error) gets a large value of the right sign."""
+    """Returns t statistics; for a draw of identical values (zero error), a large value with the correct sign."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = difference / error
     return np.asarray(np.clip(np.nan_to_num(t, nan=0.0), -FARTHEST, FARTHEST))

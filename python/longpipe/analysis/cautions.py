@@ -1,4 +1,4 @@
-"""Warnings before a run about scenarios, or points of a design, that cannot show what they seem to test."""
+"""Warnings before a run about scenarios, or points of a design, that do not test what they seem to test."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
 # Loss recoveries that use SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
-# Minimum number of changes; a path with fewer is meant to stay constant afterwards.
+# Minimum number of changes for the warning; a path with fewer changes is assumed to be constant afterwards on purpose.
 FEWEST_STEPS: Final = 4
 
 _REMEDY: Final = "needs start = {kind = 'random', over = '1 s'}, or else what is drawn"
-# ACK compression of the profile `linux-6`, which is not a choice of the user [ps].
+# ACK compression of the profile `linux-6` [ps], which the user did not choose.
 SACK_DELAY_PS: Final = TIME.parse(PROFILES["linux-6"]["ack"]["sack_delay"])
 
 
@@ -39,7 +39,7 @@ def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
     They concern buffers that are not given, implausible values of files, links and buffers that windows cannot fill,
-    paths that end before the run, and shapers and policers that have no effect or pass nothing.
+    paths that end before the run, and shapers and policers that have no effect or let no packet pass.
     """
     resolved = scenario.resolved
     ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
@@ -56,7 +56,7 @@ def cautions(scenario: Scenario) -> list[str]:
 
 
 def _default_buffer(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if IP routers have the default buffer at ports that the scenario gives none."""
+    """Yields a line if IP routers have the default buffer at ports for which the scenario sets none."""
     if scenario.framing == "aal5" or scenario.has_buffer:
         return
     kinds = [node["kind"] for node in scenario.resolved["nodes"]]
@@ -83,7 +83,7 @@ def of_points(scenarios: Sequence[Scenario], replications: int) -> list[str]:
 
 
 def seedless(scenario: Scenario) -> str:
-    """Returns a line if runs do not depend on the seed, otherwise ""."""
+    """Returns a warning if runs do not depend on the seed, otherwise ""."""
     resolved = scenario.resolved
     if resolved["framing"] != "ip" and len(resolved["flows"]) > 1 and resolved["ties"] == "random":
         # Cells of several circuits often reach a switch at the same time.
@@ -96,7 +96,7 @@ def seedless(scenario: Scenario) -> str:
 
 
 def _drawn(resolved: Resolved) -> Iterator[bool]:
-    """Yields for each part of a scenario whether it depends on the seed."""
+    """Yields, for each part of a scenario, whether it depends on the seed."""
     for flow in resolved["flows"]:
         start, tcp = flow["start"], flow["tcp"]
         yield start["kind"] == "random" and start["over_ps"] > 1
@@ -106,7 +106,7 @@ def _drawn(resolved: Resolved) -> Iterator[bool]:
     for link in resolved["links"]:
         yield link["loss"]["kind"] in DRAWN_LOSSES
         yield link["policy"]["kind"] in DRAWN_QUEUES
-        # The hash of flows to queues.
+        # The hash that assigns flows to queues is random.
         yield link["policy"].get("queues") is not None and len(resolved["flows"]) > 1
     yield any(node["send_jitter_ps"] > 0 for node in resolved["nodes"])
 
@@ -122,7 +122,7 @@ def _kind(chosen: str | Mapping[str, Any]) -> str:
 
 
 def _other_ways_back(scenario: Scenario) -> Iterator[str]:
-    """Yields a line per satellite path whose return path differs, as after changing the path of an example."""
+    """Yields a line per satellite path whose return path differs, as if only the path of an example was changed."""
     network = scenario.network
     ways: list[tuple[str, Dumbbell | Link]] = []
     if network.kind == "dumbbell":
@@ -136,7 +136,7 @@ def _other_ways_back(scenario: Scenario) -> Iterator[str]:
 
 
 def _unsplit(scenario: Scenario) -> Iterator[str]:
-    """Yields a line if web traffic passes a proxy without being split."""
+    """Yields a line if web traffic passes a proxy without being split by it."""
     network, resolved = scenario.network, scenario.resolved
     splits = network.pep if network.kind == "dumbbell" else any(node.pep for node in network.nodes)
     web = sum(flow["traffic"]["kind"] == "web" for flow in resolved["flows"])
@@ -190,7 +190,7 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:
-    """Yields a line per path whose series ends before the run."""
+    """Yields a line per path whose series ends before the end of the run."""
     duration_ps = resolved["duration_ps"]
     changing = [flow for flow in resolved["flows"] if "rerouting" in flow]
     ways = [way for flow in changing for way in (flow, *flow["rerouting"]["changes"])]
@@ -217,6 +217,6 @@ def _instants(link: Mapping[str, Any]) -> Sequence[int]:
     steps = [service.get("steps", ()), motion.get("delay", {}).get("knots_ps", ())]
     if is_lossy:
         steps.append(link["loss"]["steps_ps"])
-    # Each series is ordered.
+    # The times of each series are sorted.
     in_order = heapq.merge(*((at for at, _ in rows) for rows in steps))
     return array("Q", (at for at, _ in groupby(in_order)))

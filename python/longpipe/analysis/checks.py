@@ -16,19 +16,19 @@ from longpipe.analysis.quantiles import f_tail
 
 # Maximum sample size for which the Shapiro-Wilk test is calibrated.
 MOST_FOR_SHAPIRO: Final = 5000
-# Number of draws of a null distribution, and the limit of normal variates drawn for it in total.
+# Number of draws of a null distribution, and maximum total number of normal variates drawn for it.
 DRAWS, FEWEST_DRAWS, MOST_DRAWN = 1999, 199, 5_000_000
 MOST_CELLS_TO_PROJECT: Final = 2000
 TINY: Final = np.finfo(float).tiny
 
 # Default significance level of each test.
 ALPHA: Final = 0.01
-# Wording of a test that does not reject.
+# Verdict of a test that does not reject.
 NOT_REJECTED, FAILS, UNTESTED = "not rejected", "fails", "untested"
 Row = tuple[str, str, float, float, str]
 
 
-# Advice for each assumption that fails.
+# Advice for each violated assumption.
 ADVICE: Final = {
     "normality": "compare with bootstrap intervals and aligned ranks",
     "equal variance": "transform the response, or compare with bootstrap intervals",
@@ -44,8 +44,8 @@ def check(found: Anova, *, alpha: float = ALPHA) -> pd.DataFrame:
     """Tests normality, equal variance and independence of the errors, each at significance `alpha`.
 
     Columns: `assumption`, `test`, `statistic`, `p_value`, `verdict` (not rejected, fails, untested), `note`. Every
-    assumption that fails also raises an AssumptionWarning that says what to do. With thousands of rows the slightest
-    departure fails: read the note's numbers too.
+    violated assumption also causes an AssumptionWarning with advice. With thousands of rows even the smallest deviation
+    is rejected, so read the numbers in the note as well.
     """
     residual = found.residuals["residual"].to_numpy()
     if not residual.any():
@@ -133,7 +133,7 @@ def _drawn_residuals(found: Anova) -> Floats | None:
 
 
 def _exceeded(null: Floats, statistic: float) -> float:
-    """Monte Carlo p-value: share of the draws, including the observed value, that are at least as large."""
+    """Monte Carlo p-value: share of the draws, including the observed value, that are at least as large as it."""
     return (1 + int(np.sum(null >= statistic))) / (1 + len(null))
 
 

@@ -1,4 +1,4 @@
-"""Published conclusions as conditions on replicated results, judged by 95 % intervals."""
+"""Published conclusions as conditions on replicated results, tested with 95 % intervals."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -29,7 +29,7 @@ class Condition:
     below: float = math.inf
 
     def verdict(self) -> Verdict:
-        """Returns holds if the mean's interval lies between the limits, fails if it lies beyond one, else undecided."""
+        """Returns "holds" if the mean's interval is within the limits, "fails" if outside, otherwise "undecided"."""
         low, high = self.interval()
         if self.above < low and high < self.below:
             return Verdict.HOLDS
@@ -62,12 +62,12 @@ class Exact(Condition):
     """A condition on deterministic runs, whose interval is a single value."""
 
     def interval(self) -> tuple[float, float]:
-        """Returns the value as both ends."""
+        """Returns the value as both ends of the interval."""
         value = float(self.by_seed.mean())
         return value, value
 
 
-# Takes a frame of runs: one row per run, with factors, `seed` and metrics.
+# A function of a data frame with one row per run, which contains factors, `seed` and metrics.
 Conditions = Callable[[pd.DataFrame], Iterable[Condition]]
 
 
@@ -75,21 +75,22 @@ Conditions = Callable[[pd.DataFrame], Iterable[Condition]]
 class Claim:
     """A published conclusion and the conditions that express it.
 
-    `conditions` takes a frame of runs (one row per run: factors, `seed`, metrics) and gives those that must all hold.
+    `conditions` takes a frame of runs (one row per run: factors, `seed`, metrics) and returns the conditions, all of
+    which must hold.
     """
 
     id: str
     text: str
     conditions: Conditions
-    # Whether the published tables contain all quantities of the conditions.
+    # Whether the published tables contain all quantities that the conditions use.
     published: bool = True
-    # Thresholds that the document does not state, and what explains a deviation; shown beside the verdict.
+    # Thresholds that the document does not state, and the explanation of a deviation; shown next to the verdict.
     note: str = ""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Evidence for one condition: mean, 95 % interval and limits; nan or infinite where there is none.
+    """Evidence for one condition: mean, 95 % interval and limits; nan or infinite if there is none.
 
     `compared` is the published value, or that of `source`.
     """
@@ -133,10 +134,10 @@ class Judgement:
 
 
 def judge(claim: Claim, runs: pd.DataFrame, published: pd.DataFrame, source: str = "published") -> Judgement:
-    """Returns holds if all conditions hold, fails if one fails, else undecided.
+    """Returns "holds" if all conditions hold, "fails" if one fails, otherwise "undecided".
 
-    `runs` has one row per run; `published`, or whatever `source` names, has the same columns as far as the paper gives
-    them, and one `seed`.
+    `runs` has one row per run. `published`, or the frame that `source` names, has the same columns as far as the paper
+    contains them, and a single `seed`.
     """
     conditions = list(claim.conditions(runs))
     verdicts = [condition.verdict() for condition in conditions]

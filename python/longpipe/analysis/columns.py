@@ -19,10 +19,11 @@ _MOST_NAMED = 30
 
 
 def with_expression(frame: pd.DataFrame, text: str, field: str = "response") -> pd.DataFrame:
-    """Returns the frame with a column that has the value of an expression in each row, named as the expression.
+    """Returns the frame with an additional column, named after an expression, that contains its value in each row.
 
-    A frame that has this column, and text without operations, are returned as they are. Cells with units are converted
-    to bit/s, s and bytes; other numbers have no unit. Raises ScenarioError for names that are no columns of numbers.
+    If the frame has this column, or the text has no operations, the frame is returned unchanged. Cells with units are
+    converted to bit/s, s and bytes; other numbers have no unit. Raises ScenarioError for names that are not numeric
+    columns.
     """
     from pandas.api.types import is_numeric_dtype
 

@@ -25,8 +25,8 @@ _SHOWN: Final = 20
 def matching(frame: pd.DataFrame, conditions: Iterable[str]) -> pd.DataFrame:
     """Returns the rows that satisfy all conditions: "tcp=reno", "buffer!=1000 cells", "efficiency>=0.9".
 
-    Raises ScenarioError for a condition that can't be read, a column that isn't there, text compared by size, and
-    conditions that leave no row.
+    Raises ScenarioError for an invalid condition, a missing column, an order comparison of text, and conditions that no
+    row satisfies.
     """
     for condition in conditions:
         match = _CONDITION.fullmatch(condition)

@@ -13,10 +13,10 @@ QUANTILES: Final = {
 
 
 def by_port(trace: Mapping[str, Any], ports: int, begin_s: float = 0.0) -> dict[str, list[float]]:
-    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], a column each.
+    """Returns mean, median, 95th and 99th percentile of each port's queueing delay [s], one column each.
 
-    Of all packets that left from `begin_s` on, exactly: a quantile is the least delay that at least this share of them
-    did not exceed. nan where none left.
+    The values are exact for all packets that left from `begin_s` on: a quantile is the smallest delay that is not
+    exceeded by at least this share of the packets. They are nan if no packet left.
     """
     # Import only here, because few runs record delays.
     import numpy as np

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
     """Returns the data that the application of each flow had to send, over the measured part of the run [bit/s].
 
-    It is infinite for a greedy flow, and leaves out a warm-up.
+    It is infinite for a greedy flow, and excludes a warm-up.
 
     `columns` are those of the run's `Result`, because the amount that a web server sends is random. The demand of
     datagrams, which do not respond to congestion, is nan.
@@ -36,7 +36,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
 def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
     """Returns the data that web servers and applications with a rate wrote, by flow [bytes].
 
-    Random bursts count with the mean share of time in which the application is on.
+    Random bursts count with their mean share of the time.
     """
     resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
     written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
@@ -52,7 +52,7 @@ def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, f
 
 
 def _stop_s(flow: Mapping[str, Any], start_s: float) -> float:
-    """Returns the time from which a flow writes nothing more [s]."""
+    """Returns the time at which a flow stops writing [s]."""
     stop = flow.get("stop")
     if stop is None:
         return math.inf

@@ -9,7 +9,7 @@ from typing import Final
 from longpipe.errors import ScenarioError, shortened
 from longpipe.units import RATE, SIZE, TIME
 
-# Powers of bit and second; None where the unit is unknown, which fits every other one.
+# Powers of bit and second; None if the unit is unknown, which is compatible with every other dimension.
 Dimension = tuple[float, float] | None
 
 NUMBER: Final = (0.0, 0.0)
@@ -17,7 +17,7 @@ BITS: Final = (1.0, 0.0)
 SECONDS: Final = (0.0, 1.0)
 BITS_PER_SECOND: Final = (1.0, -1.0)
 
-# Unit and divisor in which a value of a dimension is shown.
+# Unit in which a value of a dimension is shown, and its divisor.
 _SHOWN: Final[Mapping[Dimension, tuple[str, float]]] = {
     NUMBER: ("", 1.0),
     BITS: ("MB", 8e6),
@@ -38,7 +38,7 @@ def _units() -> dict[str, tuple[float, Dimension]]:
         names |= {name: name for name in quantity.multiples}
         for written, unit in names.items():
             factor, canonical = quantity.multiples.get(unit, (1, unit))
-            # Without "per second" a unit is one of sizes: Mbit, though rates of a scenario accept it.
+            # A unit without "per second", such as Mbit, is a unit of sizes, although rates of a scenario accept it.
             if dimension is BITS_PER_SECOND and not written.endswith(("/s", "ps")):
                 continue
             found.setdefault(written, (float(factor * quantity.units[canonical]) * base, dimension))
@@ -54,7 +54,7 @@ def unit_pattern() -> str:
 
 
 def unit_named(name: str | None) -> tuple[float, Dimension]:
-    """Returns the factor of a unit to bits and seconds, and its dimension; 1 for None, which is no unit."""
+    """Returns the factor of a unit to bits and seconds, and its dimension; 1 for None, which means no unit."""
     return _UNITS[name] if name else (1.0, NUMBER)
 
 

@@ -1,7 +1,8 @@
 """Effects of factors and their interactions by least squares, under constraints that they sum to zero.
 
-A balanced design has a closed form (Jain 1991, sections 20.2 to 23.2). For any other the effects are those of ordinary
-least squares, and the sum of squares of a term is what the model loses without it (type III).
+A balanced design has a closed form (Jain 1991, sections 20.2 to 23.2). For other designs the effects are those of
+ordinary least squares, and the sum of squares of a term is the reduction of the model's sum of squares without this
+term (type III).
 """
 
 import math
@@ -21,7 +22,7 @@ MOST_PARAMETERS: Final = 2000
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effects of one term, shape (levels, ...), each with the multiplier of its standard error.
+    """Effects of one term, shape (levels, ...).
 
     The standard error of an effect is that of one observation times `scale`.
     """
@@ -45,7 +46,10 @@ class Fit:
 
 
 def fit(cells: Cells, terms: Sequence[Term]) -> Fit:
-    """Fits a mean and these terms; raises ScenarioError that names the first term confounded with earlier ones."""
+    """Fits a mean and the given terms.
+
+    Raises ScenarioError, which names the first term that is confounded with earlier ones.
+    """
     return _balanced(cells, terms) if cells.balanced else _least_squares(cells, terms)
 
 
@@ -115,7 +119,7 @@ def effect_weights(cells: Cells, terms: Sequence[Term]) -> dict[Term, Floats]:
 
 
 def mean_weights(cells: Cells, terms: Sequence[Term], factors: Sequence[str]) -> Floats:
-    """Returns the weights that map cell means to `Anova.means` of these factors, shape (combinations, cells)."""
+    """Returns the weights that map cell means to `Anova.means` of the given factors, shape (combinations, cells)."""
     x, blocks = _model_matrix(cells, terms)
     sizes = [len(cells.axes[name]) for name in factors]
     at = np.stack(np.unravel_index(np.arange(math.prod(sizes)), sizes), axis=1)
@@ -167,7 +171,7 @@ def _check_estimable(x: Floats, blocks: dict[Term, Floats]) -> None:
 
 
 def _products(cells: Cells, term: Term, codes: Sequence[Integers]) -> Floats:
-    """Returns a term's columns of the model matrix for rows given by level codes, shape (rows, degrees of freedom)."""
+    """Returns the columns of a term in the model matrix for rows of level codes, shape (rows, degrees of freedom)."""
     columns: Floats = np.ones((len(codes[0]), 1))
     for name, code in zip(term, codes, strict=True):
         own = _contrasts(len(cells.axes[name]))[code]

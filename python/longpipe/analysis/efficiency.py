@@ -1,13 +1,14 @@
-"""Efficiency of a dumbbell: payload delivered over its trunk, as a share of the most that the trunk could carry.
+"""Efficiency of a dumbbell: payload delivered over its trunk, as a share of the maximum possible payload.
 
-The most payload is found in two steps, and no run without a warm-up can exceed it:
+The maximum payload is computed in two steps, and no run without a warm-up can exceed it:
 
-1. The trunk's capacity is what it can send from 0 to the end of the run: its rate times the duration, the integral of
-   a rate that varies, or the opportunities of a schedule. The VBR cells that it sent are taken off. An outage takes
-   nothing off, because the link could have carried data without it.
-2. That capacity is filled with packets of the flows that cross the trunk, the packets with most payload per byte on
-   the wire first. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all count. TCP can
-   send any number of full segments. Datagrams, and segments shorter than the MSS, count only as far as they were sent.
+1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
+   integral of a time-varying rate, or the delivery opportunities of a schedule. The VBR cells that it sent are
+   subtracted. Outages are not subtracted, because the link could have carried data without them.
+2. That capacity is filled with packets of the flows that cross the trunk, starting with the packets that have the most
+   payload per byte on the wire. Headers, TCP timestamps, padding to whole cells and a schedule's bytes per packet all
+   count. TCP can send any number of full segments. Datagrams, and segments shorter than the MSS, count only up to the
+   number that was sent.
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Resolved = Mapping[str, Any]
 Columns = Mapping[str, Mapping[str, Any]]
 
-# Kinds of datagrams with varying lengths, up to the longest.
+# Kinds of datagrams whose lengths vary up to a maximum.
 _VARYING = ("video", "arrivals")
 
 
@@ -52,7 +53,10 @@ class Offer:
 
 
 def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
-    """Returns the maximum payload of a number of bytes on the wire; beyond all offers it continues with the best."""
+    """Returns the maximum payload of a number of bytes on the wire.
+
+    Beyond all offers, it continues with the best packets.
+    """
     ranked = sorted(offers, key=lambda offer: offer.share, reverse=True)
     payload = 0.0
     for offer in ranked:
@@ -63,7 +67,7 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
 
 
 def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
-    """Returns the capacity of a resolved dumbbell's trunk minus the VBR cells sent, after the warm-up [bit/s]."""
+    """Returns the capacity of a resolved dumbbell's trunk after the warm-up, minus the VBR cells sent [bit/s]."""
     begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]
@@ -79,7 +83,9 @@ def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
-    """Yields the packets with which flows can fill a dumbbell's trunk; of a split flow, the part that crosses it.
+    """Yields the packets with which flows can fill a dumbbell's trunk.
+
+    For a split flow, those of the part that crosses it.
 
     If all flows go in the other direction, these are the packets of those flows.
     """
@@ -100,7 +106,7 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
             short_bytes = short_of(traffic, mss, segments, sent_bytes) if counted_bytes is None else counted_bytes
             full = wire.share(mss, headers)
             yield Offer(full, math.inf)
-            # Only for cells: a shorter segment may fill its last cell better.
+            # Short segments matter only for cells, because a shorter segment may fill its last cell better.
             if short_bytes > 0 and (short := wire.best_share(mss, headers)) > full:
                 yield Offer(short, short_bytes)
         else:
@@ -113,7 +119,7 @@ def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:
 
 @dataclass(frozen=True)
 class _Wire:
-    """Encoding of packets on the trunk; `header_bytes` are a schedule's additional bytes per packet."""
+    """Encapsulation of packets on the trunk; `header_bytes` are a schedule's additional bytes per packet."""
 
     framing: Framing
     header_bytes: int
@@ -125,7 +131,10 @@ class _Wire:
         return payload / (CELL_BYTES * math.ceil((payload + headers + OVERHEAD_BYTES) / CELL_PAYLOAD_BYTES))
 
     def best_share(self, payload: int, headers: int) -> float:
-        """Returns the maximum share of packets up to this payload; for cells, of one that fills its last cell."""
+        """Returns the maximum share of payload for packets with at most this payload.
+
+        For cells, that of a packet that fills its last cell.
+        """
         whole = (payload + headers + OVERHEAD_BYTES) // CELL_PAYLOAD_BYTES * CELL_PAYLOAD_BYTES
         filling = whole - headers - OVERHEAD_BYTES
         shares = [self.share(payload, headers)]
@@ -137,8 +146,8 @@ class _Wire:
 def short_of(traffic: Resolved, mss: int, segments: float, sent_bytes: float) -> float:
     """Payload that was sent in segments shorter than the MSS, for runs stored before it was counted [bytes].
 
-    Full segments miss no payload. In a file only the last segment is short, each time that it was sent. With other
-    traffic all data may have been in short segments; `store.engines` repeats such runs.
+    In a file, only the last segment is short, and it counts each time that it was sent. With other traffic all data may
+    have been in short segments; `store.engines` repeats such runs.
     """
     missing = mss * segments - sent_bytes
     last = traffic["size_bytes"] % mss if traffic["kind"] == "transfer" else 0

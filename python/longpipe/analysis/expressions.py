@@ -1,6 +1,6 @@
 """Arithmetic expressions over named measures, with units: "bulk.throughput / (bulk.throughput + call.throughput)".
 
-A text is divided into tokens, names and quantities are replaced by placeholders, and Python's `ast` parses the rest.
+The text is divided into tokens, names and quantities are replaced by placeholders, and Python's `ast` parses the rest.
 Only the operations listed here are evaluated; length and number of operations are bounded.
 """
 
@@ -32,7 +32,7 @@ SYNTAX: Final = (
     "log2, log10, exp"
 )
 
-# Names of flows and ports, with shell patterns after "flow:" and the like, end at the first quantity.
+# A name of a flow or port, with shell patterns after "flow:" and the like, ends at the first quantity.
 _NAME: Final = r"[A-Za-z_]\w*(?:[.-]\w+)*?"
 _PATTERN: Final = r"[\w.*?!\[\]>-]"
 _KNOWN: Final = rf"\.(?:{'|'.join(QUANTITIES)})(?![\w.])"
@@ -105,7 +105,7 @@ class Expression:
 
 
 def parse(text: str, field: str = "measure") -> Expression:
-    """Parses an expression; raises ScenarioError that names `field` for text that cannot be read or is too long."""
+    """Parses an expression; raises ScenarioError, which names `field`, for text that cannot be read or is too long."""
     source, leaves = _with_placeholders(text, field)
     try:
         tree = ast.parse(source, mode="eval").body
@@ -147,7 +147,7 @@ def _sign(match: re.Match[str]) -> str:
 
 
 def _with_placeholders(text: str, field: str) -> tuple[str, dict[str, str | _Given]]:
-    """Returns Python source in which names and numbers are `_0`, `_1` and so on, and what each stands for."""
+    """Returns Python source with names and numbers replaced by `_0`, `_1` and so on, and the meaning of each."""
     parts: list[str] = []
     leaves: dict[str, str | _Given] = {}
     for match in _tokens(text, field):
@@ -161,7 +161,7 @@ def _with_placeholders(text: str, field: str) -> tuple[str, dict[str, str | _Giv
         if match["number"]:
             factor, dimension = unit_named(match["unit"])
             value = float(match["number"]) * factor
-            # Zero is the same in every unit, as in max(0, x).
+            # Zero has no unit, as in max(0, x).
             leaf = _Given(value, None if value == 0 else dimension)
         else:
             leaf = match["quoted"][1:-1] if match["quoted"] else match["measure"] or word
@@ -171,7 +171,7 @@ def _with_placeholders(text: str, field: str) -> tuple[str, dict[str, str | _Giv
 
 
 def _check(node: ast.expr, text: str, field: str, leaves: Mapping[str, str | _Given]) -> None:
-    """Raises ScenarioError for an operation that is not evaluated."""
+    """Raises ScenarioError for an operation that is not supported."""
     match node:
         case ast.Name():
             return
@@ -250,7 +250,7 @@ class _Dimensions:
             return first
         if name == "exp" and first not in (None, NUMBER):
             raise self._error(f"exp of {text_of(first)}; needs a number without unit")
-        # The logarithm of a quantity is that of its number of bits and seconds.
+        # The logarithm of a quantity is the logarithm of its value in bits and seconds.
         return NUMBER
 
     def _raised(self, base: Dimension, exponent: ast.expr) -> Dimension:

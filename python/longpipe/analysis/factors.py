@@ -19,7 +19,7 @@ Term = tuple[str, ...]
 # Limits of an analysis, for memory and time.
 MOST_CELLS: Final = 2**20
 MOST_TERMS: Final = 2**12
-# Columns that an error names.
+# Maximum number of columns that an error names.
 MOST_NAMED: Final = 30
 
 
@@ -27,8 +27,9 @@ MOST_NAMED: Final = 30
 class Cells:
     """A response grouped by its factors, with blocks as the last axis.
 
-    `axes` gives the levels of each factor; `codes` has shape (rows, axes); `index` (rows,) numbers the cell of each row
-    among those observed, `counts` and `means` (cells,) describe them and `at` (cells, axes) locates them.
+    `axes` gives the levels of each factor; `codes` has shape (rows, axes); `index` (rows,) is the index of each row's
+    cell among the observed cells; `counts` and `means` (cells,) describe the cells, and `at` (cells, axes) locates
+    them.
     """
 
     axes: Mapping[str, tuple[Any, ...]]
@@ -64,7 +65,7 @@ class Cells:
         return float(np.sum((self.y - self.means[self.index]) ** 2))
 
     def variances(self) -> Floats:
-        """Variance of the rows of each cell (cells,), nan where there is only one."""
+        """Variance of the rows of each cell (cells,), nan for cells with a single row."""
         squares = np.bincount(self.index, (self.y - self.means[self.index]) ** 2)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.where(self.counts > 1, squares / (self.counts - 1), np.nan))
@@ -90,7 +91,7 @@ class Cells:
 
 
 def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], blocks: str | None = None) -> None:
-    """Raises ScenarioError unless the frame has these columns, each named once."""
+    """Raises ScenarioError unless the frame has the given columns, each named once."""
     if not isinstance(frame, pd.DataFrame):
         raise ScenarioError(f"frame: a {type(frame).__name__}; needs a table of runs, as study.frame() gives")
     columns = [str(column) for column in frame.columns]
@@ -110,7 +111,7 @@ def check_columns(frame: pd.DataFrame, response: str, factors: Sequence[str], bl
 
 
 def check_factors(chosen: Sequence[str], factors: Sequence[str]) -> None:
-    """Raises ScenarioError unless these are factors of the model, each named once."""
+    """Raises ScenarioError unless the given names are factors of the model, each named once."""
     for name in chosen:
         if name not in factors:
             raise ScenarioError(f"factors: {name!r}; {nearest(name, factors)}")
@@ -130,7 +131,7 @@ def name_of(term: Iterable[str]) -> str:
 
 
 def text_of(level: object) -> str:
-    """Formats a level."""
+    """Formats a level of a factor."""
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 

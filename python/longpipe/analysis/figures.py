@@ -59,7 +59,10 @@ def main_effects(found: Anova, level: float = 0.9) -> Figure:
 
 
 def interaction_points(found: Anova, first: str, second: str) -> pd.DataFrame:
-    """Returns the mean response at each pair of levels: `across` (the factor with more levels), `line`, `mean`."""
+    """Returns the mean response at each pair of levels.
+
+    Columns: `across` (level of the factor with more levels), `line` (level of the other factor) and `mean`.
+    """
     check_factors((first, second), found.factors)
     if len(found.cells.axes[first]) < len(found.cells.axes[second]):
         first, second = second, first
@@ -110,7 +113,7 @@ def variation_shares(analyses: Sequence[Anova]) -> pd.DataFrame:
 
 
 def variation_explained(*analyses: Anova) -> Figure:
-    """Draws the allocation of variation as one bar per component and response."""
+    """Draws the allocation of variation with one bar per component and response."""
     shares = variation_shares(analyses)
     shown = shares if len(shares) <= MOST_BARS else pd.concat([shares.iloc[: MOST_BARS - 1], shares.iloc[[-1]]])
     figure = Picture(figsize=(8, 1.3 + 0.2 * len(shown) * (1 + len(analyses))), layout="constrained")
@@ -170,7 +173,7 @@ def _wrapped(level: str) -> str:
 
 
 def _inches(levels: Iterable[str]) -> float:
-    """Width of level names side by side."""
+    """Returns the width of level names when drawn side by side."""
     return sum(0.09 * (min(len(level), MOST_LETTERS) + 2) for level in levels)
 
 

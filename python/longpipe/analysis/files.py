@@ -1,4 +1,4 @@
-"""Files that a scenario reads: summaries, and warnings about values that may be in another unit."""
+"""Files that a scenario reads: summaries, and warnings about values that may be in a different unit."""
 
 from __future__ import annotations
 

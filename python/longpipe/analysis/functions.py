@@ -28,7 +28,7 @@ _ENDINGS: Final[dict[str, tuple[float, Dimension]]] = {
     "_s": (1.0, SECONDS),
 }
 
-# Functions given as objects, by target: a script must not be executed again to find its functions.
+# Functions that were given as objects, by target, because a script must not be executed again to find its functions.
 _of_process: dict[str, Callable[[Any], Any]] = {}
 
 
@@ -37,7 +37,7 @@ class FunctionMeasure:
     """A measure that calls a function with each result.
 
     The name gives the unit of its values: bit/s, byte or s if it ends in `_bps`, `_bytes` or `_s`, otherwise none. A
-    function is loaded when it is first needed, so that a study can be opened without it.
+    function is loaded when it is first needed, so a study can be opened without it.
     """
 
     name: str
@@ -46,7 +46,7 @@ class FunctionMeasure:
 
     @classmethod
     def parse(cls, name: str, target: str) -> FunctionMeasure:
-        """Returns the measure of a target that `TARGET` matches; a file is made absolute."""
+        """Returns the measure of a target that matches `TARGET`; the path of a file is made absolute."""
         module, _, function = target.rpartition(":")
         if module.endswith(".py"):
             target = f"{Path(module).absolute()}:{function}"
@@ -54,7 +54,7 @@ class FunctionMeasure:
 
     @classmethod
     def of(cls, function: Callable[[Any], Any]) -> FunctionMeasure:
-        """Returns the measure of a function, which studies can store if its module has it by name.
+        """Returns the measure of a function, which studies can store if the function is found in its module by name.
 
         Raises ScenarioError for an object that is not callable.
         """
@@ -67,7 +67,7 @@ class FunctionMeasure:
         where = str(Path(file).absolute()) if file else getattr(function, "__module__", "__main__")
         target = f"{where}:{name}"
         if module is None or getattr(module, name, None) is not function:
-            # Another lambda may have this name.
+            # Another lambda may have the same name.
             same = (f"{target}_{i}" for i in range(len(_of_process) + 1))
             target = next(one for one in same if _of_process.get(one, function) is function)
         _of_process[target] = function
@@ -75,12 +75,12 @@ class FunctionMeasure:
 
     @property
     def dimension(self) -> Dimension:
-        """Dimension by the ending of the name."""
+        """Dimension, according to the end of the name."""
         return _ending(self.name)[1]
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
         return _ending(self.name)[0]
 
     @property
@@ -101,7 +101,7 @@ class FunctionMeasure:
         self._function()
 
     def __call__(self, result: Result) -> float:
-        """Returns the function's value; raises ScenarioError if it fails or gives no number."""
+        """Returns the function's value; raises ScenarioError if the function fails or does not return a number."""
         try:
             value = self._function()(result)
         except ScenarioError:

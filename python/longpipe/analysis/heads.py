@@ -16,7 +16,7 @@ from longpipe.scenario.timers import Coarse
 from longpipe.scenario.variant import Variant
 from longpipe.units import RATE
 
-# Maximum number of deviating flows and links that the head names, and TCP fields that it shows.
+# Maximum number of deviating flows and links that the head lists, and of TCP fields that it shows.
 MOST_EXCEPTIONS: Final = 4
 SHOWN: Final = ("mss", "receiver_window", "initial_window")
 _TIMES: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
@@ -34,7 +34,7 @@ def heads(scenario: Scenario) -> list[str]:
 
 
 def _senders(tcp: Tcp, resolved: Resolved) -> str:
-    """Returns the kinds of TCP, if any flow uses it, and of real stacks."""
+    """Returns the kinds of TCP, if any flow uses TCP, and the real stacks."""
     traffics = [flow["traffic"] for flow in resolved["flows"]]
     real = [one for one in traffics if one["kind"] == "stack"]
     stacks = {_stack(one): None for one in real}
@@ -46,7 +46,7 @@ def _senders(tcp: Tcp, resolved: Resolved) -> str:
 
 
 def _stack(traffic: Resolved) -> str:
-    """Returns name and version of a real stack, and its control if that is a setting."""
+    """Returns name and version of a real stack, and its congestion control if that is a setting."""
     control = dict(traffic["settings"]).get("congestion")
     version = traffic["version"][:12] if is_own(traffic["version"]) else traffic["version"]
     return f"{traffic['stack']} {version}{f' with {control}' if control else ''}"
@@ -100,7 +100,7 @@ def _kinds(tcp: Tcp) -> str:
 
 
 def _name(part: Variant) -> str:
-    """Returns the kind of a recovery or controller; of a controller from a file or of a class also its name."""
+    """Returns the kind of a recovery or controller; for a controller from a file or a class, also its name."""
     if isinstance(part, Module):
         return f"module {Path(part.file).name}"
     return f"python {Path(part.class_).name}" if isinstance(part, Python) else part.kind
@@ -123,7 +123,7 @@ def _span(values: Set[int], text: Callable[[int], str]) -> str:
 
 
 def _time_text(picoseconds: int) -> str:
-    """Formats a time with four significant digits, in the largest unit of which it has at least one."""
+    """Formats a time with four significant digits, in the largest unit that does not exceed it."""
     seconds = picoseconds / 1e12
     unit, scale = next((one for one in _TIMES if seconds >= one[1]), _TIMES[-1])
     return f"{seconds / scale:.4g} {unit}"

@@ -24,8 +24,8 @@ ROUNDING: Final = 1e-12
 class Estimate:
     """The mean of n independent measurements with its interval, in their unit.
 
-    `mean_low`..`mean_high` holds the true mean and `low`..`high` a further measurement, each with the confidence that
-    was asked for, 95 % by default; all four are nan for a single measurement.
+    `mean_low`..`mean_high` contains the true mean and `low`..`high` a further measurement, each with the requested
+    confidence, 95 % by default; all four are nan for a single measurement.
     """
 
     mean: float
@@ -52,11 +52,12 @@ def estimate(
 
 
 def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = CONFIDENCE) -> Estimate:
-    """Mean of the means of several configurations, each measured with seeds of its own number: by seed, one value.
+    """Mean of the means of several configurations, which may have different numbers of seeds, with one value per seed.
 
-    Configurations with a seed in common have common random numbers, and so their means are not independent: each pair's
-    covariance is that of the seeds they share, and the degrees of freedom are those of the fewest seeds. Where all have
-    the same seeds this is `estimate` of the averages by seed. A further measurement has no interval.
+    Configurations with a seed in common have common random numbers, so their means are not independent: the covariance
+    of each pair is estimated from the seeds that they share, and the degrees of freedom are those of the smallest
+    number of seeds. If all have the same seeds, the result equals `estimate` of the averages by seed. There is no
+    interval for a further measurement.
     """
     mean = float(np.mean([np.mean(list(values.values())) for values in measured]))
     fewest = min(map(len, measured))
@@ -74,7 +75,10 @@ def estimate_average(measured: Sequence[Mapping[int, float]], *, level: float = 
 
 
 def copies(runs: pd.DataFrame) -> str:
-    """Returns a warning if all replications of every point have equal measures, else ""; `runs` is a study's frame."""
+    """Returns a warning if all replications of every point have equal measures, otherwise "".
+
+    `runs` is a study's frame.
+    """
     measures = [name for name in runs.select_dtypes("number") if name not in ("point", "block", "replication", "seed")]
     points = runs.groupby("point")[measures]
     if not measures or points.size().min() < 2:

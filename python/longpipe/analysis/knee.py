@@ -13,7 +13,7 @@ ENOUGH: Final = 0.95
 def knee(x: ArrayLike, y: ArrayLike, *, enough: float = ENOUGH) -> float:
     """Returns the smallest x at which y reaches the fraction `enough` of its maximum; nan if y is 0 everywhere.
 
-    `x` is positive and rising, shape (n,), and so is y's shape; between two points y is taken as linear in log x.
+    `x` is positive and increasing; x and y have shape (n,). Between two points, y is interpolated linearly in log x.
     """
     log_x, values = np.log(np.asarray(x, dtype=float)), np.asarray(y, dtype=float)
     target = enough * float(values.max())

@@ -40,7 +40,7 @@ MEANINGS: Final[Mapping[Limit, str]] = {
     "congestion": "congestion control held back without a loss",
     "application": "there was nothing more to send",
 }
-# Limit that a loss shows, by the cause that the core gives to a reduction of the window.
+# Limit that a loss indicates, by the cause that the core assigns to a window reduction.
 OF_CAUSE: Final[Mapping[str, Limit]] = {
     "overflow": "buffer",
     "aqm": "buffer",
@@ -54,31 +54,33 @@ OF_CAUSE: Final[Mapping[str, Limit]] = {
     "ecn": "marks",
     "none": "timeouts",
 }
-# Limit that packets lost at a port show, by the suffix of the counter's name where it is not a cause above.
+# Limit that packets lost at a port indicate, by the suffix of the counter's name, for suffixes that are not causes
+# above.
 _OF_COUNTER: Final[Mapping[str, Limit]] = {"discarded": "buffer", "injected": "random loss", "errors": "random loss"}
 # Suffixes of the names of losses that a link itself causes.
 BY_LINK: Final = ("_lost_injected", "_lost_errors")
-# Thresholds from which a link counts as busy, and a window as full.
+# Thresholds from which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
 # Threshold of a window's use in a run without losses, where few other causes remain.
 MOSTLY: Final = 0.5
-# Share of time, of ACKs or of datagrams lost, that counts as much.
+# Share of lost ACKs or datagrams, or of time, that counts as large.
 MUCH: Final = 0.05
-# Share of the written data below which an application was ahead of the network.
+# Share of the written data that arrived, below which the application was faster than the network.
 SERVED: Final = 0.95
-# RTTs after which slow start has ended for any window.
+# Number of RTTs after which slow start has ended for any window.
 SLOW_START_ROUND_TRIPS: Final = 40
 
 
 @dataclass(frozen=True)
 class FlowLimit:
-    """What limited a flow.
+    """The limit of a flow.
 
-    `link` is the directed link that left it the least capacity, `link_busy` the share of time in which that was busy,
-    `window_used` the mean share of the receiver window in flight (estimated from rates, delays and mean queues in both
-    directions), `idle` the share of time after the last byte was delivered. `return_link` is the busiest link on the
-    ACKs' way back, `return_link_busy` its share of busy time, and `acks_lost` the share of ACKs lost at its ports.
+    `link` is the directed link that left the least capacity for the flow, `link_busy` the share of time in which this
+    link was busy, `window_used` the mean share of the receiver window in flight (estimated from rates, delays and mean
+    queues in both directions), `idle` the share of time after the last byte was delivered. `return_link` is the busiest
+    link on the return path of the ACKs, `return_link_busy` its share of busy time, and `acks_lost` the share of ACKs
+    lost at its ports.
     """
 
     flow: str
@@ -188,7 +190,7 @@ def told(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def notes(found: Iterable[FlowLimit]) -> list[str]:
-    """Returns a line about many lost ACKs, which limit no flow by themselves and show nowhere else."""
+    """Returns a line about many lost ACKs: they do not limit a flow by themselves and are shown nowhere else."""
     found = list(found)
     lost = [one.acks_lost for one in found if one.acks_lost >= MUCH]
     if not lost:
@@ -200,7 +202,7 @@ def notes(found: Iterable[FlowLimit]) -> list[str]:
 
 
 def _where(limit: Limit, found: Iterable[FlowLimit]) -> str:
-    """Returns the most frequent return link among flows limited by one, because users rarely look there."""
+    """Returns the most frequent return link among flows limited by one, because users rarely consider return links."""
     if limit != "return link":
         return ""
     links = Counter((one.return_link, one.return_link_busy) for one in found if one.limited_by == limit)
@@ -233,7 +235,7 @@ def _limit(
         return "window"
     if reduced_by is not None:
         return reduced_by
-    # Runs that were stored before senders kept their reductions by cause.
+    # These runs were stored before senders recorded their reductions by cause.
     if by_counts and events:
         in_buffers, on_links = losses
         return "timeouts" if not (in_buffers or on_links) else "buffer" if in_buffers >= on_links else "random loss"
@@ -247,10 +249,11 @@ def _limit(
 
 
 def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> Limit | None:
-    """What held the window of a flow below its share of the path for longest; None if nothing reduced it.
+    """Returns the cause that kept the window of a flow below its share of the path for the longest time.
 
-    Each reduction counts for the time until the next one, times the part of the flow's fair share that the window did
-    not cover on average over that time. Where all windows cover it, for the time alone.
+    None if nothing reduced it. The weight of each reduction is the time until the next one, times the fraction of the
+    flow's fair share that the mean window in this time did not reach. If all windows reach it, the weight is the time
+    alone.
     """
     below: Counter[Limit] = Counter()
     lasted: Counter[Limit] = Counter()
@@ -265,9 +268,10 @@ def _reduced_by(reductions: Iterable[Mapping[str, Any]], share_bytes: float) -> 
 
 
 def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -> Limit:
-    """Returns the limit of a source with its own rate: the path only if much of its data is lost.
+    """Returns the limit of a source with its own rate: the path is the limit only if much of the data is lost.
 
-    The cause of most losses on the way decides; a full buffer before a busy link shows that the link is too slow.
+    Then the limit is the cause of most losses on the route; a full buffer in front of a busy link shows that the link
+    is too slow.
     """
     if lost < MUCH:
         return "application"
@@ -276,9 +280,10 @@ def _limit_of_datagrams(busy: float, lost: float, losses: Mapping[Limit, int]) -
 
 
 def _lost_share(sent: int, received: int, lost: int, most_held: float) -> float:
-    """Returns the share of datagrams that were lost, at least.
+    """Returns a lower bound on the share of lost datagrams.
 
-    `lost` are those missing up to the last that arrived. After it, those that the network cannot hold were lost, too.
+    `lost` are those missing before the last one that arrived. Of those sent after it, the ones that cannot still be in
+    the network were also lost.
     """
     lost = max(lost, math.floor(sent - received - most_held))
     return lost / (received + lost) if lost > 0 else 0.0
@@ -315,7 +320,7 @@ class _Ports:
         return float(max(0.0, queue - self.utilization[port]) * duration_s / left)
 
     def lost_share(self, ports: Iterable[str]) -> float:
-        """Returns the loss rate over these ports in a row."""
+        """Returns the loss rate over the given consecutive ports."""
         arrives = 1.0
         for port in ports:
             i = self._names[port]
@@ -328,7 +333,7 @@ class _Ports:
         return sum([self._lost_in_buffers[i] for i in own]), sum([self._lost_on_links[i] for i in own])
 
     def losses_by_limit(self, ports: Iterable[str]) -> Counter[Limit]:
-        """Returns the losses of these ports by the limit that they show [packets or cells; corrupted frames]."""
+        """Returns the losses of these ports by the limit that they indicate [packets or cells; corrupted frames]."""
         own = [self._names[port] for port in ports]
         found: Counter[Limit] = Counter()
         for name, limit in self._by_limit.items():
@@ -336,12 +341,12 @@ class _Ports:
         return +found
 
     def most_held(self, ports: Iterable[str]) -> int:
-        """Returns how many packets these ports held at most together, or cells, of which a packet has one or more."""
+        """Returns the maximum number of packets that these ports held together; for ATM, the number of cells."""
         return sum(self._columns[f"peak_queue_{self._unit}"][self._names[port]] or 0 for port in ports)
 
 
 def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
-    """Returns for each port the sum of these columns."""
+    """Returns, for each port, the sum of the given columns."""
     return [sum(row) for row in zip(*(ports[name] for name in names), strict=True)] or [0] * len(ports["port"])
 
 
@@ -358,14 +363,14 @@ def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
 
 
 def _datagrams(columns: Columns) -> dict[str, tuple[int, int, int]]:
-    """Returns, for each datagram flow, how many were sent, received, and missing up to the last that arrived."""
+    """Returns, for each datagram flow, the numbers sent, received, and missing before the last one that arrived."""
     datagrams = columns.get("datagrams", {})
     rows = zip(*(datagrams.get(name, ()) for name in ("flow", "sent", "received", "lost")), strict=True)
     return {flow: (sent, received, lost) for flow, sent, received, lost in rows}
 
 
 def _reductions(columns: Columns) -> dict[str, list[dict[str, Any]]] | None:
-    """Reductions of the window by connection; None of a run that was stored before senders kept them."""
+    """Returns the window reductions by connection; None for a run that was stored before senders recorded them."""
     if "reductions" not in columns:
         return None
     part = columns["reductions"]

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from longpipe.result import Result
     from longpipe.scenario import Scenario
 
-# Text or a function of a result.
+# A measure as text, or as a function of a result.
 Specification = str | Callable[[Any], Any]
 
-# Measures of every run, without those that only one framing has; `throughput` is short for `throughput_bps`.
+# Measures of every run, except those that exist only for one framing; `throughput` is short for `throughput_bps`.
 _STANDARD: Final[Mapping[str, Dimension]] = {
     "efficiency": NUMBER,
     "fairness": NUMBER,
@@ -42,8 +42,8 @@ _STANDARD: Final[Mapping[str, Dimension]] = {
 class Measure(Protocol):
     """A quantity that is computed for each run.
 
-    `str` gives a text that `parse` reads. Values times `factor` are in bits and seconds, of the given dimension, and
-    values divided by `scale` are in `unit`.
+    `str` gives a text that `parse` reads. A value times `factor` is in bits and seconds and has the given dimension; a
+    value divided by `scale` is in `unit`.
     """
 
     @property
@@ -64,7 +64,7 @@ class Measure(Protocol):
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
 
     def check(self, scenario: Scenario) -> None:
         """Raises ScenarioError if the scenario's runs do not have the measure."""
@@ -86,7 +86,7 @@ class StandardMeasure:
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
         return 8.0 if self.name.endswith("_bytes") else 1.0
 
     @property
@@ -103,7 +103,7 @@ class StandardMeasure:
         return self.name
 
     def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError for a measure of the other framing, or of dumbbells alone."""
+        """Raises ScenarioError for a measure that exists only for the other framing, or only for dumbbells."""
         from longpipe.analysis.measures import names
 
         known = names(scenario)
@@ -132,12 +132,12 @@ class ExpressionMeasure:
 
     @property
     def factor(self) -> float:
-        """Factor of a value to bits and seconds."""
+        """Factor that converts a value to bits and seconds."""
         return 1.0
 
     @property
     def unit(self) -> str:
-        """Unit of the first term with this dimension, or else the dimension's."""
+        """Unit of the first term with the measure's dimension, otherwise the default unit of the dimension."""
         return self._shown[0]
 
     @property

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Observations per batch.
+# Number of observations per batch.
 BATCH: Final = 5
 
 
 def truncation(series: ArrayLike) -> tuple[int, bool]:
-    """Returns how many observations to leave out, and whether the rest is stationary.
+    """Returns the number of observations to discard, and whether the rest is stationary.
 
     The number is a multiple of `BATCH` and at most half of the series. It minimizes the squared standard error of the
-    mean of the remaining batch means. A minimum at half of the series says that the transient may last longer: the
+    mean of the remaining batch means. A minimum at half of the series means that the transient may last longer, so the
     series is not stationary. Raises ValueError for a series of fewer than 4 batches.
     """
     values = np.asarray(series, dtype=float)
@@ -27,6 +27,6 @@ def truncation(series: ArrayLike) -> tuple[int, bool]:
     first, squares = (np.cumsum(one[::-1])[::-1] for one in (batches - batches.mean(), (batches - batches.mean()) ** 2))
     left = np.arange(count, 0, -1, dtype=float)
     errors = (np.maximum(squares - first**2 / left, 0) / left**2)[: count // 2 + 1]
-    # Equal errors differ by rounding; the earliest of them leaves out least.
+    # Equal errors may differ by rounding; the earliest of them discards the fewest observations.
     best = int(np.flatnonzero(errors <= errors.min() * (1 + 1e-9) + 1e-300)[0])
     return best * BATCH, best < count // 2

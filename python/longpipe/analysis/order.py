@@ -13,9 +13,9 @@ from longpipe.errors import ScenarioError
 def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | None:
     """Returns the ranks (from 1) of the values between which a quantile lies with confidence `level`.
 
-    Of `count` independent values these are the closest two with P(X_(l) <= q <= X_(u)) >= level, the sum of binomial
+    They are the closest two of `count` independent values with P(X_(l) <= q <= X_(u)) >= level, the sum of binomial
     probabilities from l to u - 1 (David and Nagaraja, Order Statistics, 2003, section 7.1), and among equally close
-    ones the surest. None if there are too few values.
+    ones those with the highest confidence. None if there are too few values.
     """
     from scipy import special
 
@@ -33,7 +33,7 @@ def ranks(count: int, share: float, level: float = 0.95) -> tuple[int, int] | No
 
 
 def fewest(share: float, level: float = 0.95) -> int:
-    """Returns the least number of values whose extremes hold a quantile with confidence `level`."""
+    """Returns the smallest number of values whose minimum and maximum enclose a quantile with confidence `level`."""
     count = 2
     while 1 - share**count - (1 - share) ** count < level:
         count += 1
@@ -43,7 +43,7 @@ def fewest(share: float, level: float = 0.95) -> int:
 def quantile_interval(
     name: str, values: ArrayLike, share: float = 0.5, level: float = 0.95
 ) -> tuple[float, float, float]:
-    """Returns the quantile of one value per replication, and the interval that holds the true one.
+    """Returns the quantile of one value per replication, and an interval that contains the true quantile.
 
     Raises ScenarioError, which names the measure, for a value that is not finite, and for too few replications.
     """

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 Resolved = Mapping[str, Any]
 
-# Memory per packet in flight or in a queue [bytes]: docs/performance.md, rounded up.
+# Memory per packet in flight or in a queue [bytes], from docs/performance.md, rounded up.
 _PACKET_BYTES: Final = 100
 
 
 @dataclass(frozen=True)
 class Path:
-    """A flow's path to its receiver and back, without queues: propagation, and with the transmission times.
+    """A flow's path to its receiver and back, without queues: delays with and without transmission times.
 
     `bottleneck` is the link with the smallest equal share per flow, a switch's port if there is one. `window_bytes` is
     the receiver window on the wire, with headers (and the overhead of cells). `endless` means a greedy application.
@@ -44,17 +44,21 @@ class Path:
     datagrams: bool
 
 
-# Kinds of traffic with flow and congestion control: over TCP, and over a real stack. All others are datagrams.
+# Kinds of traffic with flow control and congestion control, over TCP and over real stacks. All other kinds are
+# datagrams.
 OVER_TCP: Final = ("greedy", "transfer", "stream", "web", "stack")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:
-    """Returns the flows of a resolved scenario; of a split flow the last part."""
+    """Returns the flows of a resolved scenario; for a split flow, the last part."""
     return [flow for flow in resolved["flows"] if "onward" not in flow]
 
 
 def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
-    """Returns the path of each flow of a resolved scenario; of a split flow the last part, or all `parts`."""
+    """Returns the path of each flow of a resolved scenario.
+
+    For a split flow, the last part, or all parts if `parts`.
+    """
     links, nodes = resolved["links"], resolved["nodes"]
     users = Counter(link for flow in resolved["flows"] for link in flow["route"])
 
@@ -157,7 +161,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
 
 
 def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
-    """What lets the windows of a port fill its pipe [bytes], and better its buffer: larger windows, or more flows."""
+    """Returns larger windows or more flows with which a port's pipe, and preferably its buffer [bytes], is full."""
     most = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
     if pipe + buffer <= len(own) * most:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"

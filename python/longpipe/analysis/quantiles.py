@@ -1,7 +1,7 @@
 """Quantiles and tails of the distributions that intervals and F tests need.
 
-Of SciPy's special functions: its `stats` gives the same digits, and takes half a second and 50 MB to load. They too
-are loaded when one is first asked for, as pictures of runs have no intervals.
+They use SciPy's special functions, because `scipy.stats` gives the same digits but takes half a second and 50 MB to
+load. The functions are imported on first use, because pictures of runs have no intervals.
 """
 
 
@@ -13,7 +13,7 @@ def t_quantile(level: float, df: float) -> float:
 
 
 def f_tail(ratio: float, df: float, error_df: float) -> float:
-    """Returns the probability that an F variate with these degrees of freedom exceeds a ratio."""
+    """Returns the probability that an F variate with the given degrees of freedom exceeds a ratio."""
     from scipy import special
 
     return float(special.fdtrc(df, error_df, ratio))

@@ -15,14 +15,14 @@ TIE = 1e-9
 
 
 def aligned_ranks(found: Anova) -> pd.DataFrame:
-    """Aligned rank transform: F tests of all terms, a row each, on ranks.
+    """Aligned rank transform: F tests of all terms on ranks, one row per term.
 
-    For each term the response is stripped of all other effects, ranked, and analysed with the whole model; the F of
-    that term is kept, for ranking the raw response would mix interactions and main effects. Strong skewness makes its
-    tests reject too often. Columns: `component`, `df`, `f`, `p_value`. For one factor alone it is the Kruskal-Wallis
-    test in its F form. Raises ScenarioError for a saturated model. Source: J. O. Wobbrock, L. Findlater, D. Gergle,
-    J. J. Higgins, The Aligned Rank Transform for Nonparametric Factorial Analyses Using Only ANOVA Procedures (CHI
-    2011).
+    For each term, all other effects are removed from the response, which is then ranked and analysed with the whole
+    model; only the F of this term is used, because ranks of the raw response would mix interactions and main effects.
+    With strongly skewed errors the tests reject too often. Columns: `component`, `df`, `f`, `p_value`. For a single
+    factor it is the F form of the Kruskal-Wallis test. Raises ScenarioError for a saturated model. Source: J. O.
+    Wobbrock, L. Findlater, D. Gergle, J. J. Higgins, The Aligned Rank Transform for Nonparametric Factorial Analyses
+    Using Only ANOVA Procedures (CHI 2011).
     """
     if found.error_df == 0:
         raise ScenarioError("ranks: a saturated model has no residuals to rank; needs a lower order or replications")

@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError, nearest
 if TYPE_CHECKING:
     from longpipe.analysis.measure import Measure
 
-# By suffix of a column: its readable unit and divisor.
+# Readable unit and divisor, by the suffix of a column's name.
 _ENDINGS: Final = {
     "_bps": ("Mbit/s", 1e6),
     "_bytes": ("MB", 1e6),
@@ -31,7 +31,7 @@ UNITS: Final = {
 
 @dataclass(frozen=True)
 class Readable:
-    """A column in a readable unit: its name, unit, and the divisor of its values."""
+    """A column in a readable unit: its name, unit, and the divisor that converts its values."""
 
     column: str
     name: str
@@ -51,7 +51,7 @@ def column_of(measure: str, asked: Iterable[Measure] = ()) -> str:
 
 
 def readable(column: str, asked: Iterable[Measure] = (), unit: str | None = None) -> Readable:
-    """Returns the readable form of a column: in the requested unit, or by its suffix.
+    """Returns the readable form of a column: in the requested unit, or in the unit that its suffix implies.
 
     Raises ScenarioError for an unknown unit.
     """

@@ -28,7 +28,7 @@ _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 class Requirement:
     """A measure that must be below or above a limit, which is in the unit of the measure's values.
 
-    Of a comparison between two measures, `measure` is their difference and the limit is 0.
+    For a comparison of two measures, `measure` is their difference, and the limit is 0.
     """
 
     text: str
@@ -64,12 +64,15 @@ class Requirement:
         return _HOLDS[self.sign](value, self.limit)
 
     def margin(self, value: float) -> float:
-        """Returns by how much a value meets the requirement, in the unit of the values; negative if it does not."""
+        """Returns the margin by which a value meets the requirement, in the unit of the values.
+
+        Negative if it does not meet it.
+        """
         return self.limit - value if self.sign in ("<", "<=") else value - self.limit
 
 
 def _limit(text: str, field: str) -> tuple[float, Dimension] | None:
-    """Returns value and dimension of a side without measures, else None."""
+    """Returns the value and dimension of a side without measures, otherwise None."""
     if not text:
         return None
     side = expressions.parse(text, field)

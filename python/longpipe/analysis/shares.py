@@ -21,9 +21,9 @@ def max_min_shares(
 ) -> npt.NDArray[np.float64]:
     """Returns the max-min fair share of each demand [bit/s], shape (n,): all, or an equal part of the remainder.
 
-    `routes` has the links of each flow, by their place in `capacities_bps`; without it all flows share one link. All
-    shares rise together, until a flow has what it demands or a link on its way is full (Bertsekas and Gallager 1992,
-    section 6.5.2; ATM Forum/98-0876 section 7 for one link).
+    `routes` contains the links of each flow, as indices into `capacities_bps`; without it, all flows share one link.
+    All shares increase together until a flow's demand is satisfied or a link on its route is full (Bertsekas and
+    Gallager 1992, section 6.5.2; ATM Forum/98-0876 section 7 for one link).
     """
     demands, left = np.asarray(demands_bps, dtype=float), np.atleast_1d(np.asarray(capacities_bps, dtype=float)).copy()
     routes = [(0,)] * demands.size if routes is None else routes
@@ -65,10 +65,10 @@ def of_paths(
     demands: npt.NDArray[np.float64],
     trunk_bps: float | None = None,
 ) -> npt.NDArray[np.float64]:
-    """`relative_throughputs` of TCP over the scenario's own links, headers and cells' tax counted.
+    """Returns `relative_throughputs` of TCP over the scenario's links, including the overhead of headers and cells.
 
-    `trunk_bps` is what is left of a dumbbell's trunk [bit/s], if not its whole rate. What datagrams brought is off
-    their links first, without headers.
+    `trunk_bps` is the available capacity of a dumbbell's trunk [bit/s], if that is less than its rate. The delivered
+    datagrams, without headers, are first subtracted from the capacities of their links.
     """
     resolved = scenario.resolved
     known = paths(resolved)

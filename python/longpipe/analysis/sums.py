@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-# Numbers of accumulators of NumPy's summation, and of values that it adds without recursion.
+# Number of accumulators of NumPy's summation, and number of values that it adds without recursion.
 _LANES: Final = 8
 _BLOCK: Final = 128
 
 
 def total(values: Sequence[float]) -> float:
-    """Returns the sum of float64 values with the bits of `numpy.sum`, which adds pairwise.
+    """Returns the sum of float64 values, bit-identical to `numpy.sum`, which adds pairwise.
 
     Up to `_BLOCK` values are added in `_LANES` interleaved partial sums; more values are halved first, recursively
     (NumPy, `pairwise_sum` in loops_utils.h.src).
@@ -27,7 +27,7 @@ def total(values: Sequence[float]) -> float:
 
 
 def _in_order(values: Sequence[float]) -> float:
-    # Not `sum`, which compensates rounding from Python 3.12 on.
+    # `sum` is not used because it compensates rounding from Python 3.12 on.
     found = 0.0
     for value in values:
         found += value

@@ -1,7 +1,7 @@
-"""Results without the start of a run: counters and means from an instant on.
+"""Results without the start of a run: counters and means from a given time on.
 
-A run that ends at the instant has the counters that the longer run has there, because runs are exact and
-deterministic. The difference of the two is therefore exact, with any engine, and the longer run remains as it is.
+A run that ends at this time has the counters of the longer run at this time, because runs are exact and deterministic.
+The difference of the two is therefore exact, with any engine, and the longer run is unchanged.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ Columns = Mapping[str, Any]
 
 # Traces from which an automatic warm-up is chosen.
 TRACES: Final = ("arrivals", "cwnd", "control")
-# Observations of the series over a run.
+# Number of observations of the series in a run.
 OBSERVATIONS: Final = 1000
 SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 
-# Columns that are no counters: names and states; extremes of the whole run.
+# Columns that are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
     "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
     "highest_sequence_bytes", "scheduled_bytes",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_")
-# Quantiles of delays, which two sums do not give.
+# Quantiles of delays, which cannot be computed as differences.
 _QUANTILES: Final = ("median_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s")
-# Counters whose differences weigh means that are not over time.
+# Counters whose differences are the weights of means that are not time averages.
 _WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received"}
-# Number of the last state of BBR among stages; startup is 0, and those beyond are Careful Resume's.
+# Number of the last BBR state among stages; startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
 _TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web")
 
 
 def begin_s(columns: Columns) -> float:
-    """Returns the time from which a result's means and counters count [s]."""
+    """Returns the time from which a result's means and counters are computed [s]."""
     found = columns.get("warm_up", {}).get("begin_s", ())
     return float(found[0]) if len(found) else 0.0
 
@@ -47,10 +47,10 @@ def begin_s(columns: Columns) -> float:
 def since(
     whole: Columns, before: Columns, instant_ps: int, duration_ps: int, chosen: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the columns of a run from an instant on; `before` are those of a run that ends there.
+    """Returns the columns of a run from a given time on; `before` are those of a run that ends at this time.
 
     Extremes, times and window reductions remain those of the whole run; files count by the time of their request.
-    Quantiles of the delays of datagrams are nan. `chosen` has further columns for the table `warm_up`.
+    Quantiles of the delays of datagrams are nan. `chosen` contains additional columns for the table `warm_up`.
     """
     found = dict(whole)
     for table in _TABLES:
@@ -59,7 +59,7 @@ def since(
     requested = whole["files"].get("requested_s", ())
     late = [i for i, time in enumerate(requested) if time >= begin]
     found["files"] = {name: _at(column, late) for name, column in whole["files"].items()}
-    # One row at least, for a run of VBR alone.
+    # At least one row, for a run that has only VBR.
     flows = [*map(str, before["flows"]["flow"])] or [""]
     found["warm_up"] = {
         "flow": flows,
@@ -95,7 +95,7 @@ def _difference(table: str, whole: Columns, before: Columns, instant_ps: int, du
 
 
 def _mean(whole: float, weight: float, before: float, weight_before: float) -> float:
-    """Returns the mean of the rest from the means of the whole and of its first part, and their weights."""
+    """Returns the mean of the rest of a run, given the means and weights of the whole run and of its first part."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
@@ -105,8 +105,8 @@ def _mean(whole: float, weight: float, before: float, weight_before: float) -> f
 def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:
     """Returns the warm-up that MSER-5 chooses [ps], and the columns that describe the choice.
 
-    It is never before the end of the first slow start, or of BBR's startup, of any flow that sends all the time. Where
-    it would pass half of the run, it is half of the run and `stationary` is false.
+    It is never before the end of the first slow start, or of BBR's startup, of any greedy flow. If it would exceed half
+    of the run, it is half of the run, and `stationary` is false.
     """
     import numpy as np
 
@@ -142,7 +142,7 @@ def _slow_starts_s(resolved: Mapping[str, Any], columns: Columns) -> Iterable[fl
         if of_bbr.any():
             yield _first(np.asarray(control["time_s"])[of_stage == i], of_bbr & (stages > 0))
             continue
-        # Without a loss slow start ends where the receiver's window limits the flow.
+        # Without a loss, slow start ends when the receiver's window limits the flow.
         yield _first(times, window >= np.minimum(threshold, flow["tcp"]["receiver_window_bytes"]))
 
 

@@ -82,7 +82,7 @@ def longpipe(
         ),
     ] = False,
 ) -> None:
-    """Global options, before the command."""
+    """Defines the global options, which precede the command."""
 
 
 @app.command("version")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from longpipe.advise.question import Question
     from longpipe.advise.templates import Template
 
-# Maximum number of alternatives in the terminal's table; the page and the CSV file have all.
+# Maximum number of alternatives in the terminal's table; the page and the CSV file contain all.
 MOST_ROWS = 12
 
 
@@ -218,7 +218,7 @@ def _question(
     first: int,
     first_seed: int,
 ) -> Question:
-    """Builds the question of the options; raises ScenarioError for what is missing or contradictory."""
+    """Builds the question from the options; raises ScenarioError if options are missing or contradictory."""
     from longpipe.advise.question import Question
     from longpipe.advise.ranges import Range, Uncertain
     from longpipe.cli.design.plan import parse_factor
@@ -286,7 +286,7 @@ def _show(answer: Answer, folder: Path, command: str) -> None:
 
 
 def _table(answer: Answer) -> Table:
-    """Returns the alternatives on the Pareto front, then the others, best first."""
+    """Returns the alternatives on the Pareto front, followed by the others, best first."""
     from rich.markup import escape
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""Bash completion, which splits words at `=` and `:` and expects only the last part as an answer."""
+"""Support for completion in bash, which splits words at `=` and `:` and expects only the last part as an answer."""
 
 import contextlib
 import io

@@ -27,10 +27,10 @@ def among(names: Iterable[str]) -> Callable[[str], list[str]]:
 def field_and_level(incomplete: str) -> list[str]:
     """Completes FIELD= for every field of a scenario, and its named values after the equals sign.
 
-    If only one field matches, its values or its default are offered at once: with a single choice a shell would append
-    a space after the equals sign.
+    If only one field matches, its values or its default are offered at once: because with a single choice a shell would
+    append a space after the equals sign.
     """
-    # Completion must answer within a key repeat, so import everything else only when it is needed.
+    # Completion must answer faster than a key repeats, so other modules are imported only when needed.
     from longpipe.scenario.reference import all_fields
 
     left, equals, _ = incomplete.partition("=")
@@ -89,7 +89,7 @@ def measure(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def column(context: typer.Context, incomplete: str) -> list[str]:
-    """Completes columns of the command's CSV file; in a comma-separated list the last one."""
+    """Completes columns of the command's CSV file; in a comma-separated list, it completes the last one."""
     import csv
 
     from longpipe.inputs import read_lines

@@ -12,12 +12,15 @@ from rich.table import Table
 
 from longpipe.cli import safe
 
-# A width that no table or line reaches.
+# A width larger than that of any table or line.
 UNBOUNDED: Final = 100_000
 
 
 def terminal() -> Console:
-    """Returns a console for stdout with the width of the terminal or of COLUMNS; without either nothing is wrapped."""
+    """Returns a console for stdout with the width of the terminal or of COLUMNS.
+
+    Without either, lines are not wrapped.
+    """
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return safe.Console(highlight=False, width=None if known else UNBOUNDED)
 
@@ -25,7 +28,7 @@ def terminal() -> Console:
 def show_table(console: Console, table: Table, heads: int = 1) -> None:
     """Prints a complete table: columns that do not fit follow in further blocks, each with the first `heads` columns.
 
-    Text is wrapped between words where a column allows it; a word, a name or a number is never cut.
+    Text is wrapped between words where a column allows it; words, names and numbers are never cut.
     """
     for number, block in enumerate(blocks(console, table, heads)):
         if number:
@@ -35,14 +38,14 @@ def show_table(console: Console, table: Table, heads: int = 1) -> None:
 
 
 def tell_written(console: Console, **files: Path | str | None) -> None:
-    """Prints a line for each written file or folder, by its content."""
+    """Prints a line for each written file or folder, with its content."""
     for what, file in files.items():
         if file is not None:
             console.print(f"{what}: {file}", markup=False, soft_wrap=True)
 
 
 def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
-    """Returns the table if it fits, else several tables with some of its columns, each with the first `heads`."""
+    """Returns the table if it fits, otherwise several tables with some of its columns, each with the first `heads`."""
     most = [_measured(console, table, column).maximum for column in range(len(table.columns))]
     least = [
         width if column.no_wrap else _measured(console, table, number).minimum
@@ -52,7 +55,7 @@ def blocks(console: Console, table: Table, heads: int = 1) -> Iterator[Table]:
         yield table
         return
     named, others = list(range(heads)), list(range(heads, len(most)))
-    # Wrap names only if they leave no space for the widest other column.
+    # Names are wrapped only if they leave no space for the widest other column.
     kept = {column: most[column] for column in named}
     if others and _total(table, [*kept.values(), max(least[column] for column in others)]) > console.width:
         kept = {column: least[column] for column in named}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from longpipe.fairness.pairs import Pair
 
-# Options that set fields of every run, in place of --set.
+# Options that set fields of every run; use them instead of --set.
 OPTIONS = {
     "duration": "--duration",
     "network.trunk_rate": "--rate",

@@ -18,7 +18,7 @@ from longpipe.errors import ScenarioError
 if TYPE_CHECKING:
     from longpipe.scenario.reference import Field
 
-# Words of a field's name or of a kind.
+# Pattern of the words in a field's name or in a kind.
 WORDS: Final = re.compile(r"[a-z0-9]+")
 
 
@@ -63,9 +63,9 @@ def fields(
 def _named(known: Sequence[Field], pattern: str) -> Sequence[Field]:
     """Returns the fields that a word or pattern means.
 
-    The order is: fields that an ordinary word stands for; fields and kinds with the word in their name; the kind that
+    The order is: fields to which an ordinary word refers; fields and kinds with the word in their name; the kind that
     other programs call by that name; fields whose name contains it; fields whose description contains it. Raises
-    ScenarioError for a well-known word that is no field.
+    ScenarioError for a well-known word that is not a field.
     """
     word = pattern.strip().lower()
     patterns = ordinary.FIELDS.get(word, ())

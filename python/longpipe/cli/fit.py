@@ -44,7 +44,7 @@ def fit(
     check_file("--output", output.with_suffix(SUFFIX))
     known = dict(change(text) for text in changes or [])
     wanted = tuple(one.strip() for one in controls.split(",")) if controls else CONTROLS
-    # Linux 6.1 has no BBR version 3, which is therefore no candidate unless it is named.
+    # Linux 6.1 has no BBR version 3, so it is a candidate only if it is named.
     accepted = (*CONTROLS, "bbr3")
     unknown = next((one for one in wanted if one not in accepted), None)
     if unknown is not None:

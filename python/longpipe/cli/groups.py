@@ -10,10 +10,11 @@ from typer.main import get_command
 
 
 class OnDemand(MutableMapping[str, Any]):
-    """Commands by name; each is imported and built on first use, because building all takes as long as a short run.
+    """Commands by name.
 
-    The command `name` is the function of this name in the module `longpipe.cli.name`, or the module's `app`. A module
-    names a command class of its own `COMMAND`.
+    Each is imported and built on first use, because building all of them takes as long as a short run. The command
+    `name` is the function `name` of the module `longpipe.cli.name`, or the module's `app`. A module may define a
+    command class as `COMMAND`.
     """
 
     def __init__(self, names: tuple[str, ...], built: dict[str, Any]) -> None:
@@ -40,7 +41,7 @@ class OnDemand(MutableMapping[str, Any]):
 def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
     module = import_module(f"longpipe.cli.{name}")
     parent = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
-    # With a callback it becomes a group, even of one command.
+    # With a callback, Typer makes it a group even if it has a single command.
     parent.callback()(_nothing)
     if (group := getattr(module, "app", None)) is not None:
         parent.add_typer(group, name=name)
@@ -50,11 +51,11 @@ def _command(name: str) -> Any:  # noqa: ANN401 - Click's Command
 
 
 def _nothing() -> None:
-    """Makes an application of one command a group."""
+    """Makes an application with one command a group."""
 
 
 class Commands(TyperGroup):
-    """The commands of `longpipe`, in the order of help."""
+    """The commands of `longpipe`, in the order of the help."""
 
     names: ClassVar[tuple[str, ...]]
 

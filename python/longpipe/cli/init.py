@@ -74,7 +74,7 @@ def _all_fields() -> str:
 
 
 def commented_toml(part: Model, path: str = "", kinds: str = "") -> str:
-    """Returns TOML text of a part of a scenario, with a comment above each field; `kinds` comes first."""
+    """Returns the TOML text of a part of a scenario, with a comment above each field; it starts with `kinds`."""
     import tomli_w
 
     from longpipe.scenario.base import Model

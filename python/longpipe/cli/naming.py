@@ -4,7 +4,7 @@ from longpipe.errors import ScenarioError
 
 
 def check_whole(option: str, field: str) -> None:
-    """Raises ScenarioError for a field name without its path ("recovery") that names the full path."""
+    """Raises ScenarioError, which contains the full path, for a field name without its path ("recovery")."""
     if "." in field:
         return
     # Import only here, because it loads all scenario models.

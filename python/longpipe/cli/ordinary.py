@@ -1,4 +1,4 @@
-"""Ordinary words for what fields of a scenario describe, and for what is not a field, for `longpipe fields WORD`."""
+"""Ordinary words that `longpipe fields WORD` accepts for fields of a scenario, and for things that are not fields."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ _DELAYS: Final = ("network.*_delay", "network.links.delay", "network.links.retur
 _LOSSES: Final = ("network.*_loss", "network.links.loss", "network.links.return_loss")
 _POLICIES: Final = ("switch.policy", "network.return_policy", "network.links.policy", "network.links.return_policy")
 
-# Patterns of the fields that an ordinary word means.
+# Patterns of the fields to which an ordinary word refers.
 FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("bandwidth", "capacity", "speed", "throughput", "bitrate"), _RATES),
     **dict.fromkeys(("latency", "propagation", "distance"), _DELAYS),
@@ -26,7 +26,7 @@ FIELDS: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("application",), ("traffic",)),
     **dict.fromkeys(("warm-up", "warmup", "warm_up", "transient", "steady-state"), ("warm_up",)),
 }  # fmt: skip
-# Words for what is set elsewhere or does not exist, each with what to do instead.
+# Words for things that are set elsewhere or do not exist, each with an alternative.
 ELSEWHERE: Final[dict[str, str]] = {
     **dict.fromkeys(("seed", "seeds"), "no field but an option: longpipe run --seed 2, design --replications 5"),
     **dict.fromkeys(

@@ -59,14 +59,14 @@ NEEDS: Final = {
     Kind.DROPS: ("drops",),
     Kind.SHARES: ("arrivals",),
 }
-# Maximum number of flows of a printed summary, and minimum share that it mentions.
+# Maximum number of flows of a printed summary, and minimum share that it lists.
 MOST_TOLD: Final = 5
 LEAST_TOLD: Final = 0.005
-# Pictures of a port, and traces of ports only.
+# Pictures of a port, and traces that exist only for ports.
 OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Pictures of delays, with a logarithmic axis on request.
 DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
-# Pictures with bytes as unit.
+# Pictures whose unit is bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
 # Link that was the only bottleneck, by label of the run and flow.
@@ -218,7 +218,7 @@ def plot(
         raise ScenarioError(f"--all: not with {with_what}")
     if overlaid and (compared is None or rto):
         raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
-    # Runs are lines of one picture there anyway.
+    # In that picture, runs are lines of one picture in any case.
     options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind is not Kind.CDF)
     busy: Busy = {}
     runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
@@ -230,7 +230,10 @@ def plot(
 
 
 def _output(output: Path | None, source: str, kind: str | None, x: str | None, y: str | None, by: str | None) -> Path:
-    """Returns the output file, by default named by source and picture; ScenarioError if it can't be written."""
+    """Returns the output file, by default named after source and picture.
+
+    Raises ScenarioError if it cannot be written.
+    """
     if output is None:
         parts = [Path(source).stem, *([kind] if kind else [y or "", f"over-{x}", by or ""])]
         output = Path("-".join(re.sub(r"[^\w.]+", "-", part).strip("-") for part in parts if part) + ".png")
@@ -296,8 +299,8 @@ def _runs(
 ) -> dict[str, Run]:
     """Returns the recorded run, or simulates the scenario once or for each compared level; keys are the levels.
 
-    A run is simulated until the end of the time span to draw, or for its duration.
-    `busy` receives the links that alone limited a flow.
+    A run is simulated until the end of the time span to draw, or for its duration. `busy` receives, for each flow, the
+    link that was its only bottleneck.
     """
     from longpipe.pictures.recorded import Recorded
 
@@ -322,7 +325,7 @@ def _runs(
 
 
 def until(scenario: Scenario, end_s: float) -> Scenario:
-    """Returns the scenario shortened to end at this time, or itself if that would change earlier events."""
+    """Returns the scenario shortened to a given end, or the scenario itself if that would change earlier events."""
     from longpipe.result import duration_s
 
     if end_s >= duration_s(scenario):
@@ -336,7 +339,7 @@ def until(scenario: Scenario, end_s: float) -> Scenario:
 
 
 def _lasting(scenario: Scenario) -> dict[str, Any]:
-    """Returns the fields that a shorter duration must not change: a buffer in BDP, say, depends on the delay."""
+    """Returns the fields that a shorter duration must not change: for example, a buffer in BDP depends on the delay."""
     resolved = scenario.resolved
     return {
         "links": [
@@ -347,7 +350,7 @@ def _lasting(scenario: Scenario) -> dict[str, Any]:
 
 
 def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
-    """Runs a scenario and prints what limits it. `called` is its name in titles."""
+    """Runs a scenario and prints its limits. `called` is its name in titles."""
     from longpipe.analysis.limits import notes, told
     from longpipe.cli.progress import RunBar
     from longpipe.cli.warnings import warn
@@ -368,7 +371,7 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
 
 
 def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
-    """Prints for each of the first flows what its sender waited for, if the traces are recorded."""
+    """Prints, for each of the first flows, the reasons for which its sender waited, if the traces are recorded."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.share_of_time import time_shares
 

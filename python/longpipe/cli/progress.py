@@ -55,7 +55,7 @@ class _Shown:
 
 
 class Waiting:
-    """Context of work of unknown length; after a second it shows on a terminal what is being done."""
+    """Context of work of unknown length; after a second it shows the current activity on a terminal."""
 
     def __init__(self, doing: str) -> None:
         self._console = Console(stderr=True)
@@ -120,7 +120,7 @@ class Bar(_Shown):
         ran, seconds = now.done + now.failed, time.monotonic() - self._since_s
         if not ran:
             return counts
-        # Import only here; the caller of a campaign has loaded studies already.
+        # Imported only here, because at this point the caller of a campaign has already loaded studies.
         from longpipe.design.cost import duration_text
 
         left_s = (now.wanted - now.ended) * seconds / ran

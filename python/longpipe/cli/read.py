@@ -14,7 +14,7 @@ from longpipe.files import PICTURES, check_file
 if TYPE_CHECKING:
     from longpipe.measured import Recording, Subject
 
-# Rows of the table; --json has all subjects.
+# Maximum number of rows of the table; --json contains all subjects.
 MOST_ROWS: Final = 12
 _SCALES: Final = {"bit/s": (1e-6, "Mbit/s"), "s": (1e3, "ms")}
 
@@ -101,7 +101,7 @@ def _count(value: float, unit: str) -> str:
 
 
 def _rate(one: Subject) -> str:
-    """Mean rate while the subject had data, or the rates' mean where the file has rates only."""
+    """Returns the mean rate while the subject had data, or the mean of the rates if the file contains only rates."""
     import numpy as np
 
     series = one.of("rate")

@@ -1,4 +1,4 @@
-"""Output to terminals: control characters in names are shown as escapes, because a terminal would obey them."""
+"""Output to terminals: control characters in names are shown as escapes, because a terminal would execute them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,10 +11,10 @@ from longpipe.errors import plain_lines
 
 
 class Console(rich.console.Console):
-    """Rich's console, which passes on no control character of a text but the end of a line and the tab."""
+    """Rich's console that escapes all control characters in text except line ends and tabs."""
 
     def render(self, renderable: Any, options: Any = None) -> Iterable[Segment]:  # noqa: ANN401 - as Rich has it
-        """Yields the segments of a renderable; styles and cursor movements are Rich's own and stay."""
+        """Yields the segments of a renderable; styles and cursor movements come from Rich itself and are kept."""
         for segment in super().render(renderable, options):
             if segment.control is None and (shown := plain_lines(segment.text)) != segment.text:
                 yield Segment(shown, segment.style)

@@ -23,7 +23,7 @@ TABLES: Final = (".csv", ".parquet", ".json")
 MOST_TOLD: Final = 12
 BUILT_IN: Final = "starlink-550, kuiper-630, telesat-1015, oneweb, iridium"
 
-# A southern latitude starts with a minus sign, like an option.
+# A place with a southern latitude starts with a minus sign, like an option.
 _SOUTH: Final = re.compile(r"-\d+(\.\d*)?,.*")
 
 
@@ -31,7 +31,7 @@ class PlacesCommand(TyperCommand):
     """A command that accepts "-33.4,-70.6" as an argument."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Click's Context
-        """Parses the arguments; a space before a place keeps Click from treating it as an option."""
+        """Parses the arguments; a space before such a place prevents Click from treating it as an option."""
         return super().parse_args(ctx, [f" {word}" if _SOUTH.fullmatch(word) else word for word in args])
 
 
@@ -165,7 +165,7 @@ def _constellation(source: str, begin: str | None, link_range: float | None) -> 
 
 
 def _warn(source: str, doubts: Iterable[str]) -> None:
-    """Warns on stderr of elements that are old, and of satellites without a position."""
+    """Warns on stderr about outdated elements and about satellites without a position."""
     for line in doubts:
         echo(f"warning: {source}: {line}", err=True)
 

@@ -64,7 +64,7 @@ def _chosen(url: str | None) -> str | None:
 
 @contextmanager
 def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> Iterator[Store]:
-    """Opens the store at this URL, or the user's own."""
+    """Opens the store at the given URL, or the user's default store."""
     from longpipe.store import Store, default_url
 
     store = Store(_chosen(url) or default_url(), readonly=readonly, create=create)
@@ -76,7 +76,10 @@ def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> I
 
 @contextmanager
 def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
-    """Opens the store at this URL or the user's own; with `no_store`, or if none can be opened, a store in memory."""
+    """Opens the store at the given URL, or the user's default store.
+
+    With `no_store`, or if no store can be opened, a store in memory.
+    """
     from longpipe.store import Store, default_url
 
     if no_store and url is not None:
@@ -114,7 +117,7 @@ def resumable(study: Study) -> Iterator[None]:
             yield
     except KeyboardInterrupt as end:
         finished = study.status().finished
-        # The outputs of the command are still missing.
+        # The outputs of the command have not been written yet.
         echo(f"{finished} finished runs are stored; go on with: {typed_command()}", err=True)
         _end(end)
 
@@ -125,7 +128,7 @@ def typed_command() -> str:
 
 
 def _end(end: KeyboardInterrupt) -> NoReturn:
-    """Exits with a status; Typer has one for Ctrl-C only."""
+    """Exits with a status, because Typer supports only the status for Ctrl-C."""
     if isinstance(end, TerminatedError):
         raise typer.Exit(TERMINATED) from None
     raise end

@@ -122,7 +122,7 @@ def suite(
 
 
 def _table(found: "PartOutcome") -> Table:
-    """Returns the means of a part, each with half of its interval."""
+    """Returns the means of a part, each with the half-width of its interval."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     means = found.means()
     heads = [str(head) for head in means.columns if not str(head).startswith("± ")]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
-# Accepted values by the start of the message of Typer's type check.
+# Accepted values, by the beginning of the message of Typer's type check.
 _NEEDS: Final = {
     "Input should be a valid integer": "a whole number",
     "Input should be a valid number": "a number",
@@ -57,7 +57,7 @@ def _needs(message: str) -> str:
 
 
 def _given(param: Any, arguments: Sequence[str]) -> str | None:  # noqa: ANN401 - see `told`
-    """Returns the last value of an option as typed."""
+    """Returns the last value of an option, as typed by the user."""
     found = None
     for at, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")

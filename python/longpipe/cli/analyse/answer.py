@@ -31,7 +31,7 @@ from longpipe.pictures.saving import save
 
 @dataclass(frozen=True)
 class Question:
-    """Options of the command."""
+    """Options of `longpipe analyse`."""
 
     response: str
     unit: str | None
@@ -54,7 +54,7 @@ def columns(option: str, text: str) -> tuple[str, ...]:
 
 
 def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
-    """Analyses a file and prints the result; `json` is a file, or - to write only JSON to stdout."""
+    """Analyses a file and prints the result; `json` is a file, or "-" to write only JSON to stdout."""
     check_level(question.level)
     frame = read_frame(file, "a CSV file with a header")
     question = _heads(question, frame)

@@ -158,7 +158,7 @@ def _p(value: float) -> str:
 
 
 def _short(value: float, digits: int = 4) -> str:
-    """Formats a number in at most nine characters: fixed point between 0.0001 and 100000, else with an exponent."""
+    """Formats a number in at most 9 characters: fixed point between 0.0001 and 100000, otherwise an exponent."""
     if math.isnan(value):
         return ""
     size = abs(value)

@@ -32,7 +32,7 @@ def commands(design: Design, runs: pd.DataFrame, name: str, csv: Path | None, ur
         return
     if csv is None:
         yield f"longpipe study export {shlex.quote(name)} -o runs.csv{where}"
-    # A user-named column does not state its unit, so pass the unit.
+    # The name of a user-defined column does not contain its unit, so the unit is passed as an option.
     unit = f" --unit {shown.unit}" if shown.unit in UNITS and readable(shown.column).unit != shown.unit else ""
     seed = " --blocks seed" if blocks else ""
     table = shlex.quote(str(csv or "runs.csv"))

@@ -16,20 +16,20 @@ from longpipe.study import Study
 MOST_POINTS: Final = 40
 # Number of replications up to which intervals are of little use.
 FEW: Final = 4
-# Absolute means from and below which numbers have four decimals.
+# Range of absolute means that are shown with four decimals.
 LEAST_FIXED: Final = 0.001
 MOST_FIXED: Final = 1e6
 
 
 def shown_metrics(design: Design, runs: pd.DataFrame) -> list[Readable]:
-    """Returns the requested measures, else efficiency and fairness, or throughput for graphs."""
+    """Returns the requested measures, otherwise efficiency and fairness, or throughput for graphs."""
     usual = [name for name in ("efficiency", "fairness") if name in runs and runs[name].notna().any()]
     wanted = usual if len(usual) == 2 else ["throughput_bps", *usual]
     return [readable(name, design.asked) for name in [one.name for one in design.asked] or wanted]
 
 
 def limits_by_point(study: Study) -> dict[int, str]:
-    """Returns what limited most flows of a point, with its share."""
+    """Returns the limit of most flows of a point, with its share."""
     runs = study.columns(finished_only=True)
     counts: dict[int, Counter[str]] = {}
     for point, result in zip(runs["point"], study.results(), strict=True):
@@ -41,7 +41,7 @@ def limits_by_point(study: Study) -> dict[int, str]:
 
 
 def means(design: Design, runs: pd.DataFrame, limited: Mapping[int, str]) -> Table:
-    """Prints the mean with its 95 % interval of each metric at each point, and what limited most flows."""
+    """Prints the mean with its 95 % interval of each metric at each point, and the limit of most flows."""
     names, metrics = [factor.name for factor in design.factors], shown_metrics(design, runs)
     table = Table(
         title=_title(design.replications), title_justify="left",
@@ -82,11 +82,11 @@ def _most(counts: Counter[str]) -> str:
 
 def interval_text(values: pd.Series) -> str:
     """Returns the mean of the replications with half of its 95 % interval; "-" if one has no value."""
-    # A missing value, for example of an incomplete flow or of a quantile beyond the run.
+    # A value is missing, for example for an incomplete flow or a quantile beyond the run.
     if values.isna().any():
         return "-"
     found = estimate(values)
     margin = (found.mean_high - found.mean_low) / 2
-    # Four decimals show nothing of a loss rate of 10^-5, and false digits of a product of a rate and a time.
+    # Four decimals would show a loss rate of 10^-5 as 0, and insignificant digits of large values.
     form = ".4f" if found.mean == 0 or LEAST_FIXED <= abs(found.mean) < MOST_FIXED else ".4g"
     return f"{found.mean:{form}}" + ("" if len(values) < 2 else f" ±{margin:{form}}")

@@ -25,7 +25,7 @@ from longpipe.scenario.reference import may_be_absent
 from longpipe.study import Study, run_until
 from longpipe.study.until import parse_until
 
-# A table with a name: split={at="switch1"}.
+# A named level that is a table: split={at="switch1"}.
 _NAMED: Final = re.compile(r"([A-Za-z][\w .-]*?)\s*=\s*(\{.*\})", re.DOTALL)
 
 
@@ -39,7 +39,7 @@ def plan(
     confounded: Sequence[str] | None,
     **seeds: Any,  # noqa: ANN401 - the options that every kind of design takes
 ) -> Design:
-    """Builds the design of the options; raises ScenarioError for contradictory options or invalid scenarios."""
+    """Builds the design from the options; raises ScenarioError for contradictory options or invalid scenarios."""
     base, chosen = scenario_with(file, changes), [parse_factor(text) for text in factors]
     if one_at_a_time and (generators or confounded):
         raise ScenarioError("--one-at-a-time: not with --generator or --confounded; needs one kind of design")
@@ -72,7 +72,7 @@ def parse_factor(text: str, option: str = "--factor") -> Factor:
 
 @dataclass(frozen=True)
 class _Labelled:
-    """A level with a name of its own, as in split={at="switch1", buffer="4 MB"}."""
+    """A named level, as in split={at="switch1", buffer="4 MB"}."""
 
     label: str
     value: object
@@ -98,7 +98,7 @@ def _split(text: str) -> list[str]:
 
 
 def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - whatever was written
-    """Returns a TOML table as a dict, `none` as None where the field may be absent, anything else as text."""
+    """Returns a TOML table as a dict, `none` as None if the field may be absent, and other text unchanged."""
     named = _NAMED.fullmatch(text)
     if named is not None:
         return _Labelled(named[1].strip(), _level(field, named[2], option))
@@ -113,7 +113,7 @@ def _level(field: str, text: str, option: str) -> Any:  # noqa: ANN401 - whateve
 
 
 def _labelled(level: object) -> tuple[Level, object]:
-    """Returns label and value of a level beside named ones."""
+    """Returns the label and the value of an unnamed level that is listed together with named ones."""
     if isinstance(level, _Labelled):
         return level.label, level.value
     return ("none", None) if level is None else (next(iter(Factor.over("level", [level]).levels)), level)

@@ -14,7 +14,7 @@ LITERALLY = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_in
 
 
 def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
-    """Returns a callback that prints the throughput of these directions, since the call before."""
+    """Returns a callback that prints the throughput in the given directions since its previous call."""
     before: dict[str, float] = {}
 
     def tell(found: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ def _meter(ways: set[str], errors: Console) -> Callable[[dict[str, Any]], None]:
 
 
 def shell(name: str, usage: str) -> Callable[..., None]:
-    """Returns the command of a shell."""
+    """Returns the command that starts a shell."""
 
     def command(
         context: typer.Context,

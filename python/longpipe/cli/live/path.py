@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 LATE = 1
-# Separates a host from its command within one argument, into which the two arguments of --at are joined.
+# Separator between a host and its command in the single argument into which the two arguments of --at are joined.
 BETWEEN = "\0"
 
 
 class Device(StrEnum):
-    """How packets of a host are captured."""
+    """Way in which packets of a host are captured."""
 
     ANY = "any"
     TUN = "tun"
@@ -37,7 +37,7 @@ class PathContext(typer.Context):
 
     @property
     def command_path(self) -> str:
-        """The typed part of the command line, for usage and errors."""
+        """The part of the command line that the user typed, for usage and errors."""
         return super().command_path.removesuffix(f" {self.info_name}")
 
 
@@ -243,7 +243,7 @@ def _seconds(option: str, text: str) -> float:
 
 
 def _in_process(scenario: "Scenario") -> Iterator[str]:
-    """Prints that controllers from files run in the process of the path, because a real-time run cannot be isolated."""
+    """Prints a note that controllers from files run in the process of the path, which cannot be isolated."""
     from longpipe.scenario.module import modules_of
 
     if modules := modules_of(scenario.resolved):

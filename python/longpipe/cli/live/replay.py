@@ -38,7 +38,7 @@ def replay(
         sys.stdout.write(done.to_json())
     elif json is not None:
         write_text(Path(json), done.to_json())
-    # The summary must not mix with JSON on stdout.
+    # The summary must not be mixed with JSON on stdout.
     console = Console(highlight=False, stderr=json == "-")
     console.print(
         f"{done.elapsed_s:.1f} s, {done.entered} packets entered, {done.delivered} delivered, "

@@ -157,7 +157,7 @@ def _folder(paper: str, out: Path | None, *, alone: bool) -> Path:
 
 
 def _shown_again(paper: str, seeds: int | None, folder: Path, json: str | None) -> bool:
-    """Shows the results of a folder; returns False if they are outdated."""
+    """Shows the results of a folder; returns False if the results are outdated."""
     with in_use(folder):
         if not is_current(folder, Part.REPRODUCTION, paper, seeds):
             return False

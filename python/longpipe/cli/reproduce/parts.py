@@ -22,7 +22,8 @@ TITLES: Final = {Part.REPRODUCTION: "", Part.SENSITIVITY: " variants", Part.BEYO
 def run(paper: Paper, part: Part, seeds: int | None, out: Path, runner: Runner, *, json: str | None = None) -> None:
     """Runs a part of a paper and writes it to a directory and the terminal; `seeds` defaults to the paper's number.
 
-    The numbers of a reproduction go to the file `json`, too, or - for stdout alone.
+    The numbers of a reproduction are also written to the file `json`; "-" writes them to stdout instead of the terminal
+    output.
     """
     default = _default_seeds(paper, part, seeds)
     chosen = default if paper.seeds is None else seeds or default
@@ -56,7 +57,7 @@ def show_table(paper: Paper, table: int, seeds: int | None, runner: Runner) -> N
 
 
 def console() -> Console:
-    """Returns a console of the terminal's width, or of a report's for files and pipes."""
+    """Returns a console with the width of the terminal, or for files and pipes with the width of a report."""
     return Console(width=None if sys.stdout.isatty() else REPORT_WIDTH)
 
 

@@ -22,9 +22,9 @@ PAGE: Final = "today.html"
 
 
 def run(documents: list[str], seeds: int | None, out: Path, runner: Runner) -> None:
-    """Writes the page of these documents, and their answers to the terminal.
+    """Writes the page of the given documents, and prints their conclusions on the terminal.
 
-    Without `seeds` it shows the results that come with longpipe; with `seeds` it simulates what is missing of the runs.
+    Without `seeds` it shows the results that come with longpipe; with `seeds` it simulates the missing runs.
     """
     if seeds is None:
         found = of_today.frozen()

@@ -103,10 +103,10 @@ def run(
     captures = _captures(capture or [])
     warn(scenario)
     with ExitStack() as stack, RunBar(scenario.name) as bar:
-        # Without a store, importing the database would take longer than many runs.
+        # Without a store the database is not imported, because that takes longer than many runs.
         unstored = no_store and store is None
         kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
-        # The store contains neither packets nor the files of web traffic, so simulate again.
+        # The store contains neither packets nor the files of web traffic, so the run is simulated again.
         stored = None if captures or kept is None else kept.load(scenario, seed)
         failure: CaptureError | None = None
         if stored is not None and (csv is None or stored.web.empty):
@@ -170,7 +170,7 @@ def _write_traces(result: Result, qlog: Path | None, dialect: Dialect, perfetto:
 def _simulated(
     scenario: Scenario, seed: int, captures: dict[str, str], memory: str | None, bar: RunBar, kept: Store | None
 ) -> tuple[Result, CaptureError | None]:
-    """Simulates and stores a run; returns the error of captures that could not be written in full, too."""
+    """Simulates and stores a run; also returns the error of captures that could not be written completely."""
     from longpipe.cli.warnings import warn_of_memory
     from longpipe.run import simulate
 

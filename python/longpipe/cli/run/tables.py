@@ -26,7 +26,7 @@ FAIR: Final = {False: ", 1 is equal shares", True: " over max-min shares of what
 def show(result: Result, console: Console, *, everything: bool = False) -> None:
     """Prints a run: flows, active switch ports, efficiency, fairness, and what limited the flows.
 
-    With many flows or ports the largest are shown, and the others summed up, unless `everything` is requested.
+    With many flows or ports only the largest are shown and the others are summed, unless `everything` is requested.
     """
     scenario = result.scenario
     title = f"{scenario.name}: {scenario.duration} of simulated time, seed {result.seed}"
@@ -57,7 +57,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
     _tell_limits(limited, result.deaths, result.warm_up, console)
     for capture in result.captures:
-        # Convert to the format of the file's suffix.
+        # The table is converted to the format that the file's suffix selects.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
         said = f"captured {capture.packets} packets of {capture.place} in {capture.path}{form}"
         console.print(said, markup=False, soft_wrap=True)
@@ -97,7 +97,7 @@ def _flows(flows: list[Row], limited: Sequence[FlowLimit], most: float) -> Table
             limit,
         )
 
-    # Keep the order if all fit. A row for a single other flow would be that flow itself.
+    # The order is kept if all rows fit. A row of sums for a single other flow would be that flow itself.
     shown = flows if len(flows) <= most + 1 else sorted(flows, key=lambda row: -row["throughput_bps"])[: _whole(most)]
     for row in shown:
         add(row["flow"], [row], by_flow[row["flow"]])

@@ -151,7 +151,7 @@ def _show_status(study: Study, console: Console) -> None:
     found = study.status()
     console.print(f"[bold]{escape(found.name)}[/]: {_counts(found)}")
     console.print(f"engine {found.engine}, changed {found.changed_at:%Y-%m-%d %H:%M} UTC", markup=False)
-    # A read-only store keeps the old names of engines.
+    # A read-only store keeps the old engine names.
     if found.engine not in (engine_version(), *earlier_names(engine_version())):
         console.print(f"This engine is {engine_version()}: the next run repeats all.", style="yellow", markup=False)
     if found.failed:

@@ -29,7 +29,7 @@ def export(name: str, url: str | None, path: Path) -> None:
 
 
 def rerun(path: Path, workers: int | None, memory: str | None, *, trust: bool) -> None:
-    """Repeats the runs of a bundle, and prints how many have the same bits."""
+    """Repeats the runs of a bundle, and prints the number of runs with bit-identical results."""
     found = bundle.read(path)
     if found.controls and not trust:
         names = ", ".join(one.name for one in found.controls.values())

@@ -111,7 +111,7 @@ def _flows(controls: list[str], starts: list[str], sizes: list[str]) -> tuple[Li
     for option, values in (("--start", starts), ("--size", sizes)):
         if len(values) not in (0, 1, len(controls)):
             raise ScenarioError(f"{option}: {len(values)} times; needs one, or one for each of {len(controls)} flows")
-    # The scenario's model checks the names.
+    # The scenario's model validates the names.
     flows: Iterator[tuple[Any, str, str | None]] = zip(
         controls, cycle(starts or ["0 s"]), cycle(sizes or [None]), strict=False
     )

@@ -52,7 +52,7 @@ def show(found: LinuxComparison, judged: Sequence[Judgement], *, asked: bool) ->
 
 
 def _verdict(found: LinuxComparison, judged: Sequence[Judgement]) -> list[str]:
-    """Returns lines that list the quantities judged, those that differ, and those not judged."""
+    """Returns lines that list the compared quantities, those that differ, and those that were not compared."""
     lines = []
     if judged:
         by_tolerance: dict[str, list[str]] = {}

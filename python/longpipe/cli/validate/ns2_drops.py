@@ -17,7 +17,7 @@ from longpipe.validate.ns2_drops import Comparison, DropCase, compare
 from longpipe.validate.ns2_rules import explain
 
 DIFFERENT = 1
-# Larger time differences come from a rule, not from rounding or from the bytes of SACK blocks.
+# Time differences above this come from a different rule, not from rounding or from the bytes of SACK blocks.
 LAG_S = 0.01
 
 _DEFAULTS = {name: field.default for name, field in DropCase.model_fields.items()}
