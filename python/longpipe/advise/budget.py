@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from longpipe.errors import ScenarioError
@@ -29,7 +29,7 @@ class Budget:
     text: str = ""
     seconds: float = float("inf")
     runs: float = float("inf")
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
 
     def __post_init__(self) -> None:
         self._began_s = self.clock()
