@@ -1,4 +1,4 @@
-// The page as one file: the engine, packed, the worker and the page's own script and style within it.
+// The page as one file: the compressed engine, the worker, and the page's script and style, all inlined.
 import { gzipAsync } from "@gfx/zopfli";
 import { build } from "esbuild";
 import { execFileSync } from "node:child_process";
@@ -15,21 +15,21 @@ const common = {
     target: "es2022",
     legalComments: "inline",
     charset: "utf8",
-    // The engine's module comes by a message, so where its script lies is of no use.
+    // The engine's module arrives in a message, so the location of its script is not needed.
     logOverride: { "empty-import-meta": "silent" },
 };
 
 const text = async (options) => (await build({ ...common, ...options })).outputFiles[0].text;
 const read = (name) => readFileSync(new URL(name, import.meta.url));
 
-// Without what nobody calls, functions in the order of their names: those that are alike, of one generic function say, stand where
-// gzip finds them.
+// Removes functions that are never called, and sorts the others by name: similar functions, for example the instances
+// of a generic one, are then close together, which improves compression by gzip.
 const order = ["--remove-unused-module-elements", "--remove-unused-brs", "--rse", "--duplicate-function-elimination", "--reorder-locals", "--reorder-functions-by-name", "--strip-debug", "--strip-producers"];
 const from = new URL("build/engine/engine_bg.wasm", import.meta.url);
 const to = new URL("build/engine/ordered.wasm", import.meta.url);
 const wasmOpt = new URL("node_modules/binaryen/bin/wasm-opt", import.meta.url);
 execFileSync(process.execPath, [wasmOpt, from, "--output", to, ...order].map((part) => (part instanceof URL ? fileURLToPath(part) : part)));
-// A twentieth smaller than by zlib, for any browser's gunzip.
+// This is a twentieth smaller than the output of zlib, and any browser can decompress it.
 const engine = await gzipAsync(readFileSync(to), { numiterations: 5 });
 const worker = await text({ entryPoints: ["src/page/worker.ts"] });
 const packedEngine = JSON.stringify(Buffer.from(engine).toString("base64"));
@@ -38,7 +38,7 @@ const script = await text({
     define: { ENGINE: packedEngine, WORKER: JSON.stringify(worker) },
 });
 const style = await text({ entryPoints: ["src/page/style.css"] });
-// A function, for "$" in a script means something to replace.
+// A function, because `$` in a replacement string has a special meaning.
 const page = read("src/page/page.html")
     .toString()
     .replace("/* style */", () => style)

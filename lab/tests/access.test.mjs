@@ -1,4 +1,4 @@
-// For whoever reads it, with whatever: contrast, names, keyboard, a narrow screen, dark, paper.
+// Accessibility of the page: contrast, names of controls, keyboard, narrow screens, dark mode, and print.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// The engine in the page gives the native core's bits.
+// The engine in the page computes bit-identical results to the native core.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
@@ -7,7 +7,7 @@ import { close, open } from "./page.mjs";
 const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 after(close);
 
-/** What runs of these texts come to, in the page. */
+/** Returns the results of runs of these scenarios in the page. */
 async function inPage(texts) {
     const { page, errors } = await open();
     const found = await page.evaluate(async (all) => {

@@ -1,4 +1,4 @@
-// The engine from Python in the browser, by Pyodide.
+// The engine called from Python in the browser, through Pyodide.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -15,7 +15,7 @@ after(close);
 
 test("20 scenarios run in Pyodide have the native state hash, and a bad one the command line's words", async () => {
     const page = await blank();
-    // A browser loads no modules from files, so Pyodide has an address here that leads to its folder.
+    // A browser does not load modules from files, so Pyodide's folder is served at an address of its own.
     await page.route("http://pyodide.test/**", (route) => {
         const name = new URL(route.request().url()).pathname.slice(1);
         if (name === "") return route.fulfill({ contentType: "text/html", body: "<!doctype html><title>notebook</title>" });

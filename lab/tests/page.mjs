@@ -1,4 +1,4 @@
-// A browser with the page in it, as the tests use it.
+// A browser that displays the page, for the tests.
 import { chromium } from "playwright-core";
 import { existsSync } from "node:fs";
 
@@ -11,12 +11,15 @@ let browser = null;
 /** The browser, started once. */
 async function start() {
     if (executablePath === undefined) throw new Error("no Chromium: needs Debian's package chromium, or CHROMIUM=path");
-    // A sandbox takes privileges that a container has not.
+    // A sandbox needs privileges that a container does not have.
     browser ??= await chromium.launch({ executablePath, args: ["--no-sandbox"] });
     return browser;
 }
 
-/** The page, ready, `first` run in it before its own scripts; what it tells the console as an error fails the test that closes it. */
+/**
+ * Returns the page after loading; `first` is run before its own scripts. Errors on the console fail the test that
+ * closes the page.
+ */
 export async function open({ hash = "", width = 1300, scheme = "light", ready = true, first = null } = {}) {
     const options = { viewport: { width, height: 900 }, colorScheme: scheme, acceptDownloads: true };
     const context = await (await start()).newContext(options);
@@ -36,14 +39,17 @@ export async function blank() {
     return (await (await start()).newContext()).newPage();
 }
 
-/** Waits until a run is over and drawn. */
+/** Waits until a run is finished and drawn. */
 export async function settled(page) {
     await page.waitForFunction(() => document.body.dataset.state === "ready" && document.body.dataset.hash, null, {
         timeout: 60_000,
     });
 }
 
-/** Does something that has another run made, and waits for it; a page that draws none says why. */
+/**
+ * Performs an action that causes another run, and waits for this run; an error of the page is reported if it draws
+ * none.
+ */
 export async function rerun(page, work) {
     await page.evaluate(() => {
         window.drawn = new Promise((resolve, reject) => {
@@ -56,7 +62,7 @@ export async function rerun(page, work) {
     await page.evaluate(() => window.drawn);
 }
 
-/** Ends the browser. */
+/** Closes the browser. */
 export async function close() {
     await browser?.close();
 }

@@ -1,4 +1,4 @@
-// What one does in the page.
+// Actions of a user in the page.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
@@ -31,7 +31,7 @@ test("lines are drawn, also where the run was drawn on its way", async () => {
             const { data } = canvas.getContext("2d").getImageData(width / 4, 0, width / 2, height * 0.75);
             const columns = new Set();
             for (let i = 0; i < data.length; i += 4) {
-                // Lines are more colourful, or darker, than the grid.
+                // Lines are more saturated, or darker, than the grid.
                 const [r, g, b, a] = data.subarray(i, i + 4);
                 if (a > 150 && (Math.max(r, g, b) - Math.min(r, g, b) > 60 || r < 60)) columns.add((i / 4) % (width / 2));
             }
@@ -47,7 +47,7 @@ test("each knob changes what is run", async () => {
     const { page } = opened;
     await rerun(page, () => set(page, "duration", "1 s"));
     const turns = {
-        // While buffers are full, for later losses keep them empty.
+        // This time is within the period of full buffers, because later losses keep them empty.
         "switch.policy": "fba",
         "switch.policy.threshold": "0.6",
         "network.sources": "3",
@@ -75,7 +75,7 @@ test("each knob changes what is run", async () => {
         await rerun(page, () => set(page, path, value));
         assert.deepEqual(await problems(page), [], path);
         const hash = await text(page, "hash");
-        // A least RTO counts only where a timer expires, and a loss in ten thousand is none in so short a run.
+        // A minimum RTO matters only if a timer expires, and a loss rate of 1e-4 causes no loss in such a short run.
         if (!["tcp.timer.min_rto", "network.trunk_loss"].includes(path)) assert.notEqual(hash, hashes.at(-1), path);
         hashes.push(hash);
     }
@@ -218,7 +218,7 @@ test("a link gives the scenario and the seed back, one that was cut says so", as
     const early = await open({ hash: link.slice(0, link.indexOf("&s=")) });
     assert.match((await problems(early.page))[0], /^link: it can't be read/);
     await done(early);
-    // The page has a run all the same.
+    // The page nevertheless shows a run.
     const odd = await open({ hash: "#step=2&seed=x" });
     assert.deepEqual(await problems(odd.page), ["seed: 'x'; needs a whole number from 0 to 18446744073709551615"]);
     assert.equal(await odd.page.inputValue("#seed"), "1");
@@ -263,14 +263,14 @@ test("a zoom draws the span anew, and the whole run comes back", async () => {
 test("throughput is what arrives, and never more than the trunk carries", async () => {
     const opened = await open({ hash: "#preset=wan-5-sack" });
     const { page } = opened;
-    // What ACKs tell jumps where a gap is filled.
+    // The delivery known from ACKs jumps when a gap is filled.
     for (const recovery of ["newreno", "reno"]) {
         const toml = `framing = "ip"\nduration = "20 s"\nnetwork = { kind = "dumbbell", sources = 3, trunk_rate = "10 Mbit/s", trunk_delay = "30 ms" }
 switch.buffer = "1 BDP"\ntcp = { mss = "1460 B", receiver_window = "auto", recovery = "${recovery}" }`;
         await rerun(page, () => page.setInputFiles("#file", { name: "a.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
         const words = await page.getAttribute("#throughput", "aria-label");
         const most = Number(/up to ([\d.]+):/.exec(words)[1]);
-        // Within an interval of .2 s a segment more may end than begin.
+        // Within an interval of .2 s, one segment more may end than start.
         assert.ok(most > 9.6 && most < (10 * 1460) / 1500 + 0.06, `${recovery}: ${words}`);
         assert.match(await page.getAttribute("#sequence", "aria-label"), /, [1-9]\d* retransmitted/);
     }
@@ -281,13 +281,13 @@ test("RTTs are those of the path: the delay of its links, and at most a full buf
     const opened = await open({ hash: "#step=2" });
     const { page } = opened;
     const words = await page.getAttribute("#rtt", "aria-label");
-    // 100 ms, and a buffer of one BDP: another 100 ms.
+    // The propagation RTT is 100 ms, and a buffer of one BDP adds 100 ms.
     const most = Number(/^RTT \[ms\] over time, up to ([\d.]+): flow1/.exec(words)[1]);
     assert.ok(most > 198 && most < 202, words);
     await done(opened);
 });
 
-/** Numbers of the falls of flow 1, by what their explanations say. */
+/** Returns the indices of the window reductions of flow 1 whose explanations contain a text. */
 async function explained(page) {
     const found = { timeouts: 0, fast_retransmits: 0, mark_reductions: 0 };
     const said = { timeouts: /No ACK arrived before/, fast_retransmits: /reported a loss|declared a segment lost/, mark_reductions: /echoed the mark/ };
@@ -400,7 +400,7 @@ test("files: TOML that gives the same run, CSV, PNG and SVG", async () => {
     assert.match((await saved("csv-ports")).toString(), /^port,kind,cells_in/);
     const png = await saved("png");
     assert.equal(png.subarray(1, 4).toString(), "PNG");
-    // Width and height of the PNG's header: twice the SVG's.
+    // Width and height in the PNG's header are twice those of the SVG.
     const svg = (await saved("svg")).toString();
     const [, width, height] = svg.match(/width="(\d+)" height="(\d+)"/).map(Number);
     assert.deepEqual([png.readUInt32BE(16), png.readUInt32BE(20)], [2 * width, 2 * height]);

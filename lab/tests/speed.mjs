@@ -1,5 +1,5 @@
-// How fast the page is, in this browser on this machine: npm run speed. Medians of several tries, the best beside them, for
-// a machine that does something else makes all but the best slower.
+// Measures the speed of the page in this browser on this machine: `npm run speed`. It prints medians of several
+// repetitions with the minimum, because other load on the machine slows all repetitions but the fastest.
 import { close, open, rerun } from "./page.mjs";
 
 const say = (what, tries, digits, unit) => {
@@ -8,13 +8,16 @@ const say = (what, tries, digits, unit) => {
     const best = (unit === "ms" ? sorted[0] : sorted[sorted.length - 1]).toFixed(digits);
     process.stdout.write(`${what.padEnd(66)} ${median} ${unit}, best ${best} of ${tries.length}\n`);
 };
-// What takes longer than this hangs.
+// Anything that takes longer than this is assumed to hang.
 const limit = setTimeout(() => {
     process.stderr.write("speed: nothing for 5 minutes; needs a machine with less to do\n");
     process.exit(1);
 }, 300_000);
 
-/** In the page, for asking from outside takes time: notes the frame after the last of the four pictures was made. */
+/**
+ * Runs in the page, because queries from outside take time: records the frame after the last of the four pictures was
+ * drawn.
+ */
 function note() {
     const look = (_, observer) => {
         if (document.querySelector("#sequence .uplot") === null) return;
@@ -43,7 +46,9 @@ const SIZES = {
     "cells, 155.52 Mbit/s": `duration = "100 s"\nnetwork = { kind = "dumbbell", sources = 15, trunk_delay = "10 ms" }\nswitch.buffer = "1 BDP"\n[tcp]\n${TCP}`,
 };
 
-/** Sets the seed as a reader does, and waits until the next frame after the picture: [all, the engine's part] in ms. */
+/**
+ * Sets the seed as a user does, and waits until the next frame after the picture: [total, time of the engine] in ms.
+ */
 const letGo = (page, seed) =>
     page.evaluate(
         (value) =>
@@ -62,7 +67,7 @@ const letGo = (page, seed) =>
         String(seed),
     );
 
-/** Frames per second while spans of the run are shown one after the other. */
+/** Returns the frames per second while spans of the run are shown in sequence. */
 const zoomed = (page, duration) =>
     page.evaluate(async (whole) => {
         const [from, to] = ["from", "to"].map((id) => document.getElementById(id));

@@ -1,4 +1,6 @@
-/** The engine as a module for notebooks in the browser: see integrations/pyodide. Each run blocks the calling thread. */
+/**
+ * The engine as a module for notebooks in the browser: see integrations/pyodide. Each run blocks the calling thread.
+ */
 import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
 import { metricsOf } from "../page/metrics";
 import type { Columns, Counted } from "../page/protocol";
@@ -9,7 +11,7 @@ import { fromToml } from "../scenario/toml";
 
 declare const ENGINE: string;
 
-/** Results of a run; without any if there are problems. */
+/** Results of a run; empty if the scenario has problems. */
 interface Found {
     problems: string[];
     state_hash?: string;
@@ -18,7 +20,7 @@ interface Found {
     ports?: Columns;
 }
 
-/** Decompresses and compiles the engine; has to be awaited once. */
+/** Decompresses and compiles the engine; must be awaited once. */
 export async function load(): Promise<void> {
     const packed = Uint8Array.from(atob(ENGINE), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));

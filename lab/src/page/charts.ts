@@ -4,12 +4,15 @@ import { CHARTS, type Chart, type ChartName, DARK, type Drawn, LIGHT, PRINTED, t
 import type { View } from "./protocol";
 import { instants } from "./series";
 
-/** Width of the value axes [pixel]; equal, so that instants are below each other. */
+/** Width of the value axes [pixel]; it is equal, so that equal times are aligned vertically. */
 const AXIS = 72;
-/** Horizontal movement up to which a press is a click [pixel]. */
+/** Maximum horizontal movement of a press that counts as a click [pixel]. */
 const STILL = 4;
 
-/** Creates the pictures in elements; calls `zoomed` with a dragged time span [s], and `clicked` with an instant of the window [s]. */
+/**
+ * Creates the pictures in elements; calls `zoomed` with the selected time span [s], and `clicked` with the time of a
+ * click in the window chart [s].
+ */
 export class Charts {
     private readonly plots = new Map<ChartName, { plot: uPlot; signature: string }>();
     private latest: { now: Drawn; pinned: Drawn | null; sequence: number } | null = null;
@@ -31,12 +34,14 @@ export class Charts {
         const palette: Palette = { lines: dark ? DARK : LIGHT, pinned: colour("--pinned"), ink: colour("--ink") };
         const charts = chartsOf(now, pinned, sequence, palette);
         for (const name of CHARTS) {
-            // RTTs are known at the end of a run; until then those of the run before stay.
+            // RTTs are known only at the end of a run; until then, those of the previous run are shown.
             if (name !== "rtt" || now.progress >= 1 || !this.plots.has(name)) this.put(name, charts[name], now.view);
         }
     }
 
-    /** The pictures for a file, on white paper, and the span of time that they show; null before the first run. */
+    /**
+     * The pictures for a file, on a white background, and the span of time that they show; null before the first run.
+     */
     printed(): { charts: Record<ChartName, Chart>; view: View } | null {
         if (this.latest === null) return null;
         const { now, pinned, sequence } = this.latest;
@@ -94,7 +99,7 @@ export class Charts {
                 ...chart.lines.map((one) => ({
                     label: one.label,
                     stroke: one.colour,
-                    // Browsers take ten times as long for lines wider than a pixel.
+                    // Browsers take ten times as long to draw lines that are wider than a pixel.
                     width: one.width ?? 1,
                     points: { show: false },
                     value: (_: uPlot, value: number | null) => (value == null ? "–" : String(Number(value.toPrecision(5)))),

@@ -14,7 +14,7 @@ export interface Cost {
 
 export const MOST_SECONDS = 60;
 export const MOST_BYTES = 1e9;
-/** Time per segment and its ACK in an observed run, until this page has measured it [s]. */
+/** Time per segment and its ACK in an observed run [s], used until this page has measured it. */
 const PER_SEGMENT = { cells: 2e-6, packets: 0.8e-6 };
 /** Memory per segment in flight, including that of hosts and ports [byte]. */
 const BYTES_PER_SEGMENT = 100;
@@ -24,9 +24,9 @@ const FIXED_BYTES = 5e7;
 
 const measured = { ...PER_SEGMENT };
 
-/** Updates the speed of this machine from a run. */
+/** Updates the estimated speed of this machine from a run. */
 export function learn(resolved: Resolved, segments: number, seconds: number): void {
-    // The time of short runs is mostly that of the start.
+    // Short runs spend most of their time on the start.
     if (segments > 20_000) measured[counted(resolved)] = seconds / segments;
 }
 
@@ -55,7 +55,7 @@ export function costOf(resolved: Resolved): Cost {
     return { segments, seconds: segments * measured[unit], bytes: FIXED_BYTES + waiting * BYTES_PER_SEGMENT };
 }
 
-/** Returns the problem with an estimate, in one line; null if there is none. */
+/** Returns a line about an estimate that is too large; null if there is no problem. */
 export function tooMuch(resolved: Resolved): string | null {
     const { seconds, bytes, segments } = costOf(resolved);
     const [time, memory] = [shownTime(seconds), `${(bytes / 1e9).toPrecision(2)} GB`];

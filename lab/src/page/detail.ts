@@ -1,7 +1,10 @@
-/** Data from the traces of a flow for its charts: RTT samples, and why its window fell. Computed in the worker. */
+/**
+ * Data from the traces of a flow for its charts: RTT samples, and the causes of window reductions. They are computed in
+ * the worker.
+ */
 import type { Columns, Course, Detail, Fall, Recording, View } from "./protocol";
 
-/** Events of the sequence trace (crates/network/src/observe/recorder.rs). */
+/** Events of the sequence trace (see crates/network/src/observe/recorder.rs). */
 const SENT = 0;
 const ACKNOWLEDGED = 1;
 const SACKED = 2;
@@ -27,12 +30,15 @@ export function detailOf(traces: Record<string, Columns>, view: View, tcp: Recor
     return { rtt_s: rttOf(sequence, view), falls: fallsOf(rowsOf(traces["cwnd"], view.sequence), sequence, tcp) };
 }
 
-/** RTT samples: from a segment's only transmission to the first ACK or SACK block that covers it (Karn's rule, RFC 6298 section 3). */
+/**
+ * Returns RTT samples: from a segment's only transmission to the first ACK or SACK block that covers it (Karn's rule,
+ * RFC 6298 section 3).
+ */
 function rttOf(rows: Rows, view: View): Course {
     const { time_s = [], event = [], sequence_bytes = [], length_bytes = [], retransmission = [] } = rows;
     const empty = (): Float64Array => new Float64Array(view.bins).fill(Number.NaN);
     const course: Course = { low: empty(), high: empty(), last: empty(), before: Number.NaN };
-    // Segments in order of their numbers; those before `head` are acknowledged.
+    // Segments, sorted by sequence number; those before `head` are acknowledged.
     const [starts, times, used]: [number[], number[], boolean[]] = [[], [], []];
     let head = 0;
     const place = (sequence: number): number => {
@@ -128,7 +134,7 @@ function fallsOf(windows: Rows, sequence: Rows, tcp: Recording): Fall[] {
     return falls.filter((fall) => fall.to_bytes < fall.from_bytes - 0.5);
 }
 
-/** Returns a function that describes an instant; its calls must be in order of time. */
+/** Returns a function that describes the events at a time; it must be called with increasing times. */
 function instants({ time_s = [], event = [], sequence_bytes = [], length_bytes = [], retransmission = [] }: Rows): (now: number) => Instant {
     let at = 0;
     let [acknowledged, sent] = [-1, 0];
@@ -157,7 +163,8 @@ function instants({ time_s = [], event = [], sequence_bytes = [], length_bytes =
 function causeOf({ ack, duplicate, resent }: Instant, threshold: boolean, repairing: boolean, { marks, rack }: Recording): Fall["cause"] {
     if (!ack) return resent ? "timeout" : "idle";
     if (threshold && (duplicate || resent)) return "loss";
-    // With RACK the whole recovery is one reduction, whose first step may leave ssthresh and precede the retransmission.
+    // With RACK the whole recovery is one reduction. Its first step may leave ssthresh unchanged and precede the
+    // retransmission.
     if (duplicate && (rack ? !repairing : resent)) return "loss";
     return marks && !repairing && !duplicate ? "mark" : "own";
 }

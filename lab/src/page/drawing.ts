@@ -32,7 +32,10 @@ export function drawn(of: Resolved, view: View, run: Pick<Counted, "picture" | "
     };
 }
 
-/** Returns the title of a figure: TCP by its names, path and buffer; below it what repeats the run. */
+/**
+ * Returns the title of a figure: the names of the TCP variants, the path and the buffer; below, the information that is
+ * needed to repeat the run.
+ */
 export function titleOf(of: Resolved, seed: string, run: Counted): Title {
     const network = valueOf(of.scenario, "network") as Part;
     const flows = (of.core["flows"] as JsonTable[]).length;

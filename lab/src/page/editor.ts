@@ -1,8 +1,13 @@
-/** The scenario as text, for fields without a knob: VBR, groups, graphs, and every field that has a default. */
+/**
+ * The scenario as text, for fields without a control in the form: VBR, groups, graphs, and all fields with defaults.
+ */
 import { fromToml, toToml } from "../scenario/toml";
 import { byId } from "./dom";
 
-/** Connects the text editor and its button; calls `taken` with the parsed text. Returns a function that shows fields. */
+/**
+ * Connects the text editor and its button; calls `taken` with the parsed text. Returns a function that displays fields
+ * as text.
+ */
 export function prepareEditor(taken: (read: () => Record<string, unknown>) => void): (fields: Record<string, unknown>) => void {
     const text = byId<HTMLTextAreaElement>("text");
     const use = (): void => taken(() => fromToml(text.value, "text"));

@@ -1,4 +1,7 @@
-/** Efficiency of a dumbbell: payload delivered over the most payload that its trunk could carry, as in longpipe.analysis.efficiency. */
+/**
+ * Efficiency of a dumbbell: delivered payload divided by the maximum payload that its trunk could carry, as in
+ * longpipe.analysis.efficiency.
+ */
 import type { Json, JsonTable } from "../scenario/core";
 import { NUMBERS } from "../scenario/model";
 import type { Columns } from "./protocol";
@@ -7,7 +10,9 @@ import { isOverTcp, routesOf, trunkOf } from "./shares";
 const VARYING = ["video", "arrivals"];
 const TRUNK = "switch1->switch2";
 
-/** Packets of one kind that could fill the trunk: payload over length on the wire, and available payload [byte]. */
+/**
+ * Packets of one kind that could fill the trunk: payload divided by length on the wire, and available payload [byte].
+ */
 interface Offer {
     share: number;
     mostBytes: number;
@@ -21,7 +26,7 @@ interface Run {
 
 const column = (columns: Columns, name: string): number[] => Array.from((columns[name] ?? []) as ArrayLike<number>);
 
-/** Capacity of the trunk without the VBR cells sent [bit/s]; null in a graph. */
+/** Returns the capacity of the trunk minus the VBR cells sent [bit/s]; null for a graph. */
 export function trunkBps(core: JsonTable, run: Run, durationS: number): number | null {
     const trunk = trunkOf(core);
     if (trunk < 0) return null;
@@ -44,7 +49,9 @@ export function attainableBps(core: JsonTable, run: Run, capacityBps: number, du
     return (8 * payload) / durationS || Number.NaN;
 }
 
-/** Packets of the flows that cross the trunk, with which it can be filled; of all flows, if none crosses it. */
+/**
+ * Returns the packets of the flows that cross the trunk, with which it can be filled; of all flows, if none crosses it.
+ */
 function offersOf(core: JsonTable, run: Run): Offer[] {
     const [trunk, routes] = [trunkOf(core), routesOf(core)];
     const [sent, short] = [column(run.flows, "sent_bytes"), column(run.flows, "short_bytes")];
@@ -78,7 +85,10 @@ function shareOf(core: JsonTable, payload: number, headers: number): number {
     return payload / (NUMBERS.cell_bytes * Math.ceil((payload + headers + NUMBERS.overhead_bytes) / NUMBERS.cell_payload_bytes));
 }
 
-/** Maximum share of payload among packets with at most this payload; with cells, that of a packet that fills its last cell. */
+/**
+ * Returns the maximum share of payload for packets with at most this payload; with cells, that of a packet that fills
+ * its last cell.
+ */
 function bestShare(core: JsonTable, payload: number, headers: number): number {
     const others = headers + NUMBERS.overhead_bytes;
     const filling = Math.floor((payload + others) / NUMBERS.cell_payload_bytes) * NUMBERS.cell_payload_bytes - others;

@@ -1,10 +1,10 @@
-/** The engine in workers: runs, which are cancelled when obsolete. */
+/** The engine in workers: runs, which are cancelled when they are obsolete. */
 import type { Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
 declare const ENGINE: string;
 declare const WORKER: string;
 
-/** A failed run; `defect` if the cause is a bug in longpipe. */
+/** A failed run; `defect` is set if the cause is a bug in longpipe. */
 export class RunFailed extends Error {
     constructor(
         message: string,
@@ -19,7 +19,7 @@ export class Cancelled extends Error {}
 
 /** A run in progress. */
 export interface Running {
-    /** Its counters, and its duration [ms]. Rejects with RunFailed or Cancelled. */
+    /** The counters of the run, and its duration [ms]. Rejects with RunFailed or Cancelled. */
     done: Promise<{ counted: Counted; run_ms: number }>;
     cancel(): void;
 }
@@ -51,12 +51,12 @@ export class EngineWorker {
     private worker: Worker | null = null;
     private readonly waiting = new Map<number, Waiting>();
 
-    /** Unfinished runs. */
+    /** Runs that are not finished. */
     get busy(): number {
         return this.waiting.size;
     }
 
-    /** Starts a run after those before it. */
+    /** Starts a run after the pending ones. */
     run(core: string, seed: string, view: View | null, told: Told = () => undefined, detail?: Recording): Running {
         const job: Job = { id: ++latest, core, seed, view, detail };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
@@ -69,7 +69,7 @@ export class EngineWorker {
         return { done, cancel: () => void this.order({ cancel: job.id }) };
     }
 
-    /** Synchronous if the worker exists, because a promise would wait for all pending work. */
+    /** This is synchronous if the worker exists, because awaiting a promise would wait for all pending work. */
     private async order(order: Order): Promise<void> {
         if (this.worker === null) {
             this.starting ??= this.start();
@@ -116,7 +116,7 @@ export class EngineWorker {
 const CORES = Math.max(1, Math.min(4, (navigator.hardwareConcurrency || 2) - 1));
 const pool = Array.from({ length: CORES }, () => new EngineWorker());
 
-/** Executes many jobs without pictures; calls `told` with the number of finished ones. Cancelled by `signal`. */
+/** Executes many jobs without pictures; calls `told` with the number of finished jobs. `signal` cancels them. */
 export async function runAll(
     jobs: { core: string; seed: string }[],
     told: (over: number) => void,

@@ -1,4 +1,4 @@
-/** Exercises over IP with checked answers: the engine runs all choices and finds the right one. */
+/** Exercises over IP with checked answers: the engine runs all choices and finds the correct one. */
 import { toJson } from "../scenario/core";
 import { ScenarioError } from "../scenario/errors";
 import { type Resolved, resolve } from "../scenario/resolve";
@@ -9,19 +9,22 @@ import type { Counted } from "./protocol";
 
 type Table = Record<string, unknown>;
 
-/** A choice: its words, and the value of the field. */
+/** A choice: its text, and the value of the field. */
 export interface Choice {
     words: string;
     value: unknown;
 }
 
-/** An exercise: the reader sets one field, so that a measure meets a bound with the smallest or the largest choice. */
+/**
+ * An exercise: the reader sets one field such that a measure satisfies a bound with the smallest or the largest
+ * possible choice.
+ */
 export interface Exercise {
     title: string;
     text: string;
     task: string;
     look: string;
-    /** Shown with the right answer. */
+    /** Text that is shown with the correct answer. */
     why: string;
     fields: Table;
     path: string;
@@ -40,7 +43,7 @@ export interface Measure {
     most?: number;
 }
 
-/** The result of a check. `measured` has the value of each choice. */
+/** The result of a check. `measured` contains the value of each choice. */
 export interface Verdict {
     right: boolean;
     words: string;
@@ -53,7 +56,7 @@ const fixed = (digits: number) => (value: number) => value.toFixed(digits);
 const percent = (value: number): string => `${(100 * value).toFixed(1)} %`;
 const efficiency: Omit<Measure, "least"> = { name: "efficiency", of: (resolved, run) => metricsOf(resolved, run)["efficiency"] as number, show: fixed(3) };
 
-/** Numbers of the packets lost on the trunk: each third one, within one window. */
+/** Numbers of the packets lost on the trunk: every third one within one window. */
 const DROPS = [60, 63, 66, 69];
 
 export const EXERCISES: Exercise[] = [
@@ -163,19 +166,21 @@ export const EXERCISES: Exercise[] = [
     },
 ];
 
-/** The choice that a scenario has; -1 for another value. */
+/** Returns the choice that a scenario contains; -1 for another value. */
 export function chosen(exercise: Exercise, fields: Table): number {
     let value: unknown = fields;
     for (const name of exercise.path.split(".")) value = (value as Table | undefined)?.[name];
     return exercise.choices.findIndex((choice) => text(choice.value) === text(value));
 }
 
-/** JSON of a value; integers that were read from TOML are bigints. */
+/** Returns the JSON of a value; integers that were read from TOML are bigints. */
 function text(value: unknown): string | undefined {
     return JSON.stringify(value, (_, one: unknown) => (typeof one === "bigint" ? Number(one) : one));
 }
 
-/** Runs the scenario with each choice and judges the current one. Throws ScenarioError if it is none of the choices. */
+/**
+ * Runs the scenario with each choice and checks the current one. Throws ScenarioError if it is not one of the choices.
+ */
 export async function check(exercise: Exercise, fields: Table, seed: string, signal: AbortSignal): Promise<Verdict> {
     const own = chosen(exercise, fields);
     if (own < 0) throw new ScenarioError([`${exercise.path}: not one of the choices; needs one of the list`]);
@@ -184,7 +189,7 @@ export async function check(exercise: Exercise, fields: Table, seed: string, sig
     return judge(exercise, own, runs.map((run, i) => exercise.measure.of(all[i] as Resolved, run)));
 }
 
-/** Judges a choice by the measured value of each one. */
+/** Checks a choice against the measured value of each choice. */
 export function judge(exercise: Exercise, own: number, measured: number[]): Verdict {
     const { measure, choices, wanted } = exercise;
     const meets = measured.map((value) => value >= (measure.least ?? -Infinity) && value <= (measure.most ?? Infinity));

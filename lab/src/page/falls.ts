@@ -1,13 +1,13 @@
-/** "Why did the window fall?": the falls of the visible span, one after the other or by a click. */
+/** "Why did the window fall?": the window reductions of the visible span, shown in sequence or selected by a click. */
 import type { JsonTable } from "../scenario/core";
 import { byId } from "./dom";
 import type { Fall, View } from "./protocol";
 import { explain } from "./why";
 
-/** Distance within which a click means a fall, as a share of the visible span. */
+/** Maximum distance of a click from a window reduction, as a share of the visible span. */
 const NEAR = 0.03;
 
-/** The explanations of one run. */
+/** The explanations for one run. */
 export class Falls {
     private falls: Fall[] = [];
     private flow = "";
@@ -21,7 +21,7 @@ export class Falls {
         byId("fall-next").addEventListener("click", () => this.tell(this.at + 1));
     }
 
-    /** Takes the falls of a flow in a finished run; `missing` says why none are recorded, if so. */
+    /** Sets the window reductions of a flow in a finished run; `missing` is the reason if none are recorded. */
     show(falls: Fall[], flow: JsonTable, view: View, missing: string | null): void {
         this.falls = falls.filter((fall) => fall.time_s >= view.from_s && fall.time_s <= view.to_s);
         [this.flow, this.tcp, this.missing] = [String(flow["name"]), flow["tcp"] as JsonTable, missing];
@@ -30,7 +30,7 @@ export class Falls {
         this.enable();
     }
 
-    /** Explains the fall next to an instant [s]. */
+    /** Explains the window reduction closest to a time [s]. */
     near(instant: number): void {
         const distance = (i: number): number => Math.abs((this.falls[i] as Fall).time_s - instant);
         const best = this.falls.map((_, i) => i).reduce((nearest, i) => (nearest < 0 || distance(i) < distance(nearest) ? i : nearest), -1);

@@ -1,4 +1,4 @@
-/** Pictures as files: panels below each other over one time axis, with title and legend, as SVG and PNG. */
+/** Pictures as files: panels below each other with a common time axis, title and legend, as SVG and PNG. */
 import type { Chart } from "./models";
 import type { View } from "./protocol";
 import { instants } from "./series";
@@ -92,7 +92,7 @@ function panel(chart: Chart, { x0, x1, atX, times, top, high, last }: Frame): st
     return parts;
 }
 
-/** The legend of a panel, below it. */
+/** Returns the legend of a panel, which is drawn below it. */
 function keysOf(chart: Chart, top: number): { parts: string[]; height: number } {
     const lines = chart.lines.map((one) => ({ label: one.label, colour: one.colour, sign: `h18` }));
     const marks = (chart.marks ?? []).map(({ label, colour, shape }) => ({ label, colour, sign: shape === "dot" ? "m8 0h3" : "m6 -3l6 6m0 -6l-6 6" }));
@@ -103,7 +103,7 @@ function keysOf(chart: Chart, top: number): { parts: string[]; height: number } 
     return { parts, height: ROW * Math.ceil(parts.length / KEYS) };
 }
 
-/** Returns an SVG as PNG, at twice its size. */
+/** Returns an SVG as a PNG of twice its size. */
 export async function pngOf({ text, width, height }: { text: string; width: number; height: number }): Promise<Blob> {
     const image = new Image();
     const url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));

@@ -10,7 +10,7 @@ export function save(name: string, content: Blob): void {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Columns as CSV, with the names of `longpipe run --csv`; nan is an empty field. */
+/** Returns columns as CSV, with the names of `longpipe run --csv`; nan is an empty field. */
 export function csv(columns: Columns): Blob {
     const names = Object.keys(columns);
     const rows = Array.from({ length: columns[names[0] ?? ""]?.length ?? 0 }, (_, i) =>

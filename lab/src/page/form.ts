@@ -1,4 +1,6 @@
-/** The knobs as a form with labels, fields and sliders; rebuilt when the kind of a part changes. */
+/**
+ * The fields of the scenario as a form with labels, inputs and sliders; it is rebuilt when the kind of a part changes.
+ */
 import { type Part, fieldsOf, kindOf } from "../scenario/check";
 import type { Field } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
@@ -7,7 +9,10 @@ import { ask, reset } from "./menus";
 import { called } from "./names";
 import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./knobs";
 
-/** Builds the form in an element; calls `turned` with the dotted field, its value, and whether the knob was released. */
+/**
+ * Builds the form in an element; calls `turned` with the dotted name of a field, its value, and whether the control was
+ * released.
+ */
 export class Form {
     private shape = "";
     private fields: Record<string, unknown> = {};
@@ -34,7 +39,7 @@ export class Form {
         this.mark([]);
     }
 
-    /** Marks the fields to which problems belong. */
+    /** Marks the fields that have problems. */
     mark(problems: string[]): void {
         for (const input of this.place.querySelectorAll<HTMLElement>("[data-path]")) {
             const path = input.dataset["path"] as string;
@@ -76,7 +81,7 @@ export class Form {
         const fields = fieldsOf(part).filter((field) => field.name !== "kind");
         if (fields.length === 0) return [row];
         const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
-        // Fields without a default are always visible; the others can be unfolded.
+        // Fields without a default are always visible; the others can be expanded.
         const open = fields.some((field) => !("default" in field)) || fields.length <= 2;
         const box = make("details", { open }, make("summary", {}, `${knob.label}: ${kindOf(part)}`), ...parts);
         return [row, make("div", { className: "knob" }, make("div", { className: "parts" }, box))];
@@ -103,7 +108,8 @@ export class Form {
     private menu(id: string, path: string, field: Field, among: string[]): HTMLSelectElement {
         const options = among.map((one) => make("option", { value: one }, called(path, one)));
         const menu = make("select", { id, data: { path } }, ...options);
-        // Before it opens: whether the scenario accepts a choice takes milliseconds for each.
+        // Called before the menu opens, because checking whether the scenario accepts a choice takes milliseconds for
+        // each choice.
         for (const name of ["pointerenter", "pointerdown", "focus"]) {
             menu.addEventListener(name, () => ask(menu, path, field.type, this.fields));
         }

@@ -1,4 +1,7 @@
-/** The panel of the lesson and the exercises: what to look at, and the answer of an exercise, which the engine checks. */
+/**
+ * The panel of the lesson and the exercises: a hint on what to observe, and the answer to an exercise, which the engine
+ * checks.
+ */
 import { byId, make, table } from "./dom";
 import { Cancelled } from "./engine";
 import { EXERCISES, type Exercise, check, chosen } from "./exercises";
@@ -7,7 +10,7 @@ import { LESSON } from "./lesson";
 
 type Table = Record<string, unknown>;
 
-/** A place of the lesson: a step or an exercise, counted from 1. */
+/** A position in the lesson: a step or an exercise, counted from 1. */
 export interface Place {
     step?: number | undefined;
     exercise?: number | undefined;
@@ -22,7 +25,7 @@ interface Page {
 
 const PLACES: Place[] = [...LESSON.map((_, i) => ({ step: i + 1 })), ...EXERCISES.map((_, i) => ({ exercise: i + 1 }))];
 
-/** The panel, which shows one place or offers all of them. */
+/** The panel, which shows one step or exercise, or the list of all of them. */
 export class Guide {
     private place = -1;
     private checking: AbortController | null = null;
@@ -44,7 +47,7 @@ export class Guide {
         this.show({});
     }
 
-    /** Shows a place; none without one. */
+    /** Shows a step or exercise; shows nothing without an argument. */
     show(place: Place): void {
         this.place = PLACES.findIndex((one) => one.step === place.step && one.exercise === place.exercise);
         this.menu.value = String(this.place);
@@ -65,7 +68,7 @@ export class Guide {
         this.changed();
     }
 
-    /** Updates the answer after a change of the scenario, and ends the check of the previous one. */
+    /** Updates the answer after a change of the scenario, and cancels the check of the previous one. */
     changed(): void {
         this.checking?.abort();
         this.checking = null;

@@ -1,17 +1,17 @@
-/** Knobs: fields of a scenario, and the ranges of their sliders. */
+/** Knobs: fields of a scenario that the form offers, and the ranges of their sliders. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
 import { dimension } from "../scenario/units";
 
-/** A knob: a dotted field, its label, and for a slider its range and the levels to compare. */
+/** A knob: the dotted name of a field, its label, and for a slider its range and the levels to compare. */
 export interface Knob {
     path: string;
     label: string;
     group: string;
     span?: [string, string];
     levels: string[];
-    /** Whether only dumbbells have it. */
+    /** Whether the field exists only for dumbbells. */
     dumbbell?: true;
 }
 
@@ -40,7 +40,7 @@ export const KNOBS: Knob[] = [
 
 type Table = Record<string, unknown>;
 
-/** The value of a dotted field in a checked scenario: text, a number, or a part. */
+/** Returns the value of a dotted field in a checked scenario: text, a number, or a part. */
 export function checkedAt(resolved: Resolved, path: string): { value: unknown; field: Field } | null {
     let part: Part = resolved.scenario;
     const names = path.split(".");
@@ -54,7 +54,10 @@ export function checkedAt(resolved: Resolved, path: string): { value: unknown; f
     return known === undefined || !(last in part.values) ? null : { value: valueOf(part, last), field: known };
 }
 
-/** Returns a copy of fields with a dotted one changed; a bare kind becomes a table if a field of it is set. */
+/**
+ * Returns a copy of fields with one dotted field changed; a kind without a table becomes a table if one of its fields
+ * is set.
+ */
 export function changed(fields: Table, path: string, value: unknown): Table {
     const copy = structuredClone(fields);
     const names = path.split(".");
@@ -91,7 +94,7 @@ export function meant(text: string, type: Type): unknown {
     return written;
 }
 
-/** A kind with a value for each field without a default; "bernoulli 1e-4" sets its first one. */
+/** Returns a kind with a value for each field without a default; "bernoulli 1e-4" sets the first of these fields. */
 function table(written: string, type: Type & { is: "kinds" }): unknown {
     const [kind = "", first] = written.split(/\s+/, 2);
     if (kind !== "" && !Number.isNaN(Number(kind))) {
@@ -106,7 +109,7 @@ function table(written: string, type: Type & { is: "kinds" }): unknown {
     return { kind, ...Object.fromEntries(values) };
 }
 
-/** Instructive values of fields without a default. */
+/** Instructive initial values of fields without a default. */
 const STARTING: Record<string, string> = {
     probability: "1e-4",
     good_to_bad: "1e-4",
@@ -118,26 +121,26 @@ const STARTING: Record<string, string> = {
     threshold: "20",
 };
 
-/** An initial value for a field without a default: the example of its description, or an instructive one. */
+/** Returns an initial value for a field without a default: the example of its description, or an instructive value. */
 function starting(field: Field): string {
-    // A rate of bit errors is a number.
+    // A bit error rate is a number.
     const known = field.name === "rate" && field.type.is !== "quantity" ? undefined : STARTING[field.name];
     return known ?? (/as in (.*)$/.exec(field.description)?.[1] ?? "").replaceAll(/['"[\]]/g, "");
 }
 
-/** A checked value as a knob's text. */
+/** Returns a checked value as text for a knob. */
 export function written(value: unknown): string {
     if (Array.isArray(value)) return value.map(written).join(", ");
     if (typeof value === "object" && value !== null) return kindOf(value as Part);
     return value === null || value === undefined ? "" : String(value);
 }
 
-/** Useful range of a buffer, by unit. */
+/** Useful range of a buffer size, by unit. */
 const BUFFER_SPANS: Record<string, [number, number]> = { BDP: [0.05, 4], cells: [100, 200_000], packets: [4, 5000], ms: [1, 2000] };
-/** Units that a slider does not select, but keeps. */
+/** Units that a slider cannot select but preserves. */
 const RARE_UNITS = ["min", "h", "KiB", "MiB", "GiB", "kbit/s", "ps", "ns"];
 
-/** Logarithmic scale of a slider: its position [0, 1] for a value, and back. */
+/** Logarithmic scale of a slider: converts a value into a position [0, 1], and a position into a value. */
 export class Scale {
     private constructor(
         private readonly type: Type,
@@ -159,14 +162,14 @@ export class Scale {
         return new Scale(type, base(type, knob.span[0]), base(type, knob.span[1]), unit);
     }
 
-    /** Position of a value. */
+    /** Returns the position of a value. */
     position(text: string): number {
         const value = this.type.is === "quantity" ? base(this.type, text) : Number.parseFloat(text);
         if (!(value > 0)) return 0;
         return Math.min(1, Math.max(0, Math.log(value / this.low) / Math.log(this.high / this.low)));
     }
 
-    /** Value at a position, with two digits. */
+    /** Returns the value at a position, with two digits. */
     text(position: number): string {
         const value = this.low * (this.high / this.low) ** position;
         if (this.type.is === "int") return String(Math.round(value));
@@ -184,7 +187,7 @@ export class Scale {
     }
 }
 
-/** A quantity in base units; nan for other text. */
+/** Returns a quantity in base units; nan for other text. */
 function base(type: Type & { is: "quantity" }, text: string): number {
     try {
         return Number(dimension(type.dimension).parse(text));
@@ -193,7 +196,7 @@ function base(type: Type & { is: "quantity" }, text: string): number {
     }
 }
 
-/** Kinds or values of a field that is a choice; empty for others. */
+/** Returns the kinds or values of a field that is a choice; empty for other fields. */
 export function choices(type: Type): string[] | null {
     if (type.is === "kinds") return Object.keys(type.kinds);
     if (type.is === "one of") return type.values.map(String);

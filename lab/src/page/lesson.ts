@@ -21,7 +21,7 @@ const CELLS = {
         recovery: "reno",
         mss: "1460 B",
         receiver_window: "64 KiB",
-        // A fine timer, so that the picture shows the effect of the switch and not of coarse timeouts.
+        // A fine timer granularity, so that the picture shows the effect of the switch, not that of coarse timeouts.
         timer: { kind: "fine", min_rto: "10 ms", initial_rto: "100 ms" },
     },
 };

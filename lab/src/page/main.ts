@@ -1,4 +1,4 @@
-/** The page: a scenario and a seed, simulated at each change of a knob and drawn in progress. */
+/** The page: a scenario and a seed, which are simulated after each change of a field, and drawn during the run. */
 import { valueOf } from "../scenario/check";
 import { type JsonTable, toJson } from "../scenario/core";
 import { ScenarioError, repr } from "../scenario/errors";
@@ -54,9 +54,9 @@ let done: Done | null = null;
 let pinned: Done | null = null;
 let running: Running | null = null;
 let lastMs = Number.POSITIVE_INFINITY;
-/** Whether a scenario was shown: the first one is no change that could be undone. */
+/** Whether a scenario was shown before: the first one is not a change that can be undone. */
 let started = false;
-/** Where the scenario came from, and its fields there. */
+/** The origin of the scenario, and its fields at this origin. */
 let origin: { place: Origin; fields: Table | null } = { place: {}, fields: null };
 
 const charts = new Charts(
@@ -81,14 +81,17 @@ const guide = new Guide({
 const past = new Past(() => void followHash());
 const showText = prepareEditor((read) => guarded(() => takeOwn(read(), "As written below.")));
 
-/** Enters the present settings in the history, after a change of `what`. */
+/** Adds the present settings to the history, after a change of the field `what`. */
 function remember(what: string | null): void {
     const own = fields === origin.fields ? undefined : fields;
     void past.enter({ ...origin.place, fields: own, seed }, started ? what : null);
     started = true;
 }
 
-/** Accepts other fields, if they are valid; `fresh` if they are another scenario's. Returns whether they are. */
+/**
+ * Accepts other fields if they are valid; `fresh` is set if they belong to another scenario. Returns whether they are
+ * valid.
+ */
 function take(next: Table, fresh: boolean): boolean {
     let found: Resolved;
     try {
@@ -108,7 +111,7 @@ function take(next: Table, fresh: boolean): boolean {
     if (fresh) sequence = 0;
     [fields, resolved] = [next, found];
     sequence = Math.min(sequence, found.topology.graph.flows.length - 1);
-    // First, so that the worker runs while the form is built.
+    // This comes first, so that the worker runs while the form is built.
     run();
     form.show(found, next, seed);
     guide.changed();
@@ -270,11 +273,13 @@ function usePreset(name: string): void {
 }
 
 function usePlace({ step, exercise }: Place): void {
-    // Without a place the scenario stays, and the panel is empty.
+    // Without a step or exercise, the scenario is unchanged, and the panel is empty.
     show({ step, exercise }, step === undefined && exercise === undefined ? fields : null);
 }
 
-/** Shows a scenario by its origin: a preset, a place of the lesson, or none; `own` are its fields if they were changed. */
+/**
+ * Shows a scenario by its origin: a preset, a step of the lesson, or none; `own` are its fields if they were changed.
+ */
 function show(place: Origin, own: Table | null, entered = true): void {
     const from = startOf(place);
     const next = own ?? from?.fields;
@@ -298,12 +303,12 @@ function guarded(work: () => void): void {
     }
 }
 
-/** Shows the settings of the address; returns whether it has any. */
+/** Shows the settings contained in the address; returns whether there are any. */
 async function followHash(): Promise<boolean> {
     try {
         const said = await fromHash(location.hash);
         if (said === null) {
-            // An anchor of the page: the address has the settings again.
+            // The address had an anchor of the page; it gets the settings again.
             if (resolved !== null) remember(null);
             return false;
         }
@@ -369,7 +374,7 @@ function prepare(): void {
         sequence = Number(byId<HTMLSelectElement>("flow").value);
         run();
     });
-    // On a narrow screen the pictures come before the unfolded knobs.
+    // On a narrow screen the pictures come before the expanded fields.
     byId<HTMLDetailsElement>("knob-box").open = innerWidth > 900;
     prepareOutputs({
         charts,
@@ -378,7 +383,7 @@ function prepare(): void {
         done: () => done?.counted ?? null,
         fields: () => fields,
         opened: (file) => void openFile(file),
-        // The whole scenario, so that a link means the same in a page of another version.
+        // The link contains the whole scenario, so that it means the same in another version of the page.
         settings: () => (resolved?.fixed === true ? { ...origin.place, seed } : { fields, seed }),
     });
     prepareMany(() => {
@@ -388,14 +393,16 @@ function prepare(): void {
     explainOnHover(byId("tip"));
 }
 
-/** For the browser's console: `await longpipe.run(toml, seed)` is what a run counts, its state hash among it. */
+/**
+ * For the browser's console: `await longpipe.run(toml, seed)` returns the counters of a run, including its state hash.
+ */
 async function runText(text: string, of = "1"): Promise<Counted & { metrics: Numbers }> {
     const found = resolve(fromToml(text, "TOML text"));
     const ended = await runResolved(toJson(found.core), of);
     return { ...ended, metrics: metricsOf(found, ended) };
 }
 
-/** Runs a scenario that was resolved elsewhere, as `Scenario.resolved_json()` of Python has it. */
+/** Runs a scenario that was resolved elsewhere, in the form that `Scenario.resolved_json()` returns in Python. */
 async function runResolved(core: string, of = "1"): Promise<Counted> {
     const [ended] = await runAll([{ core, seed: of }], () => undefined, new AbortController().signal);
     if (ended === undefined) throw new Cancelled("cancelled");

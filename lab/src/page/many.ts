@@ -46,7 +46,7 @@ export function prepareMany(current: () => { fields: Table; resolved: Resolved; 
     button("factorial", async (signal) => factorial(current(), signal));
 }
 
-/** A button that starts a computation, and stops it while it runs. */
+/** A button that starts a computation, and stops it while it is running. */
 function button(name: string, work: (signal: AbortSignal) => Promise<void>): void {
     const [press, status] = [byId<HTMLButtonElement>(`${name}-run`), byId(`${name}-status`)];
     const words = press.textContent ?? "";
@@ -88,7 +88,7 @@ async function seeds(resolved: Resolved, signal: AbortSignal): Promise<void> {
     byId("seeds").replaceChildren(table(["", "mean", "95 % interval", "least – most", "each run"], rows));
 }
 
-/** Mean, and half-width of its 95 % confidence interval. */
+/** Returns the mean, and the half-width of its 95 % confidence interval. */
 function interval(values: number[]): [number, number] {
     const middle = mean(values);
     const variance = values.reduce((all, one) => all + (one - middle) ** 2, 0) / (values.length - 1);
@@ -156,7 +156,7 @@ function heat(rows: { label: string; levels: string[] }, columns: { label: strin
             const value = means[i * columns.levels.length + j] as number;
             const share = high > low ? (value - low) / (high - low) : 0.5;
             const cell = make("td", {}, metric.show(value));
-            // From pale to a blue on which black text is still legible.
+            // The scale ranges from a pale colour to a blue on which black text is still legible.
             cell.style.background = `hsl(205 75% ${(95 - 33 * share).toFixed(0)}%)`;
             cell.style.color = "#10151d";
             return cell;

@@ -1,4 +1,4 @@
-/** Menus that offer what the scenario accepts, and say of the rest what it needs. */
+/** Menus that offer the choices that the scenario accepts, and state for the others what they need. */
 import { ScenarioError } from "../scenario/errors";
 import type { Type } from "../scenario/model";
 import { resolve } from "../scenario/resolve";
@@ -7,7 +7,7 @@ import { called } from "./names";
 
 type Table = Record<string, unknown>;
 
-/** Makes all choices of a menu selectable, as before the scenario was asked. */
+/** Makes all choices of a menu selectable, as before they were checked. */
 export function reset(menu: HTMLSelectElement, path: string): void {
     delete menu.dataset["asked"];
     for (const option of menu.options) {
@@ -16,7 +16,10 @@ export function reset(menu: HTMLSelectElement, path: string): void {
     }
 }
 
-/** Disables the choices that this scenario refuses, each with the reason. Asks once per scenario: see `reset`. */
+/**
+ * Disables the choices that this scenario rejects, each with the reason. They are checked once per scenario: see
+ * `reset`.
+ */
 export function ask(menu: HTMLSelectElement, path: string, type: Type, fields: Table): void {
     if (menu.dataset["asked"] !== undefined) return;
     menu.dataset["asked"] = "";
@@ -28,7 +31,7 @@ export function ask(menu: HTMLSelectElement, path: string, type: Type, fields: T
     }
 }
 
-/** Returns why the scenario refuses a value of a field; null if it accepts it. */
+/** Returns the reason why the scenario rejects a value of a field; null if it accepts it. */
 function refusal(path: string, value: unknown, fields: Table): string | null {
     try {
         resolve(changed(fields, path, value));
@@ -39,7 +42,7 @@ function refusal(path: string, value: unknown, fields: Table): string | null {
     }
 }
 
-/** The short form of a problem: without the value, and without a list of what else is accepted. */
+/** Returns the short form of a problem: without the value, and without the list of accepted values. */
 function reasonOf(path: string, problem: string): string {
     const field = problem.slice(0, problem.indexOf(": "));
     if (field.startsWith(`${path}.`)) return "needs values that this form lacks; write it as text";

@@ -1,4 +1,4 @@
-/** Metrics of a run: those of ATM Forum/96-1761 section 3.2, as in longpipe.analysis.metrics. */
+/** Metrics of a run, as defined in ATM Forum/96-1761 section 3.2 and in longpipe.analysis.metrics. */
 import { valueOf } from "../scenario/check";
 import type { JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
@@ -40,7 +40,7 @@ export function durationS(resolved: Resolved): number {
     return Number(TIME.parse(String(valueOf(resolved.scenario, "duration")))) / 1e12;
 }
 
-/** Unit of the counters of ports: cells or packets. */
+/** Returns the unit of the counters of ports: cells or packets. */
 export function counted(resolved: Resolved): "cells" | "packets" {
     return valueOf(resolved.scenario, "framing") === "ip" ? "packets" : "cells";
 }
@@ -51,7 +51,7 @@ export function throughputs(resolved: Resolved, run: Counted): number[] {
     return numbers(run, "flows", "delivered_bytes").map((bytes) => (bytes * 8) / duration);
 }
 
-/** All metrics of a run by their ids. */
+/** Returns all metrics of a run by their ids. */
 export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     const unit = counted(resolved);
     const rates = throughputs(resolved, run);
@@ -77,7 +77,7 @@ export function metricsOf(resolved: Resolved, run: Counted): Numbers {
     };
 }
 
-/** Whether a link's capacity varies or a proxy splits connections, for which the page computes no efficiency. */
+/** Returns whether a link's capacity varies or a proxy splits connections; the page then computes no efficiency. */
 function varies(core: JsonTable): boolean {
     return (core["links"] as JsonTable[]).some((link) => "motion" in link) || (core["nodes"] as JsonTable[]).some((node) => "pep" in node);
 }
@@ -95,7 +95,7 @@ function most(values: number[]): number {
     return values.filter((value) => !Number.isNaN(value)).reduce((all, one) => Math.max(all, one), 0);
 }
 
-/** Bytes that web servers and applications with a rate wrote, by flow, as in longpipe.analysis.demands. */
+/** Returns the bytes that web servers and applications with a rate wrote, by flow, as in longpipe.analysis.demands. */
 function writtenOf(resolved: Resolved, run: Counted): Map<string, number> {
     const [served, starts] = [numbers(run, "web", "scheduled_bytes"), numbers(run, "flows", "start_s")];
     const written = new Map(Array.from((run.web["flow"] ?? []) as string[], (flow, i) => [flow, served[i] as number]));
@@ -111,7 +111,7 @@ function writtenOf(resolved: Resolved, run: Counted): Map<string, number> {
     return written;
 }
 
-/** Time from which a flow writes nothing more [s]. */
+/** Returns the time after which a flow writes no more data [s]. */
 function stopS(flow: JsonTable, startS: number): number {
     const stop = flow["stop"] as JsonTable | undefined;
     if (stop === undefined) return Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** Contents of the charts: lines and marks of each, from the data of a run. */
+/** Contents of the charts: the lines and marks of each, computed from the data of a run. */
 import type { Course, Fall, FlowPicture, Marks, Picture, View } from "./protocol";
 import { byteUnit, growing, line, peak, queueLine, rates } from "./series";
 
@@ -8,13 +8,13 @@ export interface Drawn {
     view: View;
     progress: number;
     flowNames: string[];
-    /** Name of each flow's TCP; null for datagrams, which have no window and no ACKs. */
+    /** Name of each flow's TCP variant; null for datagram flows, which have no window and no ACKs. */
     tcpNames: (string | null)[];
     portNames: string[];
     counted: "cells" | "packets";
     /** Rate of each port [cells/s or full packets/s]. */
     portRates: number[];
-    /** RTT samples of the flow whose segments are shown; null where they are not recorded. */
+    /** RTT samples of the flow whose segments are shown; null if they are not recorded. */
     rtt: Course | null;
     falls: Fall[];
 }
@@ -36,7 +36,7 @@ export interface Chart {
     marks?: { marks: Marks; scale: number; colour: string; shape: "cross" | "dot"; label: string }[];
 }
 
-/** Colours of lines, of a run for comparison, and of sums. */
+/** Colours of lines, of a run for comparison, and of totals. */
 export interface Palette {
     lines: string[];
     pinned: string;
@@ -81,7 +81,7 @@ interface ShownFlow {
     colour: string;
 }
 
-/** The first flows; the flow whose segments are shown replaces the last one if it is not among them. */
+/** Returns the first flows; the flow whose segments are shown replaces the last one if it is not among them. */
 function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[] {
     const places = now.picture.flows.map((_, i) => i).slice(0, MOST_FLOWS);
     if (sequence >= MOST_FLOWS && now.picture.flows[sequence] !== undefined) places[MOST_FLOWS - 1] = sequence;
@@ -93,7 +93,10 @@ function shownFlows(now: Drawn, sequence: number, colours: string[]): ShownFlow[
     }));
 }
 
-/** A flow's name, with that of its TCP where it is the only flow, or where flows differ. */
+/**
+ * Returns a flow's name, followed by that of its TCP variant if it is the only flow, or if the variants of the flows
+ * differ.
+ */
 function nameOf(drawn: Drawn, place: number): string {
     const [name, tcp] = [drawn.flowNames[place] ?? "", drawn.tcpNames[place] ?? null];
     const kinds = new Set(drawn.tcpNames.filter((one) => one !== null));
@@ -146,7 +149,7 @@ function heldAt(drawn: Drawn, port: number): (number | null)[] {
     return course ? queueLine(course, drain, until(drawn)) : [];
 }
 
-/** Ports with the longest queues. */
+/** Returns the ports with the longest queues. */
 function ports(drawn: Drawn): number[] {
     const peaks = drawn.picture.ports.map((course) => (course === null ? 0 : peak(course)));
     const order = peaks.map((_, i) => i).filter((i) => (peaks[i] as number) > 1);

@@ -1,8 +1,8 @@
-/** Names of TCP variants as people say them: "Reno", "CUBIC". */
+/** Common names of TCP variants: "Reno", "CUBIC". */
 import type { Json, JsonTable } from "../scenario/core";
 import type { Resolved } from "../scenario/resolve";
 
-/** Names of kinds, for menus and pictures. Kinds that are missing here are shown as in a file. */
+/** Names of kinds, for menus and pictures. Kinds that are missing here are shown with their name in files. */
 const CALLED: Record<string, Record<string, string>> = {
     "tcp.congestion": {
         aimd: "AIMD (Reno)",
@@ -57,12 +57,12 @@ export function called(path: string, kind: string): string {
     return CALLED[path]?.[kind] ?? kind;
 }
 
-/** Kind of a part as the core gets it: a bare name, or a table. */
+/** Returns the kind of a part in the form that the core accepts: a name without a table, or a table. */
 export function coreKind(value: Json | undefined): string {
     return typeof value === "object" && value !== null ? String((value as JsonTable)["kind"]) : String(value);
 }
 
-/** Returns the name of a flow's TCP from its congestion control and loss recovery. */
+/** Returns the name of a flow's TCP variant from its congestion control and loss recovery. */
 export function tcpName(tcp: JsonTable): string {
     const [control, recovery] = [coreKind(tcp["congestion"]), coreKind(tcp["recovery"])];
     const repair = called("tcp.recovery", recovery);

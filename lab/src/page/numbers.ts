@@ -1,4 +1,4 @@
-/** A run's metrics, next to those of a pinned one, and its flows. */
+/** A table of a run's metrics, next to those of a pinned run, and a table of its flows. */
 import { valueOf } from "../scenario/check";
 import type { Resolved } from "../scenario/resolve";
 import { make, table } from "./dom";

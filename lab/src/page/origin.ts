@@ -7,10 +7,10 @@ import type { Settings } from "./share";
 
 type Table = Record<string, unknown>;
 
-/** Where a scenario came from. */
+/** The origin of a scenario. */
 export type Origin = Omit<Settings, "seed" | "fields">;
 
-/** Returns fields and description of an origin; null without one. Throws ScenarioError if there is no such one. */
+/** Returns fields and description of an origin; null without an origin. Throws ScenarioError if it does not exist. */
 export function startOf({ preset, step, exercise }: Origin): { fields: Table; words: string } | null {
     if (step !== undefined) return stepOf(step);
     if (exercise !== undefined) return exerciseOf(exercise);

@@ -44,7 +44,7 @@ export function prepareOutputs(of: Outputs): void {
 
 async function share(of: Outputs): Promise<void> {
     history.replaceState(history.state, "", await toHash(of.settings()));
-    // Without permission to copy, the address bar still shows the link.
+    // Without permission to copy, the link is still in the address bar.
     const copied = await navigator.clipboard?.writeText(location.href).then(
         () => true,
         () => false,
@@ -56,7 +56,7 @@ async function picture(of: Outputs, as: "png" | "svg"): Promise<void> {
     const which = byId<HTMLSelectElement>("which").value;
     const printed = of.charts.printed();
     if (printed === null) return;
-    // A picture without lines, such as RTTs of a run that does not record them, is left out.
+    // An empty picture, such as that of RTTs in a run that does not record them, is omitted.
     const charts = (which.split(" ") as ChartName[]).map((name) => printed.charts[name]).filter((chart) => chart.lines.length > 0);
     if (charts.length === 0) {
         byId("status").textContent = `No file: the picture of ${which} is empty`;

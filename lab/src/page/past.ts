@@ -1,11 +1,14 @@
-/** Settings as entries of the browser's history: reload keeps them, Back and Undo return to the previous ones. */
+/** Settings as entries of the browser's history: a reload keeps them, Back and Undo return to the previous ones. */
 import { byId } from "./dom";
 import { type Settings, toHash } from "./share";
 
-/** Changes of one field within this time are one step [ms], so that a slider moved by keys does not fill the history. */
+/**
+ * Changes of one field within this time [ms] form one entry, so that moving a slider with the keyboard does not fill
+ * the history.
+ */
 const ONE_STEP_MS = 800;
 
-/** Creates the entries, and calls `restore` when the reader returns to one. */
+/** Creates the entries, and calls `restore` when the user returns to one. */
 export class Past {
     /** Number of this page's entries before the current one. */
     private before = 0;
@@ -34,7 +37,10 @@ export class Past {
         });
     }
 
-    /** Makes an entry of settings after a change of the field `what`, or of all (""); without a change (null), the present entry gets them. */
+    /**
+     * Adds an entry with the settings after a change of the field `what`, or of all fields (""); without a change
+     * (null), the present entry is updated.
+     */
     async enter(settings: Settings, what: string | null): Promise<void> {
         const mine = ++this.latest;
         const hash = await toHash(settings);

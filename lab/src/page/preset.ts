@@ -1,4 +1,6 @@
-/** Presets with parts that the page cannot resolve: time-varying paths and proxies, resolved when the page was built. */
+/**
+ * Presets with parts that the page cannot resolve: time-varying paths and proxies, resolved when the page was built.
+ */
 import { NOT_HERE } from "../scenario/checks";
 import type { JsonTable } from "../scenario/core";
 import type { Preset } from "../scenario/model";
@@ -6,12 +8,15 @@ import { type Resolved, resolve } from "../scenario/resolve";
 
 type Table = Record<string, unknown>;
 
-/** Returns whether a preset runs as it is, with any seed, but without changes. */
+/** Returns whether a preset can be run without changes only, with any seed. */
 export function isFixed(preset: Preset): boolean {
     return preset.core !== undefined;
 }
 
-/** Returns such a preset: what the core gets as Python resolved it, with the parts that the page knows for its form. */
+/**
+ * Returns such a preset: the scenario for the core, as resolved by Python, and the parts that the page can show in its
+ * form.
+ */
 export function resolvePreset(preset: Preset): Resolved {
     const network = Object.entries(preset.fields["network"] as Table).filter(([name]) => !(name in NOT_HERE));
     const { scenario, topology } = resolve({ ...preset.fields, network: Object.fromEntries(network) });

@@ -6,7 +6,7 @@ export interface Job {
     core: string;
     seed: string;
     view: View | null;
-    /** If the scenario records the traces that `Detail` needs. */
+    /** Set if the scenario records the traces that `Detail` needs. */
     detail?: Recording | undefined;
 }
 
@@ -25,7 +25,7 @@ export interface View {
     sequence: number;
 }
 
-/** Minimum, maximum and latest value by interval; nan without a value. */
+/** Minimum, maximum and latest value in each interval; nan without a value. */
 export interface Course {
     low: Float64Array;
     high: Float64Array;
@@ -39,14 +39,14 @@ export interface Marks {
     sequence_bytes: Float64Array;
 }
 
-/** A flow's windows, and its data that reached the receiver. */
+/** The windows of a flow, and the amount of its data that reached the receiver. */
 export interface FlowPicture {
     cwnd_bytes: Course;
     ssthresh_bytes: Course;
     arrived_bytes: Float64Array;
 }
 
-/** Data of a run's picture: see crates/wasm/src/picture.rs. */
+/** Data of a run's picture (see crates/wasm/src/picture.rs). */
 export interface Picture {
     flows: FlowPicture[];
     ports: (Course | null)[];
@@ -54,7 +54,10 @@ export interface Picture {
     sequence: { sent: Course; acknowledged: Course; resent: Marks; lost: Marks };
 }
 
-/** A fall of the congestion window. `own` is a cause that only the congestion control knows, or the end of a recovery. */
+/**
+ * A reduction of the congestion window. `own` is a cause that only the congestion control knows, or the end of a
+ * recovery.
+ */
 export interface Fall {
     time_s: number;
     from_bytes: number;
@@ -63,7 +66,7 @@ export interface Fall {
     cause: "timeout" | "loss" | "mark" | "idle" | "own";
 }
 
-/** RTTs and falls of the window of the flow whose segments are shown. */
+/** RTTs and window reductions of the flow whose segments are shown. */
 export interface Detail {
     rtt_s: Course;
     falls: Fall[];
@@ -72,7 +75,7 @@ export interface Detail {
 /** Columns by name. */
 export type Columns = Record<string, Float64Array | Uint32Array | Uint8Array | string[]>;
 
-/** Counters of a run: see crates/wasm/src/columns.rs. */
+/** Counters of a run (see crates/wasm/src/columns.rs). */
 export interface Counted {
     flows: Columns;
     ports: Columns;
@@ -85,7 +88,7 @@ export interface Counted {
     detail?: Detail;
 }
 
-/** Messages to a worker: the engine once, then jobs; `cancel` ends one. */
+/** Messages to a worker: first the engine, then jobs; `cancel` ends a job. */
 export type Order = { engine: WebAssembly.Module } | { job: Job } | { cancel: number };
 
 /** Messages from a worker. */

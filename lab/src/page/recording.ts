@@ -6,10 +6,10 @@ import { coreKind } from "./names";
 import type { Recording } from "./protocol";
 import { isOverTcp } from "./shares";
 
-/** Most segments of a run whose traces are recorded: each takes some 100 bytes. */
+/** Maximum number of segments in a run whose traces are recorded, because each segment takes about 100 bytes. */
 const MOST_RECORDED = 300_000;
 
-/** Returns what to record of a flow; nothing for datagrams and for long runs. */
+/** Returns the traces to record for a flow; none for datagrams and for long runs. */
 export function recordingOf(of: Resolved, flow: number): Recording | undefined {
     const its = (of.core["flows"] as JsonTable[])[flow];
     if (its === undefined || !isOverTcp(its) || costOf(of).segments > MOST_RECORDED) return undefined;
@@ -17,12 +17,12 @@ export function recordingOf(of: Resolved, flow: number): Recording | undefined {
     return { marks: "ecn" in tcp, rack: coreKind(tcp["recovery"]) === "rack" };
 }
 
-/** Returns why nothing is recorded of a flow: the end of a sentence about it. */
+/** Returns the reason why nothing is recorded for a flow, as the end of a sentence. */
 export function notRecorded(flow: JsonTable): string {
     return isOverTcp(flow) ? `is not recorded in runs of more than ${MOST_RECORDED.toLocaleString("en")} segments` : "needs a flow over TCP";
 }
 
-/** Returns the scenario for the engine, with the traces that a recording needs. */
+/** Returns the scenario for the engine, with the traces to be recorded. */
 export function recorded({ core }: Resolved, recording: Recording | undefined): string {
     if (recording === undefined) return toJson(core);
     return toJson({ ...core, traces: { ...(core["traces"] as JsonTable), cwnd: true, sequence: true } });

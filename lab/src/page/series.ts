@@ -1,13 +1,13 @@
-/** Time series of a picture as lines: two points for each interval, so that no peak is lost. */
+/** Time series of a picture as lines: two points for each interval, so that all peaks are visible. */
 import type { Course, View } from "./protocol";
 
-/** Times of the points [s]: the first and the second half of each interval. */
+/** Returns the times of the points [s], one in the first and one in the second half of each interval. */
 export function instants(view: View): Float64Array {
     const step = (view.to_s - view.from_s) / view.bins;
     return Float64Array.from({ length: 2 * view.bins }, (_, i) => view.from_s + (i / 2 + 0.25) * step);
 }
 
-/** Values of a step function; intervals without a value keep the previous one, up to interval `until`. */
+/** Returns the values of a step function; intervals without a value keep the previous value, up to interval `until`. */
 export function line(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
@@ -26,7 +26,9 @@ export function line(course: Course, scale: number, until: number): (number | nu
     return values;
 }
 
-/** Values of a queue that is sampled at arrivals only; between them it drains by `drain` per interval. */
+/**
+ * Returns the values of a queue that is sampled only at arrivals; between arrivals it drains by `drain` per interval.
+ */
 export function queueLine(course: Course, drain: number, until: number): (number | null)[] {
     const values = line(course, 1, until);
     let before = course.before;
@@ -41,7 +43,7 @@ export function queueLine(course: Course, drain: number, until: number): (number
     return values;
 }
 
-/** Values of a nondecreasing series. */
+/** Returns the values of a nondecreasing series. */
 export function growing(course: Course, scale: number, until: number): (number | null)[] {
     const values: (number | null)[] = new Array<number | null>(2 * course.low.length).fill(null);
     let before = course.before;
@@ -55,7 +57,10 @@ export function growing(course: Course, scale: number, until: number): (number |
     return values;
 }
 
-/** Rates [Mbit/s] from bytes per interval, averaged over several intervals: a curve with about 100 steps. */
+/**
+ * Returns rates [Mbit/s] computed from bytes per interval, averaged over several intervals, so that the curve has about
+ * 100 steps.
+ */
 export function rates(bytes: Float64Array, view: View, until: number, steps = 100): (number | null)[] {
     const step = (view.to_s - view.from_s) / view.bins;
     const each = Math.max(1, Math.round(view.bins / steps));
@@ -69,14 +74,14 @@ export function rates(bytes: Float64Array, view: View, until: number, steps = 10
     return values;
 }
 
-/** Unit and scale for a number of bytes. */
+/** Returns the unit and scale for a number of bytes. */
 export function byteUnit(most: number): [string, number] {
     if (most >= 2e9) return ["GB", 1e-9];
     if (most >= 2e6) return ["MB", 1e-6];
     return most >= 2e3 ? ["KB", 1e-3] : ["B", 1];
 }
 
-/** Maximum of a series. */
+/** Returns the maximum of a series. */
 export function peak(course: Course): number {
     return course.high.reduce((most, value) => (value > most ? value : most), 0);
 }

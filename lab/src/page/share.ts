@@ -1,10 +1,13 @@
-/** The settings of the page as the fragment of its address: a preset or a place of the lesson, changed fields, and the seed. */
+/**
+ * The settings of the page as the fragment of its address: a preset or a step of the lesson, changed fields, and the
+ * seed.
+ */
 import { ScenarioError } from "../scenario/errors";
 import { fromToml, toToml } from "../scenario/toml";
 
 const CUT = "link: it can't be read, for a part of it is missing or changed; needs the whole of it";
 
-/** Where the scenario came from, and the scenario if it differs from that. */
+/** The origin of the scenario, and the scenario if it differs from its origin. */
 export interface Settings {
     preset?: string | undefined;
     step?: number | undefined;

@@ -9,18 +9,21 @@ const tables = (value: Json | undefined): JsonTable[] => value as JsonTable[];
 const whole = (value: Json | undefined): number => Number(value);
 const sum = (values: number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** The trunk of a dumbbell among the links of the core's scenario; -1 in a graph. */
+/** Returns the index of a dumbbell's trunk among the links of the core's scenario; -1 for a graph. */
 export function trunkOf(core: JsonTable): number {
     const names = tables(core["nodes"]).map((node) => node["name"]);
     return tables(core["links"]).findIndex((link) => names[whole(link["from"])] === "switch1" && names[whole(link["to"])] === "switch2");
 }
 
-/** Links on the route of each flow's data. */
+/** Returns the links on the route of each flow's data. */
 export function routesOf(core: JsonTable): number[][] {
     return tables(core["flows"]).map((flow) => (flow["route"] as Json[]).map(whole));
 }
 
-/** Jain's index of throughputs [bit/s]; of throughput over fair share if the demands of TCP flows differ. */
+/**
+ * Returns Jain's index of the throughputs [bit/s], or of throughput divided by fair share if the demands of TCP flows
+ * differ.
+ */
 export function fairness(
     core: JsonTable,
     rates: number[],
@@ -49,12 +52,12 @@ export function fairness(
     return jain(got.map((rate, i) => rate / (shares[i] as number)).filter((_, i) => (shares[i] as number) > 0));
 }
 
-/** Whether a flow uses TCP, not datagrams. */
+/** Returns whether a flow uses TCP, not datagrams. */
 export function isOverTcp(flow: JsonTable): boolean {
     return OVER_TCP.includes(String(table(flow["traffic"])["kind"]));
 }
 
-/** Bytes on the wire per byte of a full segment's payload. */
+/** Returns the bytes on the wire per payload byte of a full segment. */
 export function wirePerByte(core: JsonTable, flow: JsonTable): number {
     const tcp = table(flow["tcp"]);
     const mss = whole(tcp["mss_bytes"]);
@@ -69,7 +72,10 @@ function jain(values: number[]): number {
     return squares > 0 ? sum(values) ** 2 / squares : Number.NaN;
 }
 
-/** Max-min fair shares of demands [bit/s]: all rise together, until a flow's demand is met or a link is full. */
+/**
+ * Returns max-min fair shares of demands [bit/s]: all shares increase together, until a flow's demand is met or a link
+ * is full.
+ */
 function maxMin(demands: number[], capacities: number[], routes: number[][]): number[] {
     const shares = demands.map(() => 0);
     const left = [...capacities];

@@ -1,4 +1,4 @@
-/** Explanations of terms, shown on hover or focus. */
+/** Explanations of terms, which are shown when the pointer or the focus is on them. */
 
 export const TERMS: Record<string, string> = {
     cwnd: "cwnd, the congestion window: the maximum number of unacknowledged bytes that the sender allows itself to have in flight. It doubles per RTT in slow start, grows by one segment per RTT in congestion avoidance, and shrinks after a loss. Slow start ends at ssthresh.",

@@ -1,10 +1,10 @@
-/** Why the congestion window fell: the rule that the sender followed, and where it is written. */
+/** Explains why the congestion window fell: the rule that the sender followed, and its source. */
 import type { JsonTable } from "../scenario/core";
 import { called, coreKind } from "./names";
 import type { Fall } from "./protocol";
 import { byteUnit } from "./series";
 
-/** How a loss was found, by loss recovery. */
+/** How a loss was detected, by loss recovery algorithm. */
 const FOUND: Record<string, string> = {
     vanilla: "A loss was found",
     tahoe: "Three duplicate ACKs reported a loss (fast retransmit, RFC 2001 section 3)",
@@ -27,12 +27,12 @@ const REDUCED: Record<string, string> = {
     westwood: "the product of the measured bandwidth and the minimum RTT (Casetti et al. 2002)",
     ledbat: "half of the window (RFC 6817 section 2.4.2)",
 };
-/** Window after an echoed mark, for controls whose response differs from that to a loss. */
+/** Window after an echoed ECN mark, for congestion controls whose response differs from that to a loss. */
 const MARKED: Record<string, string> = {
     dctcp: "1 − α/2 of the window, α being the share of marked data (RFC 8257 section 3.3)",
     prague: "1 − α/2 of the window, α being the share of marked data (draft-briscoe-iccrg-prague-congestion-control)",
 };
-/** Controllers that set the window by a model or by delay, also after a loss. */
+/** Congestion controls that set the window from a model or the delay, also after a loss. */
 const MODEL: Record<string, string> = {
     bbr: "BBR set it to what its model of the path, bottleneck bandwidth × minimum RTT, allows in this phase (Cardwell et al. 2016)",
     bbr3: "BBRv3 set it to what its model of the path, bottleneck bandwidth × minimum RTT, allows in this phase (draft-ietf-ccwg-bbr)",
@@ -41,7 +41,7 @@ const MODEL: Record<string, string> = {
     vegas: "Vegas estimated that more than β of its segments wait in queues (Brakmo and Peterson 1995)",
 };
 
-/** Returns the explanation of a fall of a flow with this TCP. */
+/** Returns the explanation of a window reduction of a flow with this TCP variant. */
 export function explain(fall: Fall, tcp: JsonTable): string {
     const [control, recovery] = [coreKind(tcp["congestion"]), coreKind(tcp["recovery"])];
     const [unit, scale] = byteUnit(fall.from_bytes);
@@ -72,7 +72,7 @@ function ruleOf(fall: Fall, control: string, recovery: string): string {
     }
 }
 
-/** The name of a controller in a sentence. */
+/** Returns the name of a congestion control in a sentence. */
 function spoken(control: string): string {
     return control === "aimd" ? "Reno" : called("tcp.congestion", control);
 }

@@ -8,7 +8,7 @@ const CHUNK = 20_000;
 /** Interval of checks for messages, and of updates of the picture [ms]. */
 const LOOK_MS = 25;
 const PICTURE_MS = 120;
-/** Memory limit of the engine [byte]: browsers give a tab little more. */
+/** Memory limit of the engine [byte]: browsers allow a tab little more. */
 const MOST_BYTES = 2 ** 30;
 
 const cancelled = new Set<number>();
@@ -16,7 +16,7 @@ let memory: WebAssembly.Memory | null = null;
 
 const turn = new MessageChannel();
 
-/** Lets pending messages be processed; a timer would wait for 4 ms. */
+/** Lets pending messages be processed; a timer would delay this by 4 ms. */
 function messages(): Promise<void> {
     return new Promise((resolve) => {
         turn.port1.onmessage = () => resolve();
@@ -68,7 +68,7 @@ async function work(job: Job): Promise<void> {
         if (job.detail !== undefined && job.view !== null) {
             counted.detail = detailOf(counted.traces ?? {}, job.view, job.detail);
         }
-        // Traces can be longer than all else together, and the page shows none of them.
+        // Traces can be longer than all other data together, and the page does not show them.
         delete counted.traces;
         say({ id: job.id, counted, run_ms: performance.now() - began });
     } catch (error) {

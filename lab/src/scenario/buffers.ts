@@ -1,4 +1,4 @@
-/** Sizes of buffers, and windows that fill a path: see scenario/buffers.py and scenario/windows.py. */
+/** Buffer sizes, and windows that fill a path (see scenario/buffers.py and scenario/windows.py). */
 import { type Part, kindOf, valueOf } from "./check";
 import type { JsonTable } from "./core";
 import { ScenarioError } from "./errors";
@@ -6,14 +6,14 @@ import { NUMBERS } from "./model";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED } from "./units";
 
-/** Length of a full segment, in the units of buffers. */
+/** Returns the length of a full segment, in the units of buffers. */
 export interface Packet {
     mss: bigint;
     cells: bigint;
     bytes: bigint;
 }
 
-/** The length of a full segment of this TCP. */
+/** Returns the length of a full segment of this TCP. */
 export function packetOf(tcp: Part): Packet {
     const mss = SIZE.parse(String(valueOf(tcp, "mss")));
     const timer = valueOf(tcp, "timer") as Part;
@@ -24,19 +24,22 @@ export function packetOf(tcp: Part): Packet {
     return { mss, cells, bytes };
 }
 
-/** Rate of a port and RTT of a BDP, by which a buffer in BDP or in time is measured. */
+/** Rate of a port and RTT of a BDP, from which a buffer size in BDP or in time is computed. */
 export interface Pipe {
     rateBps: bigint;
     roundTripPs: bigint;
 }
 
-/** A number of BDP, or of a unit of time, in bits at the port's rate. */
+/** Returns a number of BDP, or of a unit of time, in bits at the port's rate. */
 function bitsOf(pipe: Pipe, number: Rational, unit: string): Rational {
     const time = number.times(TIME.scale(unit) ?? Rational.of(pipe.roundTripPs));
     return time.times(Rational.of(pipe.rateBps, 10n ** 12n));
 }
 
-/** Unit and limit of a buffer, null if unlimited; a BDP or a time becomes cells, or packets of full size. */
+/**
+ * Returns unit and limit of a buffer, null if unlimited; a size in BDP or time is converted to cells, or to packets of
+ * full size.
+ */
 export function bufferOf(field: string, text: string, framing: string, pipe: Pipe, largest: Packet): JsonTable | null {
     if (text === UNLIMITED) return null;
     const wrong = (problem: string): never => {
@@ -73,7 +76,7 @@ export function bufferOf(field: string, text: string, framing: string, pipe: Pip
     return { unit: "packets", limit: packets };
 }
 
-/** The window for "auto" [bytes]: twice the sum of BDP and largest buffer, within the bounds of RFC 7323. */
+/** Returns the window for "auto" [bytes]: twice the sum of BDP and largest buffer, within the bounds of RFC 7323. */
 export function autoWindow(packet: Packet, links: JsonTable[], there: number[], back: number[]): bigint {
     const of = (k: number): JsonTable => links[k] as JsonTable;
     const delay = [...there, ...back].reduce((sum, k) => sum + (of(k)["delay_ps"] as bigint), 0n);
@@ -91,7 +94,7 @@ export function autoWindow(packet: Packet, links: JsonTable[], there: number[], 
     return window < largest ? window : largest;
 }
 
-/** Size of a limited buffer filled with packets of this length [bytes]. */
+/** Returns the size of a limited buffer filled with packets of this length [bytes]. */
 function bytesOf(buffer: JsonTable, packetBytes: bigint): bigint {
     const each = { cells: BigInt(NUMBERS.cell_bytes), packets: packetBytes, bytes: 1n }[String(buffer["unit"])];
     return (buffer["limit"] as bigint) * (each ?? 1n);

@@ -5,7 +5,7 @@ import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
 
-/** A checked part: its model, its fields, and which of them were written. */
+/** A checked part: its model, its fields, and which fields were specified. */
 export interface Part {
     part: string;
     values: Record<string, Value>;
@@ -15,13 +15,13 @@ export interface Part {
 /** A checked value: quantities as text, integers unchanged. */
 export type Value = string | number | bigint | boolean | null | Part | Value[];
 
-/** Problem of fields and kinds that only the command line has. */
+/** Problem with fields and kinds that only the command line supports. */
 export const ELSEWHERE = "is not on this page; longpipe run has it";
 
 type Table = Record<string, unknown>;
 type Say = (path: string, problem: string) => void;
 
-/** Checks a part from a table of fields; calls `say` for each problem with the field's name. */
+/** Checks a part from a table of fields; calls `say` with the field's name for each problem. */
 export function checkPart(name: string, table: Table, path: string, say: Say): Part {
     const known = model(name);
     const values: Record<string, Value> = {};
@@ -57,14 +57,14 @@ export function checkPart(name: string, table: Table, path: string, say: Say): P
     return made;
 }
 
-/** The value of a field of a checked part, by name. */
+/** Returns the value of a field of a checked part, by name. */
 export function valueOf(part: Part, name: string): Value {
     const value = part.values[name];
     if (value === undefined) throw new Error(`no field ${name} of ${part.part}`);
     return value;
 }
 
-/** The kind of a part that has several. */
+/** Returns the kind of a part that has several kinds. */
 export function kindOf(part: Part): string {
     return String(valueOf(part, "kind"));
 }
@@ -209,7 +209,7 @@ function number(type: Type & { is: "int" | "float" }, given: unknown): Value {
     return found;
 }
 
-/** A number times 10^decimals, exact for its decimal form. */
+/** Returns a number times 10^decimals, computed exactly from its decimal form. */
 export function parts(value: number, decimals: number): Rational {
     return Rational.parse(String(value)).times(Rational.of(10n ** BigInt(decimals)));
 }
@@ -254,7 +254,7 @@ function kind({ kinds, elsewhere }: Type & { is: "kinds" }, given: unknown): str
     throw new ValueProblem(`${repr(tag)}; ${accepts(String(tag), names)}`);
 }
 
-/** Returns whether a written `initial_rtt` is a time above zero, which replaces the handshake of a profile. */
+/** Returns whether a specified `initial_rtt` is a time above zero, which replaces the handshake of a profile. */
 function tellsARoundTrip(initialRtt: unknown): boolean {
     try {
         return typeof initialRtt === "string" && dimension("time").parse(initialRtt) > 0n;
@@ -305,7 +305,7 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
     }
 }
 
-/** Cross-field checks of a part. */
+/** Checks combinations of fields of a part. */
 function together(made: Part, path: string, say: Say): void {
     if (made.part === "Vegas" || made.part === "VegasOptions") {
         const [alpha, beta] = [Number(valueOf(made, "alpha")), Number(valueOf(made, "beta"))];
@@ -316,7 +316,7 @@ function together(made: Part, path: string, say: Say): void {
     }
 }
 
-/** Copies written options between the table of the chosen kind and the field of its name, so that both agree. */
+/** Copies specified options between the table of the chosen kind and the field with its name, so that both agree. */
 function agree(tcp: Part, name: string, path: string, say: Say): void {
     const chosen = valueOf(tcp, name) as Part;
     const kind = kindOf(chosen);
@@ -345,7 +345,7 @@ function agree(tcp: Part, name: string, path: string, say: Say): void {
     tcp.written.add(kind);
 }
 
-/** The fields of a model by name. */
+/** Returns the fields of a model by name. */
 export function fieldsOf(part: Part): Field[] {
     const known: Model = model(part.part);
     return known.fields;

@@ -7,10 +7,13 @@ import { DESCRIPTION, NUMBERS } from "./model";
 import { type Topology, between, isFifo } from "./topology";
 import { RATE, TIME } from "./units";
 
-// Resolved by Python alone: presets, files, and real stacks.
+// Kinds that only Python can resolve: presets, files, and real stacks.
 const BY_PYTHON = new Set(["voice", "arrivals", "stack"]);
 
-/** ScenarioError for connections and framing that can't be; `tcps` are those of the flows, in their order. */
+/**
+ * Throws ScenarioError for impossible combinations of connections and framing; `tcps` are those of the flows, in their
+ * order.
+ */
 export function checkTogether(scenario: Part, topology: Topology, tcps: Part[]): void {
     const last = new Map(tcps.map((tcp, i) => [tcp, i]));
     const network = valueOf(scenario, "network") as Part;
@@ -41,7 +44,10 @@ export const NOT_HERE = {
     return_conditioners: "polices, shapes, delays, repeats or batches",
 };
 
-/** Throws ScenarioError for time-varying links, split-TCP proxies, queues at hosts and conditioners. Checks the fields as written, because the page does not resolve them. */
+/**
+ * Throws ScenarioError for time-varying links, split-TCP proxies, queues at hosts and conditioners. The fields are
+ * checked as specified, because the page does not resolve them.
+ */
 export function checkStands(network: unknown): void {
     const whole = tableIn(network);
     const parts: [string, Record<string, unknown>][] = [["network", whole]];
@@ -62,7 +68,7 @@ function tableIn(given: unknown): Record<string, unknown> {
     return typeof given === "object" && given !== null ? (given as Record<string, unknown>) : {};
 }
 
-/** ScenarioError for datagrams that the page does not have. */
+/** Throws ScenarioError for datagrams that the page does not support. */
 export function checkDatagrams(scenario: Part, flows: Part[]): void {
     const network = valueOf(scenario, "network") as Part;
     for (const [i, flow] of flows.entries()) {
@@ -73,7 +79,7 @@ export function checkDatagrams(scenario: Part, flows: Part[]): void {
     }
 }
 
-/** ScenarioError for a flow whose class is beyond those of a port on its way. */
+/** Throws ScenarioError for a flow whose class is not among those of a port on its route. */
 export function checkClasses(scenario: Part, topology: Topology): void {
     const usual = valueOf(valueOf(scenario, "switch") as Part, "policy") as Part;
     for (const [i, flow] of topology.graph.flows.entries()) {
@@ -99,14 +105,14 @@ function classesOf(policy: Part): number | null {
     return kindOf(policy) === "weighted-priority" ? (valueOf(policy, "weights") as unknown[]).length : null;
 }
 
-/** ScenarioError unless something can begin at this instant [ps]. */
+/** Throws ScenarioError unless the run lasts beyond this start time [ps]. */
 export function checkBegin(duration: string, field: string, at: bigint): void {
     if (at >= TIME.parse(duration)) {
         throw new ScenarioError([`${field}: ${TIME.format(at)}; needs less than the duration, ${duration}`]);
     }
 }
 
-/** ScenarioError unless switches have a queue for VBR, and each source a host and a rate that suit it. */
+/** Throws ScenarioError unless switches have a queue for VBR, and each source has a host and a suitable rate. */
 export function checkVbr(scenario: Part, topology: Topology): void {
     const { vbr } = topology.graph;
     const switches = valueOf(scenario, "switch") as Part;
@@ -171,7 +177,10 @@ function* framingProblems(scenario: Part, topology: Topology): Generator<string>
     }
 }
 
-/** Returns the problem of a policy that does not fit links with cells, or with packets; the text follows the name of its field. */
+/**
+ * Returns the problem of a policy that does not fit links with cells, or with packets; the text follows the name of its
+ * field.
+ */
 function misplaced(cells: boolean, kind: string, policy: Part): string | null {
     if (kind === "red") {
         const unit = String(valueOf(policy, "unit"));

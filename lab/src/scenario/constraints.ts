@@ -1,10 +1,10 @@
-/** Constraints across the fields of a part, evaluated from the description: see scenario/constraints.py. */
+/** Constraints across the fields of a part, evaluated from the description (see scenario/constraints.py). */
 import { type Part, valueOf } from "./check";
 import { type Clause, field, model } from "./model";
 import { leastWindowScale } from "./resolve";
 import { UNLIMITED, dimension } from "./units";
 
-/** Values that a part has besides its fields. */
+/** Values of a part in addition to its fields. */
 const DERIVED: Record<string, (part: Part) => number> = { least_window_scale: leastWindowScale };
 
 /** Yields field and message of each constraint that a part violates. */
@@ -37,7 +37,7 @@ function holds(clause: Clause, part: Part): boolean {
     }
 }
 
-/** The product of two numbers; null if one of them is absent or 'unlimited'. */
+/** Returns the product of two numbers; null if one of them is absent or 'unlimited'. */
 function product(left: unknown, right: unknown): number | bigint | null {
     if (typeof left === "bigint" && typeof right === "bigint") return left * right;
     return isNumber(left) && isNumber(right) ? Number(left) * Number(right) : null;
@@ -51,7 +51,7 @@ function isNumber(value: unknown): value is number | bigint {
     return typeof value === "number" || typeof value === "bigint";
 }
 
-/** The part that has the last field of a path, and that field; null if a part of another kind is there. */
+/** Returns the part that has the last field of a path, and that field; null if there is a part of another kind. */
 function owner(part: Part, path: string): [Part, string] | null {
     const names = path.split(".");
     const last = names.pop() as string;
@@ -60,7 +60,7 @@ function owner(part: Part, path: string): [Part, string] | null {
     return at === null ? null : [at, last];
 }
 
-/** The value of a field as it is written; null if the part does not have it. */
+/** Returns the value of a field as specified; null if the part does not have it. */
 function written(part: Part, path: string): unknown {
     const found = owner(part, path);
     if (found === null) return null;
@@ -70,7 +70,7 @@ function written(part: Part, path: string): unknown {
     return name in at.values ? valueOf(at, name) : null;
 }
 
-/** The value of a field for comparisons: quantities in base units. */
+/** Returns the value of a field for comparisons: quantities in base units. */
 function value(part: Part, path: string): unknown {
     const [text, kind] = [written(part, path), dimensionOf(part, path)];
     return kind === undefined || typeof text !== "string" || text === UNLIMITED ? text : dimension(kind).parse(text);

@@ -1,13 +1,13 @@
-/** Converts parts for the core by the types of their fields: names with units, integers. */
+/** Converts parts for the core according to the types of their fields: names with units, and integers. */
 import { type Part, type Value, fieldsOf, kindOf, parts } from "./check";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { UNLIMITED, dimension } from "./units";
 
-/** JSON with integers that a float cannot represent. */
+/** JSON values, including integers that a float cannot represent. */
 export type Json = string | number | bigint | boolean | null | Json[] | { [name: string]: Json };
 export type JsonTable = { [name: string]: Json };
 
-/** Fields of a part and its nested parts, except those in `without`. */
+/** Returns the fields of a part and of its nested parts, except those in `without`. */
 export function coreFields(part: Part, without: readonly string[] = []): JsonTable {
     const made: JsonTable = {};
     for (const field of fieldsOf(part)) {
@@ -67,7 +67,7 @@ function ascending(items: Json[]): Json[] {
 }
 
 function isDefault(field: Field, value: Value): boolean {
-    // Checked integers have another type than those of the description.
+    // Checked integers have another type than integers of the description.
     if (field.type.is !== "part" && field.type.is !== "kinds") return String(value) === String(field.default);
     const part = value as Part;
     if (field.type.is === "kinds" && kindOf(part) !== (field.default as { kind: string }).kind) return false;

@@ -1,14 +1,14 @@
-/** Errors of refused scenarios, with the same texts as the command line. */
+/** Errors of rejected scenarios, with the same texts as on the command line. */
 import { DESCRIPTION } from "./model";
 
-/** Input that can't be run; a line for each problem. */
+/** Invalid input, with a line for each problem. */
 export class ScenarioError extends Error {
     constructor(readonly problems: string[]) {
         super(problems.join("\n"));
     }
 }
 
-/** Formats a value as Python does, so that both report equal errors for the same file. */
+/** Formats a value as Python does, so that both report equal errors for a file. */
 export function repr(value: unknown): string {
     if (value === null || value === undefined) return "None";
     if (typeof value === "boolean") return value ? "True" : "False";
@@ -31,7 +31,7 @@ function reprText(text: string): string {
     return quote + (quote === "'" ? escaped.replaceAll("'", "\\'") : escaped) + quote;
 }
 
-/** A float as Python writes it. */
+/** Formats a float as Python does. */
 export function reprFloat(value: number): string {
     if (Number.isNaN(value)) return "nan";
     if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
@@ -44,19 +44,22 @@ export function reprFloat(value: number): string {
     return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }
 
-/** The same, cut where it is long. */
+/** Formats a value as Python does, and shortens long text. */
 export function shown(value: unknown): string {
     const text = repr(value);
     return text.length <= 60 ? text : `${text.slice(0, 57)}...`;
 }
 
-/** The clause that names what is accepted, led by what is to be said of a well-known name, else by the closest. */
+/**
+ * Returns the clause that lists accepted values; it starts with advice on a well-known name, otherwise with the closest
+ * name.
+ */
 export function accepts(word: string, names: string[]): string {
     const told = known(word, names);
     return told === null ? nearest(word, names) : `${told}; accepts ${names.join(", ")}`;
 }
 
-/** The clause that names what is accepted, led by the closest name if there is one. */
+/** Returns the clause that lists accepted values; it starts with the closest name if there is one. */
 export function nearest(word: string, names: string[]): string {
     let best: string | null = null;
     let most = 0.6;
@@ -86,7 +89,7 @@ function known(word: string, accepted: string[]): string | null {
     return `${what} that longpipe does not have (README.md, 'What it does not have'), nearest is ${instead}`;
 }
 
-/** How alike two words are [0, 1]: Python's difflib, Ratcliff and Obershelp. */
+/** Returns the similarity of two words [0, 1], as Python's difflib does (Ratcliff and Obershelp). */
 function ratio(a: string, b: string): number {
     return a.length + b.length === 0 ? 1 : (2 * matches(a, b)) / (a.length + b.length);
 }

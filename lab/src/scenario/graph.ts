@@ -1,4 +1,4 @@
-/** The network with all nodes, links and flows written out. */
+/** The network with all nodes, links and flows listed. */
 import { type Part, type Value, checkPart, kindOf, valueOf } from "./check";
 import { ScenarioError } from "./errors";
 
@@ -10,7 +10,7 @@ export interface Graph {
     vbr: Part[];
 }
 
-/** A graph unchanged, or a dumbbell written out. */
+/** Returns a graph unchanged, or the graph of a dumbbell. */
 export function asGraph(network: Part): Graph {
     if (kindOf(network) === "graph") {
         const list = (name: string): Part[] => valueOf(network, name) as Part[];
@@ -19,7 +19,7 @@ export function asGraph(network: Part): Graph {
     return dumbbell(network);
 }
 
-/** Name of the field of flow i, counted from 0. */
+/** Returns the name of the field of flow i, counted from 0. */
 export function flowField(network: Part, i: number): string {
     if (kindOf(network) === "graph") return `network.flows[${i}]`;
     let left = i;
@@ -76,7 +76,7 @@ function dumbbell(network: Part): Graph {
     return { nodes, links, flows, vbr: [vbr] };
 }
 
-/** Delays of the links of each flow's source and sink, by which groups may differ. */
+/** Returns the delays of the links of each flow's source and sink, which may differ between groups. */
 function hostDelays(network: Part, sources: number): [Value, Value][] {
     const usual: [Value, Value] = [valueOf(network, "access_delay"), valueOf(network, "exit_delay")];
     const groups = valueOf(network, "group") as Part[] | null;
@@ -87,7 +87,7 @@ function hostDelays(network: Part, sources: number): [Value, Value][] {
     });
 }
 
-/** Name of each flow of a dumbbell, its own fields, and its direction. */
+/** Returns the name of each flow of a dumbbell, its own fields, and its direction. */
 function ownOf(network: Part, sources: number): [string, Record<string, Value>, boolean][] {
     const groups = valueOf(network, "group") as Part[] | null;
     if (groups === null) return Array.from({ length: sources }, (_, i) => [`flow${i + 1}`, {}, false]);

@@ -1,4 +1,7 @@
-/** For the tests: TOML texts as a JSON list on stdin, for each what the core gets or what is wrong, on stdout. */
+/**
+ * For the tests: reads TOML texts as a JSON list from stdin, and writes to stdout, for each, the scenario for the core
+ * or its errors.
+ */
 import { readFileSync } from "node:fs";
 import { toJson } from "./core";
 import { ScenarioError } from "./errors";

@@ -1,4 +1,4 @@
-/** Data about longpipe that is built into the page: see python/longpipe/lab/description.py. */
+/** Data about longpipe that is built into the page (see python/longpipe/lab/description.py). */
 import data from "../../build/description.json";
 
 /** Type of a field's value, with the bounds of the models. */
@@ -19,9 +19,9 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "buffer" }
     | { is: "window scale" }
     | { is: "part"; part: string }
-    // Parts by kind, and kinds that only the command line has.
+    // Parts by kind, and kinds that only the command line supports.
     | { is: "kinds"; kinds: Record<string, string>; elsewhere?: string[]; chosen: boolean }
-    // Types of a row's items: `each` if they differ, with `of` for the first one.
+    // Types of a row's items: `each` if they differ, otherwise `of` for all.
     | { is: "list"; of: Type; each?: Type[]; ascending: boolean; length?: number; least?: number; most?: number }
 );
 
@@ -45,7 +45,7 @@ export interface Clause {
     constant?: string | number | boolean | null;
 }
 
-/** A problem of a field, where all clauses hold; the message has fields in braces. */
+/** A problem of a field, which exists if all clauses hold; the message contains fields in braces. */
 export interface Constraint {
     field: string;
     clauses: Clause[];
@@ -56,7 +56,7 @@ export interface Constraint {
 export interface Model {
     kind: string | null;
     fields: Field[];
-    /** Names of fields that only the command line has. */
+    /** Names of fields that only the command line supports. */
     elsewhere?: string[];
     constraints?: Constraint[];
 }
@@ -67,7 +67,7 @@ export interface DimensionData {
     suffix: string;
     units: Record<string, string>;
     aliases: Record<string, string>;
-    /** Units that are accepted but not used in output: multiples of another unit. */
+    /** Units that are accepted but not used in output; they are multiples of another unit. */
     multiples: Record<string, [string, string]>;
     other: Record<string, string>;
     singular: Record<string, string>;
@@ -75,7 +75,9 @@ export interface DimensionData {
     example: string;
 }
 
-/** A preset; `fields` as in a file, and `core` as the core gets them where the page cannot resolve them itself. */
+/**
+ * A preset; `fields` are those of a file, and `core` is the form for the core if the page cannot resolve them itself.
+ */
 export interface Preset {
     name: string;
     group: string;
@@ -120,14 +122,14 @@ interface Description {
 export const DESCRIPTION = data as unknown as Description;
 export const NUMBERS = DESCRIPTION.numbers;
 
-/** The part of this name, which exists. */
+/** Returns the part with this name, which must exist. */
 export function model(name: string): Model {
     const found = DESCRIPTION.models[name];
     if (found === undefined) throw new Error(`no part ${name}`);
     return found;
 }
 
-/** A field of a part by its name, or undefined. */
+/** Returns the field of a part by its name, or undefined. */
 export function field(part: string, name: string): Field | undefined {
     return model(part).fields.find((one) => one.name === name);
 }

@@ -1,4 +1,6 @@
-/** Options of congestion controllers that a profile sets and the scenario does not, from the description's `rules`. */
+/**
+ * Options of congestion controllers that a profile sets and the scenario does not set, from `rules` of the description.
+ */
 import { DESCRIPTION, model } from "./model";
 
 type Options = Record<string, unknown>;
@@ -23,7 +25,7 @@ function saidBeside(vegas: Options): Options {
     return Object.fromEntries(Object.entries(vegas).filter(([name, value]) => !equal(value, defaults.get(name))));
 }
 
-/** Compares a value with a default. Integers from TOML are bigints, those of the description are numbers. */
+/** Compares a value with a default. Integers from TOML are bigints, integers of the description are numbers. */
 function equal(one: unknown, other: unknown): boolean {
     return one === other || (typeof one === "bigint" && Number(one) === other);
 }

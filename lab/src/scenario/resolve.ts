@@ -1,4 +1,4 @@
-/** The resolved scenario, as the core requires it: every field present, every quantity a whole number. */
+/** The resolved scenario, as the core requires it: every field is present, and every quantity is an integer. */
 import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
 import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
@@ -16,11 +16,11 @@ export interface Resolved {
     scenario: Part;
     topology: Topology;
     core: JsonTable;
-    /** Whether Python resolved it when the page was built, so that its fields cannot be changed. */
+    /** Whether Python resolved it when the page was built; its fields then cannot be changed. */
     fixed?: true;
 }
 
-/** Creates a scenario from its fields as written in a file. Throws ScenarioError with all problems. */
+/** Creates a scenario from its fields as specified in a file. Throws ScenarioError with all problems. */
 export function resolve(fields: Record<string, unknown>): Resolved {
     checkStands(fields["network"]);
     const problems: string[] = [];
@@ -33,7 +33,7 @@ export function resolve(fields: Record<string, unknown>): Resolved {
     return { scenario, topology, core: coreOf(scenario, topology) };
 }
 
-/** Returns the scenario with the default buffer of IP routers if it sets none. */
+/** Returns the scenario; the default buffer of IP routers is added if it does not specify one. */
 function withBuffer(scenario: Part): Part {
     const switches = valueOf(scenario, "switch") as Part;
     if (valueOf(scenario, "framing") !== "ip" || switches.written.has("buffer")) return scenario;
@@ -64,7 +64,7 @@ function coreOf(scenario: Part, topology: Topology): JsonTable {
     return core;
 }
 
-/** TCP parameters of each flow; flows with equal settings share one object. */
+/** Returns the TCP parameters of each flow; flows with equal settings share one object. */
 function merged(tcp: Part, all: Part[]): Part[] {
     const known = new Map<Part | null, Part>();
     return all.map((flow) => {
@@ -84,7 +84,10 @@ function merged(tcp: Part, all: Part[]): Part[] {
     });
 }
 
-/** Gives a flow's own congestion controller the options that it does not set: those of the flow's or the scenario's profile. */
+/**
+ * Adds to a flow's own congestion controller the options that it does not set: those of the flow's or the scenario's
+ * profile.
+ */
 function ruleCongestion(own: Part, values: Part["values"]): void {
     if (!own.written.has("congestion")) return;
     const chosen = values["congestion"] as Part;
@@ -105,7 +108,7 @@ function saidOf(part: Part): Part["values"] {
     return Object.fromEntries([...part.written].filter((name) => name !== "kind").map((name) => [name, valueOf(part, name)]));
 }
 
-/** A handshake and a known round trip exclude each other: the one that the flow sets replaces that of the scenario. */
+/** A handshake and a known RTT exclude each other: if the flow sets one of them, it replaces the scenario's. */
 function firstRoundTrip(own: Part, values: Part["values"]): void {
     if (!own.written.has("handshake") && own.written.has("initial_rtt")) {
         if (TIME.parse(String(values["initial_rtt"])) > 0n) values["handshake"] = false;
@@ -133,7 +136,7 @@ function fitted(tcps: Part[], topology: Topology, known: JsonTable[]): Part[] {
     });
 }
 
-/** Both directions of each link of the graph, each with its port. */
+/** Returns both directions of each link of the graph, each with its port. */
 function links(scenario: Part, topology: Topology, packet: Packet): JsonTable[] {
     const switches = valueOf(scenario, "switch") as Part;
     const plain = (part: string): JsonTable => coreFields(checkPart(part, {}, "", () => undefined));
@@ -168,7 +171,7 @@ function buffersOf(scenario: Part, topology: Topology, packet: Packet, i: number
     const network = valueOf(scenario, "network") as Part;
     const link = topology.graph.links[i] as Part;
     const dumbbell = kindOf(network) === "dumbbell";
-    // At all ports of a dumbbell a BDP is that of the trunk.
+    // At all ports of a dumbbell, a BDP is that of the trunk.
     const rate = String(dumbbell ? valueOf(network, "trunk_rate") : valueOf(link, "rate"));
     const of = (field: string, text: string, at: string): JsonTable | null => {
         const pipe = { rateBps: RATE.parse(at), roundTripPs: topology.longestRoundTripPs };
@@ -230,7 +233,7 @@ function coreTcp(tcp: Part): JsonTable {
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
 }
 
-/** Returns the time from which a flow writes nothing more, if there is one. */
+/** Returns the time after which a flow writes no more data, if there is one. */
 function stop(scenario: Part, flow: Part): JsonTable {
     const chosen = (valueOf(flow, "stop") ?? valueOf(scenario, "stop")) as Part | null;
     return chosen === null ? {} : { stop: coreFields(chosen) };

@@ -1,4 +1,4 @@
-/** Routes through a graph as indexes of directed links, and the checks of networks. */
+/** Routes through a graph as indexes of directed links, and checks of networks. */
 import { type Part, kindOf, valueOf } from "./check";
 import { ScenarioError, nearest, repr } from "./errors";
 import type { Graph } from "./graph";
@@ -10,7 +10,7 @@ export class Topology {
     readonly kinds = new Map<string, string>();
     readonly routes: [number[], number[]][] = [];
     readonly vbrRoutes: number[][] = [];
-    /** Propagation over each directed link [ps]. */
+    /** Propagation delay of each directed link [ps]. */
     readonly delaysPs: bigint[];
     /** Rate of each directed link. */
     readonly rates: string[];
@@ -42,7 +42,7 @@ export class Topology {
         }
     }
 
-    /** Longest propagation RTT of all flows [ps]. */
+    /** Returns the longest propagation RTT of all flows [ps]. */
     get longestRoundTripPs(): bigint {
         let longest = 0n;
         for (const [there, back] of this.routes) {
@@ -52,12 +52,12 @@ export class Topology {
         return longest;
     }
 
-    /** Propagation delay over these links [ps]. */
+    /** Returns the propagation delay of these links [ps]. */
     delayOf(links: number[]): bigint {
         return links.reduce((sum, k) => sum + (this.delaysPs[k] ?? 0n), 0n);
     }
 
-    /** The lowest rate of the links of a route. */
+    /** Returns the lowest rate of the links of a route. */
     slowestRate(route: number[]): string {
         const rates = route.map((k) => this.rates[k] as string);
         return rates.reduce((least, rate) => (RATE.parse(rate) < RATE.parse(least) ? rate : least));
@@ -87,7 +87,7 @@ export class Topology {
         return route.slice(1).map((b, i) => this.index.get(hop(route[i] as string, b)) as number);
     }
 
-    /** Finds a route with the fewest hops through switches; among equal routes, earlier links win. */
+    /** Returns a route with the fewest hops through switches; among equal routes, earlier links are preferred. */
     private shortest(field: string, first: string, last: string): string[] {
         const cameFrom = new Map([[first, first]]);
         const queue = [first];
@@ -187,7 +187,7 @@ export class Topology {
     }
 }
 
-/** The two nodes of a link. */
+/** Returns the two nodes of a link. */
 export function between(link: Part): [string, string] {
     return valueOf(link, "between") as [string, string];
 }
@@ -211,7 +211,7 @@ function duplicates(field: string, names: string[]): string[] {
     return found;
 }
 
-/** Whether a port's scheduler has one queue. */
+/** Returns whether a port's scheduler has a single queue. */
 export function isFifo(scheduler: Part): boolean {
     return kindOf(scheduler) === "fifo";
 }

@@ -6,7 +6,7 @@ import { Rational } from "./rational";
 export const UNLIMITED = "unlimited";
 const QUANTITY = /^([+-]?\d{1,24}(?:\.\d{1,24})?(?:[eE][+-]?\d{1,2})?)\s*([^\d\s.+-].{0,23})?$/u;
 
-/** A problem with a value, without the name of its field. */
+/** A problem with a value; the name of its field is missing. */
 export class ValueProblem extends Error {}
 
 /** A kind of quantity. */
@@ -25,7 +25,7 @@ export class Dimension {
         return [...this.scales.keys()];
     }
 
-    /** Base units per unit, if the dimension has it. */
+    /** Returns the number of base units per unit, if the dimension has this unit. */
     scale(unit: string): Rational | undefined {
         return this.scales.get(unit);
     }
@@ -45,7 +45,7 @@ export class Dimension {
         return [Rational.parse(found[1] as string).times(Rational.parse(count)), unit];
     }
 
-    /** Returns the unit that was probably meant by one with wrong case or of another dimension. */
+    /** Returns the unit that was probably meant if the case is wrong, or the dimension is another one. */
     private meant(written: string): string {
         const other = this.data.other[written];
         if (other !== undefined) return other;
@@ -83,7 +83,7 @@ export class Dimension {
         return best ?? this.write(Rational.of(value), this.data.base);
     }
 
-    /** The clause of an error that lists accepted values. */
+    /** Returns the clause of an error that lists accepted values. */
     accepts(unlimited = this.data.unlimited): string {
         const or = unlimited ? `, or '${UNLIMITED}'` : "";
         return `accepts ${this.units.join(", ")}, as in ${repr(this.data.example)}${or}`;
@@ -103,7 +103,7 @@ export const TICKS = new Dimension("number of ticks");
 export const BUFFER = new Dimension("buffer size");
 const ALL = { time: TIME, "bit rate": RATE, "number of bytes": SIZE, "number of segments": SEGMENTS };
 
-/** The dimension of this name. */
+/** Returns the dimension with this name. */
 export function dimension(name: string): Dimension {
     return { ...ALL, "number of ticks": TICKS, "buffer size": BUFFER }[name] ?? new Dimension(name);
 }
