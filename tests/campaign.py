@@ -1,4 +1,4 @@
-"""A campaign that tests kill."""
+"""A campaign that tests terminate with kill -9."""
 
 import os
 import sys
@@ -17,13 +17,14 @@ RUNS = 300
 
 
 def run(path: str | Path, workers: int) -> None:
-    """Runs everything that the store lacks, in threads or in worker processes."""
+    """Executes all runs that the store lacks, in threads or in worker processes."""
     with closing(Store(path)) as store, ThreadPoolExecutor(2) as threads:
         Study(DESIGN, store).run(None if workers else threads, workers=workers or 2)
 
 
 def begin_again_and_again() -> None:
-    """Runs the campaign in a new process for every two lines of input; writes its number and its exit status.
+    """Runs the campaign in a new process for every two lines of input, and writes its process number and its exit
+    status. Between these two lines the process is not reaped, so that its number stays reserved even if it has ended.
 
     Between these two lines the process is not reaped, so that its number stays its own even if it has ended.
     """

@@ -51,7 +51,7 @@ def cluster(folder: Path, workers: int) -> Iterator[Cluster]:
 
 def _start(module: str, *options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", f"distributed.cli.{module}", *options]
-    # Jobs may have classes that the tests define.
+    # Jobs may contain classes that the tests define.
     path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": path})
 

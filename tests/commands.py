@@ -1,5 +1,7 @@
 """Runs `longpipe` in the process of the tests, because a process of its own takes a third of a second to start.
 
+Tests of the start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
+
 Tests of a start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
 """
 
@@ -15,7 +17,7 @@ from unittest.mock import patch
 
 from longpipe.cli import main
 
-# No colours, and lines of 80 columns.
+# Output without colours, in lines of 80 columns.
 PLAIN = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -29,7 +31,7 @@ def run(
         stack.enter_context(patch.dict(os.environ, environment))
         stack.enter_context(redirect_stdout(stdout))
         stack.enter_context(redirect_stderr(stderr))
-        # As in a process of its own, where warnings are no errors.
+        # In the command's own process, warnings are not errors either.
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("default")
         if cwd is not None:

@@ -15,7 +15,7 @@ from live_programs import IDLE, refused
 from postgresql import server
 
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
-# Set before test modules copy the environment for the commands that they start.
+# These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 
 

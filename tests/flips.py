@@ -1,6 +1,6 @@
-"""Single damaged bytes of a store: each way to read it gives what was stored, or one line that says it is damaged.
+"""Single damaged bytes of a store: each way to read it returns the stored data, or one line that reports the damage.
 
-`python tests/flips.py [--count 3000] [--seed 1]` prints what became of each read. `make fuzz` runs 3000 flips.
+`python tests/flips.py [--count 3000] [--seed 1]` prints the outcome of each read. `make fuzz` runs 3000 flips.
 """
 
 import argparse
@@ -64,10 +64,13 @@ READS: Final[dict[str, Callable[[Store], str]]] = {
 
 
 def read(path: Path | str, names: tuple[str, ...] = tuple(READS)) -> dict[str, str]:
-    """Returns the output of each way to read a store, or the line of its error. Raises if the store cannot be opened."""
+    """Returns the output of each way to read a store, or the line of its error.
+
+    Raises if the store cannot be opened.
+    """
     told = {}
     for name in names:
-        # A new object each time, because what one way has verified is not verified again.
+        # Create a new object each time, because data that one way has verified are not verified again.
         with closing(Store(path, readonly=True)) as store:
             try:
                 told[name] = READS[name](store)
@@ -77,7 +80,7 @@ def read(path: Path | str, names: tuple[str, ...] = tuple(READS)) -> dict[str, s
 
 
 def flip(content: bytes, draws: random.Random) -> bytes:
-    """Returns the bytes with one of them changed to another value."""
+    """Returns the bytes with one byte changed to another value."""
     at = draws.randrange(len(content))
     return content[:at] + bytes([content[at] ^ draws.randrange(1, 256)]) + content[at + 1 :]
 
@@ -98,7 +101,9 @@ def flipped(base: Path, draws: random.Random) -> Iterator[Path]:
 
 
 def check_flips(base: Path, count: int, seed: int) -> Counter[str]:
-    """Reads the files after each of `count` bit flips, and counts the outcomes: equal, refused, wrong, or a long error."""
+    """Reads the files after each of `count` bit flips, and counts the outcomes: equal, rejected, wrong, or a long
+    error.
+    """
     expected, draws = read(base), random.Random(seed)
     tally: Counter[str] = Counter()
     for number in range(count):
@@ -118,7 +123,7 @@ def check_flips(base: Path, count: int, seed: int) -> Counter[str]:
 
 
 def main() -> int:
-    """Runs the command line; exit status 1 if a read was wrong."""
+    """Runs the command line; the exit status is 1 if wrong data were read."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)

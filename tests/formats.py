@@ -1,4 +1,4 @@
-"""Every file format that longpipe reads: some files of it, and the function that reads and checks one."""
+"""Every file format that longpipe reads: some example files, and the function that reads and checks a file."""
 
 import gzip
 import json
@@ -46,7 +46,7 @@ OMM: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Format:
-    """A format by name: example files, suffix, and reader. A reader that returns text gives its own verdict."""
+    """A format by name: example files, suffix, and reader. A reader that returns text determines the outcome itself."""
 
     name: str
     seeds: tuple[bytes, ...]
@@ -174,7 +174,7 @@ def _jitter(file: Path) -> None:
 
 
 def _links_of_satellites(file: Path) -> None:
-    # So that the name of the file is part of that of the folder.
+    # The name of the file is then part of the name of the folder.
     folder = Path(f"{file}-folder")
     folder.mkdir(exist_ok=True)
     (folder / SATELLITES).write_bytes(b"3 1\n" + TLE * 3)
@@ -205,7 +205,7 @@ def _of_tools(*names: str) -> tuple[bytes, ...]:
 def _toml() -> Iterator[bytes]:
     for name in EXAMPLES:
         text = example(name)
-        # Routes over a constellation take seconds to compute, for any file.
+        # Routes over a constellation take seconds to compute, whatever the file contains.
         if "shell" not in text:
             yield text.encode()
     for file in sorted((ROOT / "scenarios").glob("*.toml")):

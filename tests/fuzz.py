@@ -1,4 +1,4 @@
-"""Mutated files of every format: each is read or refused in one line, within 5 s of CPU time.
+"""Mutated files of every format: each is read, or rejected with a one-line error, within 5 s of CPU time.
 
 `python tests/fuzz.py [--cases 10000] [--seed 1] [FORMAT ...]`: prints a line for each format, and each failure with the
 file that caused it, kept in fuzz-failures/. `make fuzz` runs 10 000 cases of each.
@@ -26,10 +26,10 @@ from longpipe.errors import RunError, ScenarioError
 from mutations import mutated
 
 CPU_S: Final = 5.0
-# Long enough for the information that a reader needs, short enough for a terminal.
+# The limit is long enough for the information that a reader needs, and short enough for a terminal.
 LONGEST: Final = 700
 KEPT: Final = Path("fuzz-failures")
-# Also keys of TOML that are not fields, as in "tcp.m-ss: unknown field".
+# The pattern includes keys of TOML that are not fields, as in "tcp.m-ss: unknown field".
 _FIELD: Final = re.compile(r"[\w-]+(?:\[\d+\])*(?:\.[\w-]+(?:\[\d+\])*)*: |[A-Za-z].* - .*: no route")
 
 
@@ -55,7 +55,7 @@ class Tally:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raises TooSlow after some CPU time; compiled code that hangs is ended with its traceback."""
+    """Raises TooSlow after some CPU time; compiled code that hangs is terminated with its traceback."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooSlow
@@ -72,7 +72,10 @@ def limited(seconds: float) -> Iterator[None]:
 
 
 def wrong(line: str, file: Path) -> str | None:
-    """Returns the defect of an error line; None if it names the file or a field in one line of bounded length."""
+    """Returns the defect of an error line.
+
+    None if the error names the file or a field in one line of bounded length.
+    """
     if "\n" in line or not line.strip():
         return "not one line"
     if len(line) - len(str(file)) > LONGEST:
@@ -109,7 +112,7 @@ def one(kind: Format, content: bytes, file: Path, tally: Tally) -> str | None:
 
 
 def fuzz(kind: Format, cases: int, seed: int, kept: Path | None = None) -> Tally:
-    """Reads `cases` mutated files of a format; the first cases are the seeds themselves."""
+    """Reads `cases` mutated files of a format; the first files are the unchanged examples."""
     others = [content for other in FORMATS if other is not kind for content in other.seeds]
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +131,7 @@ def fuzz(kind: Format, cases: int, seed: int, kept: Path | None = None) -> Tally
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the command line; exit status 1 if something failed."""
+    """Runs the command line; the exit status is 1 if something failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", metavar="FORMAT", nargs="*", help=", ".join(kind.name for kind in FORMATS))
     parser.add_argument("--cases", type=int, default=10_000, help="mutated files of each format")

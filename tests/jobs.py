@@ -14,7 +14,7 @@ SPARED = os.environ.setdefault("LONGPIPE_TESTS_SPARED", str(os.getpid()))
 
 
 class Fatal(Scenario):
-    """Kills the process in which its run begins, unless it is that of the tests."""
+    """Kills the process in which its run begins, unless it is the process of the tests."""
 
     def resolved_json(self) -> str:
         if str(os.getpid()) != SPARED:

@@ -1,4 +1,4 @@
-"""Marks tests that run user-mode Linux, and skips them where it does not run."""
+"""Marks tests that run user-mode Linux, and skips them on machines on which it does not run."""
 
 import os
 

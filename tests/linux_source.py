@@ -10,7 +10,7 @@ import pytest
 from platformdirs import user_cache_path
 
 PACKAGE: Final = "linux-source-6.1"
-# All modules that register a congestion controller. Reno's is in tcp_cong.c.
+# All modules that register a congestion controller; Reno's code is in tcp_cong.c.
 NAMES: Final = (
     "bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable", "vegas",
     "veno", "westwood", "yeah",
@@ -19,7 +19,7 @@ _DOWNLOAD_S: Final = 300
 
 
 def module(name: str) -> Path:
-    """Returns the source of a module, which is downloaded once; skips the test if that is not possible."""
+    """Returns the source of a module, which is downloaded once; skips the test if the download is not possible."""
     if shutil.which("cc") is None:
         pytest.skip("needs a C compiler")
     return _folder() / f"tcp_{name}.c"

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# 10 ms in each direction, without other traffic.
+# A path with 10 ms in each direction, without other traffic.
 IDLE = """
 duration = "1 s"
 framing = "ip"

@@ -1,4 +1,4 @@
-"""Mutations of files: single bytes, numbers, lines, the encoding, and the compression."""
+"""Mutations of files: of single bytes, numbers, lines, the encoding, and the compression."""
 
 import gzip
 import random
@@ -19,7 +19,7 @@ WORDS: Final = (
 
 
 def mutated(seed: bytes, draw: random.Random, others: list[bytes]) -> bytes:
-    """Returns a file with one to four mutations; `others` are files of other formats, a part of which may be inserted."""
+    """Returns a file with one to four mutations; a part of `others`, files of other formats, may be inserted."""
     found = seed
     for _ in range(draw.choice((1, 1, 2, 4))):
         found = draw.choice(ALL)(found, draw)

@@ -1,4 +1,4 @@
-"""Reads captures with tshark, with tcptrace, and block by block."""
+"""Reads captures with tshark, with tcptrace, and by parsing their blocks."""
 
 import io
 import re
@@ -33,7 +33,10 @@ ANALYSIS: Final = (
 
 
 def tshark(path: Path, *fields: str, preferences: tuple[str, ...] = (), resolve: str = "") -> pd.DataFrame:
-    """Returns one row per packet with these fields as text, NaN if absent. `resolve` is the value of tshark -N."""
+    """Returns a row per packet with these fields as text; absent fields are NaN.
+
+    `resolve` is the value of tshark -N.
+    """
     naming = ["-N", resolve] if resolve else ["-n"]
     command = ["tshark", *naming, "-r", str(path), "-T", "fields", "-E", "separator=;"]
     for preference in preferences:
@@ -50,7 +53,7 @@ def analysis(path: Path) -> dict[str, int]:
 
 
 def analysed(path: Path, *more: str) -> tuple[dict[str, int], pd.DataFrame]:
-    """As `analysis`, and returns the packets with further fields."""
+    """Returns the results of `analysis`, and the packets with further fields."""
     fields = {name: f"tcp.analysis.{name}" for name in ANALYSIS} | {"malformed": "_ws.malformed"}
     packets = tshark(path, "frame.number", *fields.values(), *more)
     return {name: int(packets[field].notna().sum()) for name, field in fields.items()}, packets
@@ -63,7 +66,7 @@ def tcptrace_retransmitted(path: Path) -> int:
 
 
 def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
-    """Returns time [ns], captured bytes and length of every packet of a pcapng file, read block by block."""
+    """Returns time [ns], captured bytes and length of every packet of a pcapng file, by parsing its blocks."""
     data, at = path.read_bytes(), 0
     while at < len(data):
         kind, size = struct.unpack_from("<II", data, at)
@@ -75,7 +78,7 @@ def packets(path: Path) -> Iterator[tuple[int, bytes, int]]:
 
 
 def with_payload(path: Path, to: Path) -> Path:
-    """Returns the packets with their payload of zeros, as a classic pcap file of IP packets."""
+    """Returns the packets, with zeros as payload, as a classic pcap file of IP packets."""
     with to.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65_535, 101))
         for at, captured, length in packets(path):

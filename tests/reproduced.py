@@ -1,4 +1,4 @@
-"""Shared by tests of reproductions: frr-96 with runs of 60 ms, and the files in every output folder."""
+"""Shared code of tests of reproductions: frr-96 with runs of 60 ms, and the files in every output folder."""
 
 from dataclasses import replace
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 from longpipe.papers import frr_96
 from longpipe.papers.experiments import Experiment
 
-# Files besides tables and figures.
+# Files in addition to tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
 
 

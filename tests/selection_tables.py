@@ -1,4 +1,5 @@
-"""Tables of runs of choices between 10 to 50 alternatives, by which `tests/test_advise_tables.py` judges the selection.
+"""Tables of runs of choices between 10 to 50 alternatives, with which `tests/test_advise_tables.py` tests the
+selection.
 
 `python tests/selection_tables.py FOLDER [LINK...]` simulates them; three are in `tests/data/selection`.
 """
@@ -18,7 +19,7 @@ from longpipe import Factor, Scenario, simulate
 from longpipe.advise.question import Question
 
 DATA: Final = Path(__file__).parent / "data" / "selection"
-# Seeds of the truth, then those that repetitions draw from.
+# Seeds from which the true values are computed, and seeds from which repetitions are drawn.
 TRUTH: Final = 150
 DRAWN: Final = 150
 
@@ -39,7 +40,7 @@ CONTROLS: Final = ["cubic", "linux-reno", "bbr", "vegas", "westwood"]
 
 @dataclass(frozen=True)
 class Table:
-    """Runs of a problem: `values` of the truth and of the repetitions, shape (alternatives, seeds, measures)."""
+    """Runs of a problem: `values` for the true means and for the repetitions, shape (alternatives, seeds, measures)."""
 
     name: str
     truth: NDArray[np.float64]
@@ -47,7 +48,7 @@ class Table:
 
 
 def problems() -> dict[str, Question]:
-    """Returns the questions by name: four for each link."""
+    """Returns the questions by name, four for each link."""
     found = {}
     for name, link in LINKS.items():
         base = Scenario.model_validate(
@@ -82,7 +83,10 @@ def _delay_ms(link: Mapping[str, Any]) -> int:
 
 
 def simulated(questions: Sequence[Question]) -> list[NDArray[np.float64]]:
-    """Runs all seeds of the alternatives that these questions share; shape of each (alternatives, seeds, measures)."""
+    """Runs all seeds of the alternatives that these questions share.
+
+    Each array has the shape (alternatives, seeds, measures).
+    """
     scenarios = [scenario for [scenario] in questions[0].scenarios]
     jobs = [(scenario, seed) for scenario in scenarios for seed in range(1, TRUTH + DRAWN + 1)]
 
@@ -103,7 +107,7 @@ def load(path: Path) -> Table:
 
 
 def main(folder: Path, wanted: Sequence[str]) -> None:
-    """Writes the tables of the wanted links that the folder lacks."""
+    """Writes the tables of the requested links that are missing in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for link, kinds in product(wanted or LINKS, (("queue", "call"), ("control",), ("many",))):
         names = [f"{link}-{kind}" for kind in kinds]

@@ -38,7 +38,7 @@ CODEL = {
     "arithmetic": st.sampled_from(["exact", "linux", "ns-3"]),
     **ECN,
 }
-# Policies of routers only.
+# Policies that only routers support.
 aqm = kinds(
     {
         "kind": st.just("red"),
@@ -108,7 +108,7 @@ def _possible(tcp: dict[str, Any]) -> dict[str, Any]:
 
 
 def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
-    """Returns the connection for packets that can be marked."""
+    """Returns the connection settings for packets that can be marked."""
     if tcp["congestion"] == "prague":
         return tcp | {"ecn": {"kind": "accurate", "ect": 1}}
     return tcp | {"ecn": {"kind": "dctcp"} if tcp["congestion"] == "dctcp" and ecn["kind"] != "accurate" else ecn}
@@ -117,7 +117,7 @@ def _marked(tcp: dict[str, Any], ecn: dict[str, Any]) -> dict[str, Any]:
 tcps = st.fixed_dictionaries(
     {
         "recovery": st.sampled_from(names(Recovery)),
-        # Cells cannot be marked, so that controllers that need marks are drawn for packets only.
+        # Cells cannot be marked, so controllers that need marks are drawn only for packets.
         "congestion": st.sampled_from(
             [name for name in names(Congestion) if name not in ("dctcp", "module", "prague", "python")]
         ),
@@ -274,7 +274,7 @@ ip_switches = st.fixed_dictionaries(
 
 @st.composite
 def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
-    """Strategy: the same networks with IP packets: without VBR, and with buffers in packets or bytes."""
+    """Strategy: the same networks with IP packets, without VBR, and with buffers in packets or bytes."""
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
@@ -318,7 +318,7 @@ ups_and_downs = st.one_of(
 
 @st.composite
 def mixes(draw: st.DrawFn) -> Scenario:
-    """Strategy: a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, also in short runs."""
+    """Strategy: a dumbbell with different TCP segments, transfers, datagrams, VBR and outages, including short runs."""
     groups = draw(
         st.lists(
             st.fixed_dictionaries(

@@ -1,4 +1,4 @@
-"""Answers to well-known names that longpipe does not have, or has under another name."""
+"""Answers to well-known names of features that longpipe does not have, or that have another name in longpipe."""
 
 import pytest
 

@@ -56,7 +56,7 @@ def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
     marks = (packets["ip.dsfield.ecn"].astype(int) == CE).cumsum()
     counted = (marks + FIRST) % CYCLE
     assert (ace(packets)[~data] == counted[~data]).all()
-    # Packets to the sender cannot be marked.
+    # Packets in the direction of the sender cannot be marked.
     assert (ace(packets)[data] == FIRST).all()
 
 
@@ -64,7 +64,7 @@ def test_rfc_9768_every_ack_of_a_capture_counts_the_marked_packets_before_it(
 def test_rfc_9768_section_3_1_a_capture_begins_with_an_agreement_to_count(tmp_path: Path) -> None:
     path = tmp_path / "sink.pcapng"
     simulate(LINK.with_(duration="1 s"), captures={"host:sink1": path})
-    # AE, CWR and ECE in the SYN; then CWR alone, because neither SYN could be marked.
+    # The SYN has AE, CWR and ECE; the ACK has only CWR, because neither SYN could be marked.
     assert list(ace(tshark(path, "tcp.flags"))[:3]) == [7, 2, 2]
 
 
@@ -80,7 +80,7 @@ def test_rfc_9768_section_3_2_3_every_ack_of_a_capture_counts_the_bytes_before_i
     changed = {
         "tcp.ecn": {"kind": "accurate", "option": True, "ect": ect},
         "switch.policy": {"kind": "step-marking", "threshold": 10},
-        # Losses leave holes, so that some ACKs carry two SACK blocks.
+        # Losses cause gaps in the data, so that some ACKs carry two SACK blocks.
         "network.trunk_loss": {"kind": "bernoulli", "probability": 0.001},
     }
     simulate(LINK.with_(duration="20 s", **changed, **changes), captures={"host:sink1": path})
@@ -96,7 +96,8 @@ def test_rfc_9768_section_3_2_3_every_ack_of_a_capture_counts_the_bytes_before_i
     told = packets[acks][counters].astype(float)
     assert (told[counters[1]] == marked[acks]).all()
     assert (told[own] == (unmarked[acks] + 1) % 2**24).all()
-    # The counter of the unused codepoint keeps its initial value, and is omitted if two SACK blocks leave no room.
+    # The counter of the unused codepoint keeps its initial value, and is omitted if two SACK blocks leave no space for
+    # it.
     room = packets[acks]["tcp.options.sack.count"].fillna("0").astype(int) < 2
     if "tcp.timer.timestamps" in changes:
         assert (told[other] == 1).all()
@@ -119,7 +120,9 @@ def test_both_engines_agree(congestion: str, option: bool) -> None:
 
 @pytest.mark.parametrize("congestion", ["cubic", "linux-reno"])
 def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
-    """One reduction per window with either feedback: delivered bytes agree within 2 %, over four draws of RED."""
+    """With either feedback there is one reduction per window: delivered bytes agree within 2 %, as means over four
+    draws of RED.
+    """
     delivered = {}
     for ecn in ("classic", "accurate"):
         scenario = LINK.with_(**{"duration": "60 s", "tcp.ecn": ecn, "tcp.congestion": congestion})
@@ -128,7 +131,7 @@ def test_a_window_falls_as_often_as_by_echoes(congestion: str) -> None:
 
 
 def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
-    """With an ACK per packet, either feedback reports for each packet whether it was marked."""
+    """With one ACK per packet, either feedback reports for each packet whether it was marked."""
     step = {"kind": "step-marking", "threshold": 20}
     changes = {"duration": "30 s", "tcp.congestion": "dctcp", "tcp.ack": "immediate", "switch.policy": step}
     shares = [
@@ -139,7 +142,9 @@ def test_the_share_that_dctcp_has_marked_is_that_of_its_own_feedback() -> None:
 
 
 def test_acks_that_a_filter_thins_are_soon_not_taken_for_marks() -> None:
-    """No packet is marked, but an ACK that covers many packets may hide a wrapped counter.
+    """No packet is marked, but an ACK that covers many packets may hide an overflow of the counter.
+
+    The sender assumes an overflow until it knows the mean number of packets per ACK.
 
     The sender assumes so until it knows the mean number of packets per ACK.
     """

@@ -1,4 +1,4 @@
-"""`longpipe advise`: selection with a stated confidence, and its answer on terminal and page."""
+"""Tests of `longpipe advise`: selection with a stated confidence, and its answer on the terminal and in the report."""
 
 import math
 from collections.abc import Iterator
@@ -57,14 +57,16 @@ def test_the_constant_is_that_of_kim_and_nelson(first: int) -> None:
 
 
 def normal(rng: np.random.Generator, means: NDArray[np.float64], correlation: float) -> Iterator[NDArray[np.float64]]:
-    """Yields replications of alternatives with standard deviation 3 and equal correlations."""
+    """Yields replications of alternatives with standard deviation 3 and equal correlations between them."""
     while True:
         own = np.sqrt(1 - correlation) * rng.normal(size=means.shape)
         yield means + 3 * (np.sqrt(correlation) * rng.normal(size=means.shape[1:]) + own)
 
 
 def selected(means: NDArray[np.float64], correlation: float, seed: int) -> tuple[int | None, int, int]:
-    """Returns the choice of a selection with zone 1, its runs, and those of as many replications of each alternative."""
+    """Returns the selected alternative for zone 1, the number of runs, and the number with equal replications of each
+    alternative.
+    """
     selection = Selection(len(means), Allowances(0.05, 1.0, (1.0,) * (means.shape[1] - 1), 20))
     replications, runs = normal(np.random.default_rng(seed), means, correlation), 0
     while not selection.done:
@@ -76,11 +78,11 @@ def selected(means: NDArray[np.float64], correlation: float, seed: int) -> tuple
 
 @pytest.mark.parametrize(("count", "correlation"), [(5, 0.0), (5, 0.6), (10, 0.3)])
 def test_the_best_by_the_indifference_zone_is_selected_as_often_as_stated(count: int, correlation: float) -> None:
-    """The slippage configuration, the least favourable one: all others are worse by exactly the zone."""
+    """Tests the slippage configuration, the least favourable one: all other alternatives are worse by exactly the zone."""
     means = np.zeros((count, 1))
     means[count // 2] = 1.0
     found = [selected(means, correlation, seed)[0] for seed in range(50)]
-    # With a probability of .95, 50 selections are right at least 42 times in 999 of 1000 cases.
+    # If the probability is .95, at least 42 of 50 selections are correct in 999 of 1000 cases.
     assert found.count(count // 2) >= 42
 
 
@@ -88,12 +90,15 @@ def test_common_random_numbers_save_runs() -> None:
     means = np.zeros((5, 1))
     means[2] = 1.0
     runs = [sum(selected(means, correlation, seed)[1] for seed in range(30)) for correlation in (0.0, 0.6)]
-    # The variance of differences falls to 40 %.
+    # The variance of differences decreases to 40 %.
     assert runs[1] < 0.55 * runs[0]
 
 
 def test_the_best_within_a_limit_is_selected_though_others_are_better() -> None:
-    """Alternative 0 is the best and violates its limit by the tolerance, 1 is the best that satisfies it by it."""
+    """Alternative 0 is the best but violates its limit by the tolerance.
+
+    1 is the best that satisfies the limit by the tolerance.
+    """
     means = np.array([[3.0, -1.0], [1.0, 1.0], [0.0, 1.0], [2.0, -1.0], [0.0, 4.0]])
     found = [selected(means, 0.3, seed)[0] for seed in range(50)]
     assert found.count(1) >= 42
@@ -166,7 +171,9 @@ def question(**more: object) -> Question:
 
 @pytest.fixture(scope="module", autouse=True)
 def executor() -> Iterator[None]:
-    """Runs in threads of this process, because processes of their own take longer to start than these runs."""
+    """The runs are executed in threads of this process, because processes of their own take longer to start than these
+    runs.
+    """
     for workers in (1, 2):
         THREADS[workers] = ThreadPoolExecutor(workers)
     yield
@@ -186,7 +193,7 @@ def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
     assert found.certified
     assert found.choice is not None
     assert found.advice.question.levels(found.choice) == {"queue": "fq-codel", "buffer": "2 BDP"}
-    # A full buffer of 2 BDP of 5 Mbit/s and 20 ms takes 40 ms.
+    # A full buffer of 2 BDP, for 5 Mbit/s and 20 ms, adds a delay of 40 ms.
     assert found.state(1).startswith("violates datagrams:call.p95 < 30 ms")
     assert found.runner_up is not None
     assert found.runner_up.mean > 0
@@ -195,7 +202,9 @@ def test_the_choice_satisfies_the_limits_and_the_rest_says_why_not() -> None:
 
 
 def test_what_would_change_the_answer_compares_equal_seeds() -> None:
-    """The choice is better in each seed of another alternative, but its mean over more seeds is worse."""
+    """The choice is better than another alternative for each seed of that alternative, but its mean over more seeds is
+    worse.
+    """
     objectives = ([10.0, 11, 12, 1, 1, 1], [9.0, 10, 11], [5.0, 6, 7], [4.0, 5, 6])
     values = tuple(np.array([[[one, 0.01]] for one in row]) for row in objectives)
     selection = Selection(4, Allowances(0.05, 0.5, (0.001,), 3))
@@ -222,7 +231,7 @@ def test_the_answer_does_not_depend_on_the_number_of_workers_nor_on_stored_runs(
 def test_a_budget_of_runs_ends_the_selection_without_a_certificate() -> None:
     found = answered(budget="10 runs")
     assert (found.certified, found.advice.runs) == (False, 10)
-    # Alternatives have equally many replications, as far as possible.
+    # The numbers of replications of the alternatives are as equal as possible.
     assert [len(rows) for rows in found.rows] == [3, 3, 2, 2]
     assert found.choice is not None
     assert found.cost >= 0
@@ -400,12 +409,12 @@ def test_a_gateway_without_a_file_is_a_documented_scenario_that_can_be_changed(t
     )
     assert [name for name in names if name.startswith("call")] == ["call1", "call2"]
     [trunk] = {link["delay_ps"] for link in scenario.resolved["links"] if link["rate_bps"] == 20_000_000}
-    # 600 ms both ways, less 2 ms of access and 2 ms behind.
+    # The RTT is 600 ms, minus 2 ms of access and 2 ms behind the path.
     assert trunk == 298 * 10**9
     template = gateway("20 Mbit/s", "600 ms", 80, 2)
-    # 300 ms one way and 60 ms of queueing.
+    # The delay is 300 ms one way plus 60 ms of queueing.
     assert template.limits[0] == "datagrams:call*.p95 < 360 ms"
-    # The command that asks the question of the file is complete, on the terminal and in the file.
+    # The command that states the question of the file is complete on the terminal and in the file.
     asked = f"{template.options}\n"
     assert "--minimise web.p95 --subject-to 'datagrams:call*.p95 < 360 ms' --subject-to" in asked
     assert done.stdout.endswith(f"longpipe advise g.toml {asked}")
@@ -421,7 +430,10 @@ def test_a_gateway_that_cannot_be_is_refused(rate: str, rtt: str, message: str) 
 
 
 def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
-    """100 Mbit/s and 600 ms are 7.5 MB, with 100 flows 750 kB (Appenzeller, Keslassy and McKeown 2004)."""
+    """100 Mbit/s times 600 ms is 7.5 MB.
+
+    With 100 flows the rule gives 750 kB (Appenzeller, Keslassy and McKeown 2004).
+    """
     fields = {
         "framing": "ip",
         "network": {"kind": "dumbbell", "sources": 100, "trunk_rate": "100 Mbit/s", "trunk_delay": "300 ms", "access_delay": "0 s", "exit_delay": "0 s"},
@@ -430,7 +442,7 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     base = Scenario.model_validate(fields)
     rule = "B = C RTT / sqrt(n) of 100 long flows: 750 kB; the buffer has "
     assert list(rules(base.with_(**{"switch.buffer": "600 KB"}))) == [f"{rule}600 kB, which agrees"]
-    # Packets of 1500 bytes with timestamps.
+    # The buffer is in packets of 1500 bytes with timestamps.
     in_packets = base.with_(**{"switch.buffer": "400 packets", "tcp.mss": "1448 B"})
     assert list(rules(in_packets)) == [f"{rule}600 kB, which agrees"]
     assert next(rules(in_packets.with_(**{"network.sources": 1}))).startswith(

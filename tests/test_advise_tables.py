@@ -1,8 +1,8 @@
-"""The selection on tables of stored runs: how often it is right, and how many runs it takes.
+"""The selection on tables of stored runs: how often it is correct, and how many runs it needs.
 
-The truth comes from seeds of its own; repetitions draw replications, common to all alternatives, from the other seeds.
-`make validate` repeats each table 1000 times and, where LONGPIPE_TABLES names a folder that
-`python tests/selection_tables.py` has filled, takes all tables of it.
+The true means come from separate seeds; repetitions draw replications, common to all alternatives, from the other
+seeds. `make validate` repeats each table 1000 times and, where LONGPIPE_TABLES names a folder that `python
+tests/selection_tables.py` has filled, uses all tables in it.
 """
 
 import math
@@ -42,7 +42,7 @@ def allowances(question: Question, best: float) -> Allowances:
 def right(truth: NDArray[np.float64], given: Allowances) -> set[int]:
     """Returns the alternatives within the zone of the best one that satisfies all limits by their tolerance.
 
-    They satisfy the limits within their tolerances themselves; without an alternative that satisfies all, -1 is right.
+    They themselves satisfy the limits within their tolerances; if no alternative satisfies all limits, -1 is correct.
     """
     means = truth.mean(axis=1)
     # An alternative without a value in some run violates its limit.
@@ -57,7 +57,7 @@ def right(truth: NDArray[np.float64], given: Allowances) -> set[int]:
 
 
 def selected(drawn: NDArray[np.float64], given: Allowances, rng: np.random.Generator) -> tuple[int, int, int]:
-    """Returns the choice (-1: none), its runs, and the replications of the last decision."""
+    """Returns the choice (-1 if there is none), its number of runs, and the replications of the last decision."""
     selection, runs = Selection(len(drawn), given), 0
     while not selection.done:
         rows = drawn[:, rng.integers(drawn.shape[1])]
@@ -67,7 +67,7 @@ def selected(drawn: NDArray[np.float64], given: Allowances, rng: np.random.Gener
 
 
 def judged(table: Table, repetitions: int) -> tuple[int, int, int]:
-    """Returns the numbers of right choices, of runs, and of runs of equal allocation."""
+    """Returns the numbers of correct choices, of runs, and of runs with equal allocation."""
     question = problems()[table.name]
     truth, drawn = oriented(question, table.truth), oriented(question, table.drawn)
     given = allowances(question, float(np.nanmax(truth.mean(axis=1)[:, 0])))
@@ -94,7 +94,7 @@ def test_the_choice_is_right_as_often_as_stated(judgements: dict[str, tuple[int,
 def test_the_selection_takes_at_most_half_of_the_runs_of_equal_allocation(
     judgements: dict[str, tuple[int, int, int]],
 ) -> None:
-    """Equal allocation repeats all alternatives as often as the last decision needs."""
+    """With equal allocation, all alternatives are repeated as often as the last decision needs."""
     assert sum(runs for _, runs, _ in judgements.values()) <= 0.5 * sum(equal for _, _, equal in judgements.values())
 
 
@@ -106,7 +106,7 @@ def test_the_truth_of_a_table_is_known_to_a_quarter_of_the_zone(path: Path) -> N
     given = allowances(question, float(np.nanmax(truth.mean(axis=1)[:, 0])))
     means = truth.mean(axis=1)[:, 0]
     best = np.nanargmax(means)
-    # Of alternatives that are worse by many zones the truth is clear.
+    # If all others are worse by many zones, the best alternative is certain.
     close = means > means[best] - 3 * given.zone
     differences = truth[close, :, 0] - truth[best, :, 0]
     assert (differences.std(axis=1, ddof=1) / math.sqrt(truth.shape[1])).max() <= given.zone / 4

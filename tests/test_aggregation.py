@@ -1,4 +1,4 @@
-"""Link aggregation against its closed form, ns-3's recorded throughput of 802.11n, and both engines."""
+"""Link aggregation compared with its closed form, with ns-3's recorded throughput of 802.11n, and between both engines."""
 
 from typing import Any
 
@@ -36,38 +36,40 @@ def batched(aggregation: dict[str, Any], rate: str = "100 Mbit/s", **changes: ob
 @pytest.mark.parametrize(
     ("aggregation", "packets", "cycle_us"),
     [
-        # n (L + h) 8 / R beside the overhead, whenever the line is free.
+        # The time is the overhead plus n (L + h) 8 / R, if the line is free.
         ({"overhead": "200 us"}, 64, 200 + 64 * 160),
         ({"overhead": "1 ms", "packet_overhead": "250 B", "max_size": "20 KB"}, 16, 1000 + 16 * 200),
         ({"max_packets": 3, "max_duration": "400 us"}, 2, 2 * 160),
-        # The first multiple of the interval after that.
+        # The transmission starts at the first multiple of the interval after that.
         ({"interval": "4 ms"}, 25, 4000),
         ({"interval": "4 ms", "overhead": "810 us"}, 19, 4000),
         ({"interval": "1 ms", "max_packets": 16, "max_duration": "10 ms"}, 16, 3000),
-        # A packet longer than a batch is a batch.
+        # A packet that is longer than a batch forms its own batch.
         ({"interval": "1 ms", "max_size": "999 B"}, 1, 1000),
     ],
 )
 def test_a_saturated_link_sends_full_batches(aggregation: dict[str, Any], packets: int, cycle_us: float) -> None:
-    """n packets of L + h bytes per cycle: the overhead and n (L + h) 8 / R, rounded up to a multiple of the interval."""
+    """A cycle with n packets of L + h bytes takes the overhead plus n (L + h) 8 / R, rounded up to a multiple of the
+    interval.
+    """
     scenario = batched(aggregation)
     result = simulate(scenario)
     assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
     port = result.ports.set_index("port").loc["switch1->switch2"]
     assert port["packets_out"] == pytest.approx(packets * 4e6 / cycle_us, abs=3 * packets)
-    # The exit link of 10 Gbit/s spreads a batch over .8 us per packet.
+    # The exit link of 10 Gbit/s spreads a batch: .8 us per packet.
     times = result.traces["arrivals"]["time_s"].to_numpy()
     begins = np.flatnonzero(np.diff(times) > 2e-6) + 1
-    # Once the queue has filled.
+    # The rate is measured after the queue has filled.
     assert set(np.diff(begins)[50:]) == {packets}
     np.testing.assert_allclose(np.diff(times[begins])[50:], cycle_us / 1e6, atol=1e-9)
 
 
 def test_a_packet_waits_half_an_interval_at_low_load() -> None:
-    """Arrivals that are uniform within an interval wait for T / 2, the overhead, and the other packets of their batch."""
+    """Uniformly distributed arrivals wait on average for T / 2, the overhead, and the other packets of their batch."""
     result = simulate(batched({"interval": "4 ms", "overhead": "1 ms"}, "400 kbit/s", duration="100 s"))
     waits = result.traces["delay"].query("port == 'switch1->switch2'")["delay_s"]
-    # 50 packets/s: 0.2 others in an interval, each of 160 us.
+    # At 50 packets/s, .2 other packets of 160 us each arrive in an interval.
     assert waits.mean() == pytest.approx(2e-3 + 1e-3 + 0.2 * 160e-6, rel=0.02)
     assert 1e-3 <= waits.min() < 1.01e-3
     assert 4.99e-3 < waits.max() <= 5e-3 + 5 * 160e-6
@@ -96,7 +98,7 @@ def test_one_wi_fi_station_has_the_throughput_of_ns3() -> None:
     result = simulate(batched(aggregation, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6
     assert goodput == pytest.approx(59.0, rel=0.05)
-    # Its network B, without aggregation: 30 to 31 Mbit/s with an ACK of 28 us.
+    # Its network B, without aggregation, has 30 to 31 Mbit/s with an ACK of 28 us.
     alone = {"overhead": "190.5 us", "packet_overhead": "38 B", "max_packets": 1}
     result = simulate(batched(alone, **changes))
     goodput = _packets_out(result) * 1472 * 8 / 4e6
@@ -140,7 +142,7 @@ def test_conditioners_that_cannot_be_are_refused(conditioners: list[dict[str, An
 
 
 def test_batches_longer_than_the_ramp_of_dualpi2_take_prague_s_share() -> None:
-    """docs/how-to/l4s-over-bursty-links.md, for 20 s: packets that wait for a batch are marked although no queue stands."""
+    """Packets that wait for a batch are marked without a standing queue (docs/how-to/l4s-over-bursty-links.md)."""
     low_latency = {"congestion": "prague", "ecn": {"kind": "accurate", "ect": 1}}
     changes: dict[str, Any] = {
         "duration": "20 s",

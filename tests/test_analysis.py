@@ -1,4 +1,4 @@
-"""Checks of assumptions, intervals without them, invalid input, and the contents of figures."""
+"""Checks of assumptions, intervals without these assumptions, invalid input, and the contents of figures."""
 
 import warnings
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from worked_examples import BATTERY, BATTERY_UNBALANCED, ETCHING, GRAFTS, MEMORY
 def design(
     seed: int, replications: int = 4, blocks: float = 0.0, noise: Callable[..., Any] | None = None
 ) -> pd.DataFrame:
-    """Returns a 3 x 2 design in which level 0 of `a` is 1 lower, `b` has no effect, and seeds are shared."""
+    """Returns a 3 x 2 design in which level 0 of `a` is lower by 1, `b` has no effect, and seeds are shared."""
     rng = np.random.default_rng(seed)
     index = pd.MultiIndex.from_product([range(3), list("xy"), range(replications)], names=["a", "b", "seed"])
     frame = index.to_frame(index=False)
@@ -83,7 +83,9 @@ def test_checks_as_in_r() -> None:
 
 
 def test_checks_of_an_unreplicated_design_are_calibrated() -> None:
-    """The chi-squared distribution would reject five times too often for Breusch and Pagan's statistic in such designs."""
+    """In such designs, Breusch and Pagan's statistic exceeds the quantile of the chi-squared distribution five times
+    too often.
+    """
     index = pd.MultiIndex.from_product([range(4), range(3), range(2)], names=["a", "b", "c"])
     rejected = 0
     for seed in range(100):
@@ -108,7 +110,7 @@ def test_bootstrap_and_t_intervals_cover_alike(blocks: float, options: dict[str,
         for name, table in {"t": found.effects(0.9), "bootstrap": bootstrap(found, level=0.9, draws=400)}.items():
             covered[name] += int(((table["low"] < truth) & (truth < table["high"])).sum())
     for count in covered.values():
-        # The effects of a factor sum to zero: of 300 intervals about 180 are independent.
+        # The effects of a factor sum to zero, so that about 180 of 300 intervals are independent.
         assert 0.82 < count / 300 < 0.97
 
 

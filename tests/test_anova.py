@@ -59,7 +59,7 @@ def test_two_by_two_with_replications() -> None:
         [27204, 20172, 5547, 1083, 300, 102]
     )
     assert (found.error_df, round(found.standard_error, 2)) == (8, 3.57)
-    # Example 18.3: 90 % intervals by t(.95; 8) = 1.86.
+    # Example 18.3 has 90 % intervals with t(.95; 8) = 1.86.
     high = found.effects(0.9, order=2).groupby("component", sort=False).last()
     printed = [(19.58, 23.41), (7.58, 11.41), (3.08, 6.91)]
     assert [(row.low, row.high) for row in high.itertuples()] == [pytest.approx(ends, abs=0.011) for ends in printed]
@@ -129,7 +129,7 @@ def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> N
     if len(pressures) == 1:
         assert float(table["f"]["pressure"]) == pytest.approx(8.10708, abs=5e-6)
         assert float(table["p_value"]["pressure"]) == pytest.approx(0.0019163, abs=5e-8)
-    # With random blocks, the interval of the mean is that of the six batch means.
+    # With random blocks, the interval of the mean equals that of the six batch means.
     of_batches = GRAFTS.groupby("batch")["y"].mean()
     margin = stats.t.ppf(0.95, 5) * stats.sem(of_batches)
     assert found.mean_interval(0.9) == pytest.approx((of_batches.mean() - margin, of_batches.mean() + margin))
@@ -137,7 +137,7 @@ def test_blocks_take_their_variation_out_of_the_error(pressures: list[str]) -> N
 
 def test_four_factors_without_replications() -> None:
     found = anova(FILTRATION, "y", list("abcd"), order=4, saturated=True)
-    # Montgomery's effects are differences between levels: twice q.
+    # Montgomery's effects are differences between levels, which are twice q.
     doubled = {name: 2 * q for name, q in plus(found).items()}
     assert {name: doubled[name] for name in ("a", "b", "c", "d", "a:b", "a:c", "a:d")} == pytest.approx(
         {"a": 21.625, "b": 3.125, "c": 9.875, "d": 14.625, "a:b": 0.125, "a:c": -18.125, "a:d": 16.625}
@@ -229,7 +229,7 @@ def test_tukey_as_in_scipy_and_for_combinations() -> None:
     table = tukey(anova(CODE_SIZE, "y", ["processor"]), "processor", level=0.95)
     reference = stats.tukey_hsd(*groups)
     assert list(table["p_value"]) == pytest.approx([reference.pvalue[i, j] for i, j in ((0, 1), (0, 2), (1, 2))])
-    # All combinations of a full model are one factor with as many levels.
+    # All combinations in a full model form one factor with as many levels.
     combined = BATTERY.assign(both=BATTERY["material"].astype(str) + ", " + BATTERY["temperature"].astype(str))
     pairs = tukey(anova(BATTERY, "y", ["material", "temperature"]), "material", "temperature")
     expected = tukey(anova(combined, "y", ["both"]), "both")

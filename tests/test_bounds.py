@@ -1,4 +1,4 @@
-"""The core accepts what Python accepts: a run at both ends of each field's bounds that the core also checks."""
+"""The core accepts all values that Python accepts: a run at both bounds of each field that the core also checks."""
 
 import pytest
 
@@ -8,7 +8,7 @@ SHORT: dict[str, object] = {"duration": "5 ms", "network.sources": 1, "traffic":
 FINE: dict[str, object] = {"tcp.timer": "fine"}
 VBR: dict[str, object] = {"network.vbr": {}, "switch.scheduler": "priority"}
 WEB: dict[str, object] = {"traffic": "web"}
-# A field, its two ends, values just beyond them, and other fields that it needs.
+# A field, its two bounds, values just outside them, and other fields that it needs.
 BOUNDS: list[tuple[str, tuple[str, str], tuple[str, str], dict[str, object]]] = [
     ("duration", ("1 ps", "2400 h"), ("0 s", "8640000000000000001 ps"), {}),
     ("network.trunk_rate", ("1 kbit/s", "10 Tbit/s"), ("999 bit/s", "10000000000001 bit/s"), {}),

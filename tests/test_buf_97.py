@@ -57,7 +57,7 @@ def concluded(*, worse: bool = False) -> pd.DataFrame:
     if not worse:
         return runs
     opposite = runs.assign(**{m: 1 - runs[m] for m in metrics})
-    # A buffer above one round trip still increases efficiency, against claim 7.
+    # A buffer above one round trip further increases efficiency, contrary to claim 7.
     return opposite.assign(efficiency=opposite["efficiency"].where(opposite["buffer_rtt"] <= 1, 0.5))
 
 
@@ -132,7 +132,7 @@ def test_a_knee_is_where_a_curve_first_has_95_percent_of_its_best() -> None:
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a directory with the report of such runs, and the extension with made-up ones."""
+    """Returns a directory with the report on such runs, and on the extension with invented runs."""
     directory = tmp_path_factory.mktemp("buf-97")
     replicated = concluded()
     single = replicated[(replicated["seed"] == 1) & replicated["table"].notna()].assign(replicated=False)

@@ -56,7 +56,7 @@ def test_a_bundle_has_scenarios_seeds_engine_results_and_environment(exported: P
     assert {run["seed"] for run in index["runs"]} == {1, 2}
     assert {"longpipe", "numpy"} <= index["software"].keys()
     assert index["machine"]["cores"] >= 1
-    # Each point runs from its TOML file alone, and is the one that the core ran.
+    # Each point can be run from its TOML file alone, and equals the one that the core ran.
     first = Scenario.from_toml(files["points/1.toml"])
     assert f"resolved/{first.digest()}.json" in files
     assert len(files["results.csv"].splitlines()) == 5
@@ -126,7 +126,7 @@ def test_a_bundle_is_of_a_whole_study(store: Path, tmp_path: Path) -> None:
 
 def test_a_damaged_archive_is_one_line(exported: Path, tmp_path: Path) -> None:
     content, damaged = exported.read_bytes(), tmp_path / "damaged.zip"
-    # Some bytes of the first file's compressed text, and those of the central directory behind the files.
+    # These are bytes of the first file's compressed text, and bytes of the central directory after the files.
     refused: list[str] = []
     for at in (*range(40, 400, 9), *range(len(content) - 200, len(content))):
         damaged.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
@@ -155,7 +155,7 @@ def test_an_index_that_unpacks_to_more_than_it_may_is_not_unpacked(
         bundle.read(large)
 
 
-# Controllers of one's own
+# The user's own controllers
 
 PATH = Scenario.from_toml("""
 name = "own"
@@ -194,7 +194,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_bundle_takes_modules_and_classes_along(own: Path, tmp_path: Path) -> None:
-    """Another machine: no file of the author's, and an empty cache."""
+    """Another machine has no file of the author, and an empty cache."""
     environment = {**PLAIN, "XDG_CACHE_HOME": str(tmp_path)}
     done = run("study", "rerun", own, "--workers", "1", "--trust", environment=environment)
     assert (done.returncode, done.stderr) == (0, "")

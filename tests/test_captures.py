@@ -29,9 +29,9 @@ LOSSES: Final[dict[str, Any]] = {
     "bernoulli": {"kind": "bernoulli", "probability": 0.02},
     "gilbert-elliott": {"kind": "gilbert-elliott", "good_to_bad": 0.01, "bad_to_good": 0.3},
 }
-# Each sample below has every recovery and every kind of loss.
+# Each sample below contains every kind of recovery and of loss.
 PAIRS: Final = [(recovery, loss) for recovery in kinds(Recovery) for loss in LOSSES]
-# Findings that losses cause; a capture must not contain others.
+# Findings that losses cause; a capture must not contain other findings.
 EXPECTED: Final = {"retransmission", "fast_retransmission", "out_of_order", "duplicate_ack", "window_full"}
 BEYOND_LOSSES: Final = {"lost_segment", "spurious_retransmission"}
 WAN: Final = Scenario(name="wan", duration="2 s").with_(
@@ -60,7 +60,7 @@ def port_of(result: Result, name: str) -> dict[str, Any]:
 
 
 def fast_by_tshark(trace: pd.DataFrame) -> int:
-    """Counts segments retransmitted from the latest ACK on, within 20 ms of its second or a later duplicate."""
+    """Counts segments retransmitted after the latest ACK, within 20 ms of its second or a later duplicate."""
     found, latest, duplicates, at_s = 0, -1, 0, 0.0
     rows = trace[(trace["flow"] == "flow1") & (trace["event"] < 2)]
     columns = (rows[name].tolist() for name in ("time_s", "event", "sequence_bytes", "retransmission"))
@@ -194,7 +194,8 @@ def test_a_link_of_cells_shows_llc_over_its_circuits(tmp_path: Path) -> None:
     times = pd.Series([at for at, _, _ in packets(path)])
     assert times.is_monotonic_increasing
     frames = port_of(result, "switch1->switch2")
-    # Some of the frames without damage at this port are corrupted by the lost last cell of the previous frame.
+    # Some of the frames that are undamaged at this port are corrupted because the last cell of the previous frame was
+    # lost.
     whole = frames["frames_in"] - frames["frames_damaged"]
     assert 0.8 * whole < len(shown) - 6 <= whole
 
@@ -240,7 +241,7 @@ def test_requests_and_files_are_one_clean_connection(tmp_path: Path, recovery: s
     seen = tshark(paths[0], "ip.src", "tcp.len", "tcp.ack", *marks)
     from_server, flow = seen["ip.src"] == "10.0.0.1", flow_of(result)
     assert seen.loc[from_server, marks[:2]].notna().any(axis=1).sum() == flow["retransmitted_segments"] > 0
-    # To tshark an ACK with the number of a preceding request is a duplicate; to the server it is new.
+    # tshark classifies an ACK with the number of a preceding request as a duplicate; to the server it is new.
     acks = seen[~from_server & (seen["tcp.len"] == "0")]
     news = acks["tcp.ack"].astype(int) > acks["tcp.ack"].astype(int).cummax().shift(fill_value=0)
     duplicate = acks[marks[2]].notna()
@@ -281,7 +282,8 @@ def test_a_packet_takes_its_time_over_link_and_wire(tmp_path: Path) -> None:
     cell, slow = 53 * 8 / 155.52e6, 53 * 8 / 10e6
     assert first[0] == 0
     assert first[1] == int(12 * cell * 1e9)
-    # Half a cell for the switch's slots; its last cell starts after the access link's propagation delay.
+    # The time includes half a cell for the switch's slots; the last cell starts after the access link's propagation
+    # delay.
     assert 12 * slow + 5e-6 < first[2] / 1e9 < 14 * slow + 5e-6
     assert first[3] - first[2] == pytest.approx(20e6 + 5e3 + 1.5e9 * cell, abs=1e9 * cell)
 

@@ -1,4 +1,4 @@
-"""Warnings before runs that cannot show what they seem to test, and after runs with equal results."""
+"""Warnings before runs that cannot show what the user seems to test, and after runs with equal results."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Congestion controllers that are classes in Python; the classes are in data/classes/aimd.py."""
+"""Congestion controllers that are Python classes; the classes are in data/classes/aimd.py."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ from longpipe.store import Store
 
 FILE = Path(__file__).parent / "data" / "classes" / "aimd.py"
 
-# 10 Mbit/s, 100 ms, 100 packets: a loss after 1.2 s.
+# The path has 10 Mbit/s, 100 ms and 100 packets, so that a loss occurs after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
 framing = "ip"
@@ -55,7 +55,7 @@ def refusal(target: str | type, **parameters: Any) -> str:  # noqa: ANN401 - as 
 
 @pytest.mark.parametrize("name", ["Aimd", "CompiledAimd"])
 def test_aimd_as_a_class_is_longpipes_own_bit_by_bit(name: str) -> None:
-    """Where the hooks get what longpipe's own controllers get, equal arithmetic gives equal runs."""
+    """If the hooks get the same arguments as longpipe's own controllers, equal arithmetic results in equal runs."""
     for path in (PATH, LOSSY):
         native = simulate(path.with_(**{"tcp.congestion": {"kind": "aimd", "byte_counting": False}}))
         assert simulate(with_class(f"{FILE}:{name}", path)).state_hash == native.state_hash
@@ -75,7 +75,7 @@ def test_a_parameter_is_an_argument_and_a_run_repeats() -> None:
     trace = found.traces["cwnd"]
     window, threshold = trace["cwnd_bytes"].to_numpy(), trace["ssthresh_bytes"].to_numpy()
     first = np.flatnonzero(threshold[1:] != threshold[:-1])[0]
-    # Whole segments of a window of some 180.
+    # The values are whole segments of a window of about 180.
     assert threshold[first + 1] / window[first] == pytest.approx(0.8, abs=0.01)
     assert simulate(with_class(f"{FILE}:Aimd", beta=0.8)).state_hash == found.state_hash
     assert simulate(with_class(f"{FILE}:Aimd", beta=0.5)).state_hash != found.state_hash
@@ -89,7 +89,7 @@ class Defaults(Control):
 
 
 class Spelled(Defaults):
-    """Calls the defaults, which the core has in Rust where a class leaves them out."""
+    """Calls the defaults, which the core implements in Rust for classes that omit them."""
 
     def on_loss(self, event: Event) -> Grant | None:
         return super().on_loss(event)
@@ -99,7 +99,7 @@ class Spelled(Defaults):
 
 
 def test_default_hooks_are_those_of_the_base_class() -> None:
-    # The windows of `Defaults` in recoveries have no effect, because it does not own them.
+    # The windows that `Defaults` sets in recoveries have no effect, because it does not own the window.
     for path in (PATH, LOSSY.with_(**{"network.trunk_loss.probability": 0.05})):
         assert simulate(with_class(Defaults, path)).state_hash == simulate(with_class(Spelled, path)).state_hash
 
@@ -124,7 +124,7 @@ class Recording(Control):
         return Grant(window=ack.window + (ack.mss if ack.window < ack.ssthresh else ack.mss * ack.mss / ack.window))
 
     def on_interval(self, interval: Interval) -> None:
-        # Intervals follow one another, and end with the first ACK after 10 ms.
+        # Intervals are consecutive, and end with the first ACK after 10 ms.
         assert interval.now - interval.duration == pytest.approx(self.ended, abs=1e-9)
         assert interval.duration >= 0.01
         self.ended = interval.now
@@ -133,7 +133,7 @@ class Recording(Control):
         assert interval.delivery_rate == pytest.approx(8 * interval.delivered / interval.duration)
         self.acked = 0.0
         self.sent += interval.sent
-        # All data sent were counted, except those sent since the latest ACK.
+        # All data sent were counted, except data sent after the latest ACK.
         assert self.sent >= self.seen
 
 
@@ -153,9 +153,9 @@ def test_intervals_are_times_round_trips_or_acks(text: str, kind: str, number: f
 
 def test_a_class_that_paces_sets_the_rate_and_fills_the_line() -> None:
     result = simulate(with_class(f"{FILE}:Paced"))
-    # It grows by at most a half per round trip, 20 of which take 2 s.
+    # The window grows by at most a half per round trip, and 20 round trips take 2 s.
     assert result.efficiency > 0.5
-    # Its window is at most twice the BDP, 10 Mbit/s * 0.0915 s.
+    # The window is at most twice the BDP, 10 Mbit/s * .0915 s.
     assert result.traces["cwnd"]["cwnd_bytes"].max() <= 2 * 10.5e6 / 8 * 0.094
     with pytest.raises(ScenarioError, match="recovery: sack; needs 'rack'"):
         simulate(with_class(f"{FILE}:Paced", PATH.with_(**{"tcp.recovery": "sack"})))
@@ -171,13 +171,13 @@ class Drawing(Control):
 def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
     scenario = with_class(Drawing, LOSSY)
     assert simulate(scenario, 1).state_hash == simulate(scenario, 1).state_hash
-    # Without losses of the path, two seeds differ by these numbers only.
+    # Without losses on the path, two seeds differ only in these numbers.
     still = with_class(Drawing)
     assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
 
 
 class OverCubic(Control):
-    """CUBIC, but a loss leaves `beta` of the window if that is not 0."""
+    """CUBIC with another reduction: a loss leaves `beta` of the window if `beta` is not 0."""
 
     base = "cubic"
 
@@ -209,13 +209,13 @@ def test_a_base_acts_where_hooks_return_nothing() -> None:
 def test_a_class_is_known_by_its_code_and_what_it_refers_to(tmp_path: Path) -> None:
     first = with_class(f"{FILE}:Aimd")
     copied = Path(shutil.copy(FILE, tmp_path))
-    # Neither the place nor comments count.
+    # Neither the location nor comments change the identity.
     copied.write_text("# A comment.\n\n" + copied.read_text())
     assert with_class(f"{copied}:Aimd").digest() == first.digest()
     assert with_class(f"{FILE}:Aimd", beta=0.6).digest() != first.digest()
     copied.write_text(copied.read_text().replace("else ack.mss * ack.mss", "else 2 * ack.mss * ack.mss"))
     assert with_class(f"{copied}:Aimd").digest() != first.digest()
-    # A scenario that is written down says which class it is of.
+    # A scenario that is written to a file contains the class's digest.
     classes._known.pop(str(first.resolved["flows"][0]["tcp"]["congestion"]["digest"]), None)
     with pytest.raises(ScenarioError, match=r"tcp\.congestion: digest: .*; needs the class as it was, or no digest"):
         Scenario.from_toml(first.to_toml().replace(str(FILE), str(copied)))
@@ -326,7 +326,7 @@ def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
 
 
 class Returning(Control):
-    """Returns what its parameter says."""
+    """Returns the value that its parameter selects."""
 
     def __init__(self, what: str = "none", window: float = 0.0) -> None:
         self.what, self.window = what, window
@@ -375,7 +375,7 @@ def test_an_endless_loop_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_crash_loses_one_run_and_names_the_class() -> None:
-    """A library that a class calls may end the process."""
+    """A library that a class calls may terminate the process."""
     fine, fatal = with_class(Defaults).with_(duration="2 s"), with_class(Returning, what="crash")
     found = outcomes(Processes(2), [(fine, 1), (fatal, 2), (fine, 3)])
     lost = f"{__name__}:Returning: the module crashed by SIGSEGV; the run is lost, and not repeated"
@@ -416,15 +416,15 @@ def test_numbers_that_are_none_are_replaced() -> None:
     assert [line.partition(" of ")[2].split()[0] for line in told] == ["NaN", "NaN", "inf"]
 
 
-# Bad input
+# Invalid input
 
 
 class Nothing(Control):
-    """Has no hook."""
+    """A class without hooks."""
 
 
 class Misspelled(Defaults):
-    """Has a hook that there is not."""
+    """A class with a hook that does not exist."""
 
     def on_los(self, event: Event) -> None:
         pass

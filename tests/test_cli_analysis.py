@@ -18,7 +18,7 @@ WAN = ["--factors", "tcp,buffer_bdp,policy", "--where", "network=wan"]
 
 
 def refusal(*arguments: str | Path) -> str:
-    """Returns the error with which a command refuses its arguments, in this process."""
+    """Returns the error with which a command rejects its arguments, in this process."""
     with pytest.raises(ScenarioError) as error:
         app([str(argument) for argument in arguments], standalone_mode=False)
     return str(error.value)
@@ -215,7 +215,7 @@ def test_tables_have_names_and_none_clears_a_field() -> None:
         "split": {"at": "switch1", "buffer": "4 MB"},
         "large": {"buffer": "8 MB", "tcp": {"mss": "536 B"}},
     }
-    # A kind called `none` stays.
+    # A kind with the name `none` is unchanged.
     kinds = parse_factor("network.trunk_loss=none,rare={kind = 'bernoulli', probability = 0.001}")
     assert kinds.levels["none"] == {"network.trunk_loss": "none"}
     proxied = Scenario.example("geo-pep")

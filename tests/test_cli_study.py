@@ -28,7 +28,7 @@ DESIGN = Design.full_factorial(
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Returns a store with one finished study, and one that has not started."""
+    """Returns a store with one finished study and one study that has not started."""
     found = f"sqlite:///{tmp_path_factory.mktemp('study')}/campaign.db"
     study = Study(DESIGN, found)
     study.run(workers=1)
@@ -38,7 +38,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def refusal(*arguments: str | Path) -> str:
-    """Returns the error with which a command refuses its arguments, in this process."""
+    """Returns the error with which a command rejects its arguments, in this process."""
     with pytest.raises(ScenarioError) as error:
         app([str(argument) for argument in arguments], standalone_mode=False)
     return str(error.value)

@@ -1,4 +1,4 @@
-"""Adaptive coding: the table, steps compared with an automaton at every picosecond, and errors."""
+"""Adaptive coding: the table, steps compared with an automaton that is evaluated at every picosecond, and errors."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -49,7 +49,7 @@ def test_each_efficiency_is_that_of_a_normal_frame() -> None:
     assert len(rows) == 28
     for name, _, efficiency in rows:
         modulation, rate = name.split()
-        # A header of 90 symbols, and one of 80 bits in the payload; no pilots.
+        # The frame has a header of 90 symbols, another one of 80 bits in the payload, and no pilots.
         symbols = 64_800 // BITS[modulation] + 90
         assert abs(Fraction(efficiency) - Fraction(PAYLOAD[rate] - 80, symbols)) < Fraction(6, 10**7), name
     assert {name: float(level) for name, level, _ in rows if name in ANCHORS} == ANCHORS
@@ -62,7 +62,9 @@ def test_steps_that_another_one_beats_at_its_own_threshold_are_never_taken() -> 
 
 
 def by_picosecond(knots: list[tuple[int, Fraction]], table: list[Modcod], up: Fraction, *, linear: bool) -> list[str]:
-    """Reference: the step at every picosecond: down when necessary, up when Es/N0 exceeds the threshold enough."""
+    """Reference that computes the step at every picosecond: down if necessary, up if Es/N0 exceeds the threshold by the
+    hysteresis.
+    """
     levels = []
     for at in range(knots[-1][0] + 1):
         last = max((i for i, knot in enumerate(knots) if knot[0] <= at), default=None)
@@ -125,10 +127,11 @@ def test_a_fade_is_a_rate_in_steps_for_packets_and_for_cells() -> None:
     motion = packets.resolve()["links"][2]["motion"]
     assert motion == cells.resolve()["links"][2]["motion"]
     steps = motion["service"]["steps"]
-    # 16APSK 4/5 at 11.03 dB, plus .5 dB: 3.165623 bits per symbol.
+    # 16APSK 4/5 needs 11.03 dB plus .5 dB, and carries 3.165623 bits per symbol.
     assert steps[0] == [0, 31_656_230]
     assert min(rate for _, rate in steps) == int(10**7 * Fraction("0.789412"))
-    # 0.97 dB below 12 dB, minus the margin, on a line with 5.5 dB per second; the first picosecond below.
+    # The threshold is .97 dB below 12 dB, minus the margin; Es/N0 falls linearly by 5.5 dB per second. This is the
+    # first picosecond below the threshold.
     assert steps[1][0] == 8 * 10**12 + (Fraction("0.47") / Fraction("5.5") * 10**12).__floor__() + 1
     for scenario in (packets, cells):
         result = simulate(scenario, seed=1)

@@ -1,4 +1,4 @@
-"""Words of command lines that look like options, or that are options of another program."""
+"""Arguments that look like options, or that are options of another program."""
 
 import pytest
 

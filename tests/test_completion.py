@@ -27,7 +27,7 @@ def completed(words: str, **environment: str) -> list[str]:
     ("words", "expected"),
     [
         ("longpipe run a.toml --set tcp.congestion=s", ["tcp.congestion=scalable"]),
-        # More than one choice, because with one a shell appends a space after the equals sign.
+        # There is more than one choice, because a shell appends a space after the equals sign if there is only one.
         ("longpipe run a.toml --set tcp.est", [f"tcp.estimate_ssthresh={one}" for one in ("", "true", "false")]),
         ("longpipe run a.toml --set tcp.duplicate", ["tcp.duplicate_ack_threshold=", "tcp.duplicate_ack_threshold=3"]),
         (
@@ -56,7 +56,7 @@ def test_studies_of_the_store_are_completed(tmp_path: Path) -> None:
     assert completed("longpipe study show f", LONGPIPE_STORE=str(tmp_path / "none.db")) == []
 
 
-# Bash splits words at these characters, and the last word may be one of them.
+# Bash splits words at these characters, and the last word may consist of one of them.
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

@@ -1,4 +1,4 @@
-"""Conditioners of IP ports: policers and shapers, against the arithmetic of token buckets."""
+"""Conditioners of IP ports: policers and shapers compared with the arithmetic of token buckets."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ import pytest
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
 
-# A datagram's headers [bytes].
+# Length of a datagram's headers [bytes].
 HEADERS = 28
 
 
 def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
-    """Datagrams of 1000 bytes, headers included, at 20 Mbit/s over a fast trunk."""
+    """Returns datagrams of 1000 bytes, including headers, at 20 Mbit/s over a fast trunk."""
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "10 s",
@@ -33,14 +33,17 @@ def policed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
 def trunk(scenario: Scenario) -> pd.Series:
     result = simulate(scenario)
     assert simulate(scenario.with_(engine="reference")).state_hash == result.state_hash
-    # Differences of unsigned counters would wrap around.
+    # Differences of unsigned counters would overflow.
     numbers = result.ports.set_index("port").select_dtypes("number").astype(float)
     return numbers.T["switch1->switch2"]
 
 
 @pytest.mark.parametrize(("rate_mbps", "burst"), [(8, 10_000), (10, 125_000), (1, 2000), (16, 3000)])
 def test_a_policer_passes_the_burst_and_the_rate_and_no_more(rate_mbps: int, burst: int) -> None:
-    """A token bucket (Cruz 1991) passes at most the burst plus the rate times the duration, within a packet."""
+    """A token bucket (Cruz 1991) passes at most the burst plus the rate times the duration.
+
+    The difference is less than a packet.
+    """
     port = trunk(policed({"kind": "policer", "rate": f"{rate_mbps} Mbit/s", "burst": f"{burst} B"}))
     allowed = burst + rate_mbps * 1e6 / 8 * 10
     passed = port["bytes_in"] - 1000 * port["packets_lost_policer"]
@@ -77,7 +80,10 @@ def test_both_engines_police_and_shape_around_every_kind_of_queue(policy: str) -
 
 
 def test_a_shaper_delays_what_a_policer_drops() -> None:
-    """The greedy flow of a shaped path gets the rate without a loss; the longest wait is the buffer's at that rate."""
+    """The greedy flow of a shaped path reaches the shaping rate without losses.
+
+    The longest wait is that of a full buffer at this rate.
+    """
     shaper = {"kind": "tbf", "rate": "5 Mbit/s", "burst": "3000 B"}
     changes = {"switch.buffer": "30 packets", "traces.delay": True}
     port = trunk(policed(shaper, traffic="greedy", tcp={"profile": "linux-6"}, **changes))

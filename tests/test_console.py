@@ -1,4 +1,4 @@
-"""Tables on terminals and in pipes are complete at any width."""
+"""Tables are complete on terminals and in pipes of any width."""
 
 import re
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def printed(store: Path, *arguments: str, columns: int | None) -> list[str]:
-    # An empty COLUMNS is as none.
+    # An empty COLUMNS has no effect.
     environment = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": str(columns or "")}
     done = run(*arguments, "--store", store, environment=environment)
     assert done.returncode == 0, done.stderr
@@ -98,5 +98,5 @@ def test_names_are_wrapped_between_words_and_only_where_they_must() -> None:
     assert table_of(2, [("0.25 BDP", "12345678")], 17, 1)[:3] == [
         "column0  column1", "0.25     12345678", "BDP",
     ]  # fmt: skip
-    # There is nothing to wrap, so that the table exceeds the width.
+    # The table has no spaces at which it could be wrapped, so that it exceeds the width.
     assert table_of(2, [("unbreakable", "12345678")], 10, 1)[1] == "unbreakable  12345678"

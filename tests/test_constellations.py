@@ -1,4 +1,4 @@
-"""Satellite routes as a graph: routes and delays agree with `longpipe satellites`, and so do packets."""
+"""Satellite routes as a graph: routes, delays and packet arrivals agree with `longpipe satellites`."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +31,7 @@ def over(path: dict[str, Any], duration: str = "60 s", **fields: object) -> Scen
 
 
 def routes(scenario: Scenario, flow: int = 0, way: str = "route") -> list[tuple[float, list[str]]]:
-    """Returns a flow's routes by time [s], as names of nodes."""
+    """Returns a flow's routes as names of nodes, by time [s]."""
     resolved = scenario.resolve()
     names, links = [node["name"] for node in resolved["nodes"]], resolved["links"]
     own = resolved["flows"][flow]
@@ -56,7 +56,7 @@ def test_routes_are_those_of_the_satellites_command() -> None:
     assert [(time, satellites(names)) for time, names in routes(scenario)] == expected
     back = [(time, satellites(names)[::-1]) for time, names in routes(scenario, way="return_route")]
     assert back == expected
-    # Transmitters at the station and at the last satellite, and nodes for all routes that are used.
+    # The station and the last satellite have transmitters, and there are nodes for all routes that are used.
     first = routes(scenario)[0][1]
     assert first[:4] == ["source1", "switch1", "switch1-up", "sat-184"]
     assert first[-4:] == ["sat-217", "sat-217-down", "switch2", "sink1"]
@@ -69,14 +69,14 @@ def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip() -> None:
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
     table = path_series(over(MANILA_DALIAN))["flow1"]
-    # Of two rows at one time the latter belongs to the new route.
+    # If two rows have one time, the second one belongs to the new route.
     sums = table.drop_duplicates("time_s", keep="last").set_index("time_s")["delay_s"]
     delays = np.interp(found.times_s, sums.index, sums)
     assert np.abs(2 * delays - found.rtt_s[:, 0]).max() < 1e-8
 
 
 def probe(path: dict[str, Any], duration: str, **changes: object) -> Result:
-    """Returns a scenario with datagrams of 125 bytes, one per second from half a second on, over very fast links."""
+    """Returns a scenario with datagrams of 125 bytes, one per second from .5 s on, over very fast links."""
     fast = {
         "network.trunk_rate": "10 Tbit/s",
         "network.access_rate": "10 Tbit/s",
@@ -91,8 +91,8 @@ def test_at_rates_without_end_a_graph_is_the_one_link() -> None:
     link = probe({**MANILA_DALIAN, "as": "link", **held}, "60 s").datagrams.iloc[0]
     graph = probe({**MANILA_DALIAN, **held}, "60 s").datagrams.iloc[0]
     assert (link["received"], graph["received"]) == (60, 60)
-    # Delays of up to six links are rounded to a nanosecond each; 1000 bits take 100 ps on each of up to ten links, and
-    # on three more.
+    # Delays of up to six links are each rounded to a nanosecond; 1000 bits take 100 ps on each of up to ten links, and
+    # on three more links.
     for name in ("min_delay_s", "mean_delay_s", "max_delay_s"):
         assert 0 <= graph[name] - link[name] - 3e-10 < 6 * 0.5e-9 + 1e-9
 
@@ -109,7 +109,9 @@ def test_a_packet_alone_takes_half_of_the_published_round_trip() -> None:
 
 
 def test_two_pairs_meet_between_satellites() -> None:
-    """Flows from Manila and from 50 km north of it, to Dalian and to Beijing: all stations select their satellites."""
+    """Flows from Manila and from a place 50 km north of it, to Dalian and to Beijing: all stations select their
+    satellites.
+    """
     access = {"rate": "1 Gbit/s", "delay": "0 s"}
     links: list[dict[str, Any]] = [
         {"between": [f"{name}-host", name], **access} for name in ("manila", "north", "dalian", "beijing")
@@ -133,12 +135,12 @@ def test_two_pairs_meet_between_satellites() -> None:
     one, other = (routes(together.scenario, flow)[0][1] for flow in (0, 1))
     assert satellites(one) == satellites(other) == (184, 183, 217)
     assert set(one) & set(other) == {"sat-184", "sat-183", "sat-217", "sat-217-down"}
-    # Each flow has its own uplink, and both share the queue of the link from satellite 184 to 183.
+    # Each flow has its own uplink, and both flows share the queue of the link from satellite 184 to 183.
     assert alone.datagrams["lost"].iloc[0] == 0
     ports = together.ports.set_index("port")
     used, lost = ports["utilization"].to_dict(), ports["packets_lost_overflow"].to_dict()
     assert used["sat-184->sat-183"] > 0.99
-    # An excess of 6 Mbit/s for 5 s, less the packets that fit into the queue.
+    # The excess is 6 Mbit/s for 5 s, minus the packets that fit into the queue.
     assert lost["sat-184->sat-183"] == pytest.approx(5 * 600 - 101, abs=10)
     assert sum(lost.values()) == lost["sat-184->sat-183"]
 
@@ -151,7 +153,7 @@ def test_packets_wait_or_are_lost_while_there_is_no_route() -> None:
         probe({**RIO_PETERSBURG, "outages": {"arriving": arriving}}, "20 s", start={"kind": "fixed", "at": "0 s"})
         for arriving in ("hold", "drop")
     )
-    # From 155.4 s to 165.1 s, in which datagrams are sent at 156, 157, ... 165 s.
+    # There is no route from 155.4 s to 165.1 s; datagrams are sent at 156, 157, ... 165 s in this time.
     assert (held.datagrams["lost"].iloc[0], lost.datagrams["lost"].iloc[0]) == (0, 10)
     assert held.datagrams["max_delay_s"].iloc[0] == pytest.approx(9.1 + 0.057, abs=0.02)
     assert lost.ports.set_index("port")["packets_lost_rerouting"].to_dict()["source1->switch1"] == 10

@@ -1,4 +1,4 @@
-"""Constraints across fields: each is violated by an example, in Python and in the core."""
+"""Constraints across fields: for each, an example violates it in Python and in the core."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from longpipe.scenario.variant import MODELS
 
 RED = {"kind": "red", "unit": "packets"}
 POLICER = {"kind": "policer", "rate": "2 Mbit/s", "burst": "3 KB"}
-# By model and field: changes of an IP scenario with one example of each message.
+# By model and field: changes of an IP scenario, with one example of each message.
 EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
     ("Tcp", "receiver_window"): [
         ({"tcp.receiver_window": "500 B"}, "tcp.receiver_window: 500 B; needs at least one segment (512 B)")
@@ -182,7 +182,7 @@ EXAMPLES: dict[tuple[str, str], list[tuple[dict[str, Any], str]]] = {
         )
     ],
 }
-# What the core simulates nonetheless: its arithmetic needs none of these constraints.
+# Cases that the core simulates nonetheless, because its arithmetic needs none of these constraints.
 PYTHON_ONLY = {
     "tcp.initial_ssthresh: 100 B; needs at least one segment (512 B)",
     "tcp.timer.initial_rto: 900 ms; needs 1 s to 60 s",
@@ -205,7 +205,7 @@ def violating(changes: dict[str, Any]) -> Scenario:
 def test_every_constraint_has_an_example() -> None:
     own = {model for model in models() if model.constraints and not model.__name__.endswith("Options")}
     assert {(model.__name__, one.field) for model in own for one in model.constraints} == EXAMPLES.keys()
-    # A module or a class needs a file, which is looked for before constraints are checked.
+    # A module or a class needs a file, which is read before constraints are checked.
     messages = {(model, one.message) for model in own for one in model.constraints}
     assert len([one for _, one in messages if " with module;" not in one and " with python;" not in one]) <= len(CASES)
 

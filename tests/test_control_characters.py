@@ -56,7 +56,7 @@ def test_a_name_is_no_markup_of_a_live_path(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.partition(", ")[0]) == (0, r"live: [/x]\x1b[2J")
 
 
-# Text that Matplotlib would parse as a formula, and reject.
+# Text that Matplotlib would parse as a formula and reject.
 FORMULA = "$\\frac{$ \x1b[31m"
 SCENARIO = Scenario(name=FORMULA, duration="20 ms", network={"kind": "dumbbell", "sources": 2})
 
@@ -96,7 +96,7 @@ def test_a_title_in_axes_of_a_caller_is_no_formula() -> None:
     pictures.window(simulate(SCENARIO.with_(**{"traces.cwnd": True})), flows=["flow1"], ax=ax)
     figure.canvas.draw()
     assert ax.get_title().startswith(f"$\\frac{{$ {plain(chr(27))}[31m")
-    # Numbers of an axis remain formulas where Matplotlib uses them.
+    # Numbers of an axis remain formulas if Matplotlib formats them as formulas.
     ax.set_yscale("log")
     figure.canvas.draw()
     plt.close(figure)

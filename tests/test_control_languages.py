@@ -1,4 +1,4 @@
-"""Controllers for longpipe_control.h in several languages, as shared objects and as WebAssembly."""
+"""Controllers for longpipe_control.h in several languages, as shared objects and as WebAssembly modules."""
 
 import os
 import re
@@ -110,7 +110,7 @@ def test_the_example_gives_the_same_bits_in_every_language(language: str, in_c: 
 
 
 def test_a_parameter_of_the_example_sets_what_a_loss_leaves(in_c: Path) -> None:
-    # It counts acknowledged bytes, not whole segments: 80 % of any window.
+    # It counts acknowledged bytes, not whole segments, and keeps 80 % of any window.
     assert cuts(simulate(with_module(in_c, beta=0.8, gain=2)))[0] == pytest.approx(0.8)
 
 
@@ -123,7 +123,7 @@ def losses(result: Result) -> list[tuple[float, float]]:
 
 
 def test_the_cubic_of_the_how_to_for_rust_is_that_of_longpipe(tmp_path: Path) -> None:
-    """Two codes of RFC 9438: windows at losses agree to 1 %, and the time between every second loss to 2 %."""
+    """Two implementations of RFC 9438: windows at losses agree within 1 %, times between every second loss within 2 %."""
     page = (ROOT / "docs" / "how-to" / "control-in-rust.md").read_text(encoding="utf-8")
     source = tmp_path / "mycubic.rs"
     source.write_text("".join(re.findall(r"^```rust\n(.*?)^```", page, re.DOTALL | re.MULTILINE)))
@@ -179,7 +179,10 @@ def test_nonsense_is_replaced_and_reported(misbehaving: Path) -> None:
 
 
 def test_a_crash_loses_one_run_and_names_the_file(misbehaving: Path) -> None:
-    """abort(), a stack without end, and a panic of Rust. An object ends its process, a module only itself."""
+    """The cases are abort(), infinite recursion, and a panic of Rust.
+
+    A shared object terminates its process, a WebAssembly module only the run.
+    """
     ends = {3: "SIGABRT", 5: "SIGSEGV", 6: "SIGABRT"}
     for which, number in ends.items():
         with pytest.raises(RunError) as error:
@@ -189,7 +192,7 @@ def test_a_crash_loses_one_run_and_names_the_file(misbehaving: Path) -> None:
         if misbehaving.suffix == ".so":
             assert line in (
                 f"{misbehaving}: the module crashed by {number}; the run is lost, and not repeated",
-                # Rust reports the end of a stack itself.
+                # Rust reports a stack overflow itself.
                 f"{misbehaving}: the module crashed by SIGABRT; the run is lost, and not repeated",
             )
         else:
@@ -240,7 +243,7 @@ def test_files_that_are_no_modules_are_refused(tmp_path: Path) -> None:
     file.write_bytes(b"\0asm\x01\0\0\0")
     assert refusal(file) == f"{file}: no congestion controller; needs an object that `longpipe cc build` made"
     fact = b"\x01longpipe\x01interface=1\0"
-    # A section for custom data holds the fact, and the module nothing else.
+    # The custom section contains the fact, and the module contains nothing else.
     section = b"\x01f" + fact
     file.write_bytes(b"\0asm\x01\0\0\0\0" + bytes([len(section)]) + section)
     assert refusal(file) == f"tcp.congestion.file: {file}; needs to export its memory"

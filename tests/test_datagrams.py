@@ -1,4 +1,4 @@
-"""Datagrams beside TCP: output, errors, and the properties of each kind."""
+"""Datagram flows in competition with TCP: output, errors, and the properties of each kind."""
 
 import ipaddress
 import json
@@ -45,11 +45,11 @@ def test_voice_beside_bulk_is_a_row_of_its_own_and_no_part_of_fairness() -> None
     )
     result = simulate(mixed, 1)
     call, heard = (row for _, row in result.datagrams.iterrows())
-    # A packet every 20 ms from 0 s on; the last packets are still in flight.
+    # A packet is sent every 20 ms from 0 s on; the last packets are still in flight.
     assert call["sent"] == heard["sent"] == 251
     assert call["received"] + call["lost"] <= 251
     assert call["received_bytes"] == 172 * call["received"]
-    # In the return direction there are only ACKs and 60-byte packets.
+    # The return direction carries only ACKs and 60-byte packets.
     assert heard["mean_delay_s"] == pytest.approx(0.03 + 60 * 8 / 1e7 + 2 * 60 * 8 / 1e9, abs=5e-4)
     assert call["mean_delay_s"] > heard["mean_delay_s"]
     assert call["jitter_s"] > 0
@@ -78,7 +78,7 @@ def test_a_graph_has_datagrams_both_ways_between_two_hosts() -> None:
     frame = simulate(
         Scenario(framing="ip", network=graph, duration="1 s", switch=Switch(buffer="9 packets")), 1
     ).datagrams
-    # Two links of 5 ms and .8 ms: 11.6 ms each.
+    # Two links with a delay of 5 ms and a transmission time of .8 ms each result in 11.6 ms.
     assert frame["mean_delay_s"].tolist() == pytest.approx([0.0116, 0.0116])
     assert frame["sent"].tolist() == [101, 101]
     assert frame["received"].tolist() == [99, 99]
@@ -180,7 +180,7 @@ def test_captures_hold_udp_whose_checksums_are_right(tmp_path: Path) -> None:
     for line in lines:
         ip_status, checksum, length, total, *ends = line.split("\t")
         assert (ip_status, int(total)) == ("1", int(length) + 20)
-        # Checksum of pseudo-header and header; the payload is all zeros (RFC 768).
+        # The checksum covers pseudo-header and header; the payload is all zeros (RFC 768).
         addresses = b"".join(ipaddress.ip_address(address).packed for address in ends[:2])
         words = [*struct.unpack("!4H", addresses), 17, int(length), *map(int, ends[2:]), int(length), int(checksum, 16)]
         assert sum(words) % 0xFFFF == 0

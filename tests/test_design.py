@@ -211,16 +211,15 @@ def test_a_study_whose_margin_is_reached_gets_no_more_runs_by_the_same_command()
     design = Design.full_factorial(BASE, [Factor.over("tcp.recovery", ["reno"], "tcp")])
     with closing(Store()) as store:
         first = run_until(Study(design, store, "a"), "y", "±5", measure=drawn, workers=1)
-        # 20 suffice, and a tenth more confirms it.
+        # 20 replications suffice, and 10 % more confirm this.
         assert first.design.replications == 22
         again = run_until(Study.open("a", store), "y", "±5", measure=drawn, workers=1)
         assert again.design.replications == 22
 
 
 def covered(enough: int, trials: int, draw: Callable[[np.random.Generator, int], NDArray[np.float64]]) -> float:
-    """Returns the share of intervals that cover the mean, 0, of draws with variance 1, by the rule of `run_until`.
-
-    The margin needs about `enough` replications.
+    """Returns the share of intervals that cover the mean, 0, of draws with variance 1, with the replications of
+    `run_until`. The margin requires about `enough` replications.
     """
     rng, hits, target = np.random.default_rng(enough), 0, 1.96 / enough**0.5
     for _ in range(trials):

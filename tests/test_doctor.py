@@ -36,7 +36,7 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
     done = run("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines, words = done.stdout.splitlines(), done.stdout.split()
-    # Paths are not wrapped, so that they can be copied: that of Python, or of the store if there is one.
+    # Paths are not wrapped, so that they can be copied: the path of Python, and the path of the store if there is one.
     begin = next(line.index(sys.executable) for line in lines if sys.executable in line)
     assert max(map(len, lines)) <= max(80, begin + max(map(len, words)))
     assert engine_version() in words
@@ -54,7 +54,7 @@ def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_pa
     for package in ("ns2", "tshark", "tcptrace", "user-mode-linux"):
         assert f"apt install {package}" in " ".join(done.stdout.split())
     missing = [line.split()[1] for line in done.stdout.splitlines() if line.startswith("missing ")]
-    # The lab may be built or not.
+    # The lab may or may not be built.
     assert sorted({*missing} - {"lab"}) == ["linux.uml", "ns", "tcptrace", "tshark"]
     assert "lab" in done.stdout
 

@@ -14,7 +14,7 @@ TRUNK = "switch1->switch2"
 MSS = 1000
 
 
-# Two outages of the trunk, which lose all packets that they affect.
+# Two outages of the trunk, which lose all packets that are sent during them.
 OUTAGES: dict[str, Any] = {
     "network.return_path": {"kind": "moving"},
     "network.path": {
@@ -31,7 +31,10 @@ OUTAGES: dict[str, Any] = {
 
 
 def transfer(**changes: object) -> Result:
-    """Returns one flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run; ACKs are immediate."""
+    """Returns one flow of 400 segments over a trunk of 10 Mbit/s that ends long before the run.
+
+    ACKs are sent immediately.
+    """
     fields: dict[str, object] = {
         "duration": "60 s",
         "framing": "ip",
@@ -45,7 +48,9 @@ def transfer(**changes: object) -> Result:
 
 
 def balance(result: Result) -> tuple[int, int]:
-    """Returns the segments sent, and those lost or acknowledged individually, of a run in which all ACKs arrive."""
+    """Returns the numbers of segments sent, and of segments lost or acknowledged individually, in a run in which all
+    ACKs arrive.
+    """
     rows = result.traces["sequence"]
     lost = result.traces["drops"]["sequence_bytes"].notna().sum()
     return int((rows["event"] == 0).sum()), int(lost + (rows["event"] == 1).sum())

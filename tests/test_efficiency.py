@@ -32,10 +32,10 @@ def call(rate: str, payload: str) -> dict[str, object]:
 
 def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> None:
     small, large = Offer(share=0.5, most_bytes=math.inf), Offer(share=0.8, most_bytes=40)
-    # 50 bytes on the wire carry the 40 bytes, and the other 50 carry half of that.
+    # 50 bytes on the wire carry the 40 bytes, and the other 50 carry half as much payload.
     assert attainable_bytes(100, [small, large]) == pytest.approx(40 + 25)
     assert attainable_bytes(25, [small, large]) == pytest.approx(20)
-    # Capacity beyond the packets that were sent is used with the best efficiency.
+    # Capacity in excess of the packets that were sent is used with the highest efficiency.
     assert attainable_bytes(100, [large]) == pytest.approx(80)
     assert attainable_bytes(0, [large]) == attainable_bytes(7, []) == 0
 
@@ -43,7 +43,7 @@ def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> N
 def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
     result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
     assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
-    # Data on the wire at the end, and the delay of the first packet.
+    # The rest is data in transmission at the end, and the delay of the first packet.
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 
@@ -52,7 +52,7 @@ def test_datagrams_beside_tcp_count_as_far_as_they_were_sent() -> None:
     result = over_ip("10 s", groups)
     sent = 8 * dict(zip(*(result.part("flows")[name] for name in ("flow", "sent_bytes")), strict=True))["call"] / 10
     mss = int(result.scenario.tcp.mss.split()[0])
-    # Datagrams have the smaller overhead: they count first, and segments fill the rest.
+    # Datagrams have less overhead: they count first, and segments fill the remaining capacity.
     assert mss / (mss + 40) < 1400 / 1428
     assert result.attainable_bps == pytest.approx(sent + (1e7 - sent * 1428 / 1400) * mss / (mss + 40))
     assert result.efficiency == pytest.approx(at_trunk(result, "utilization"), abs=0.005)
@@ -67,7 +67,7 @@ def test_what_vbr_did_not_get_is_left_to_others() -> None:
     changes = {"network.trunk_rate": "10 Mbit/s", "network.vbr": vbr, "duration": "10 s"}
     result = simulate(Scenario().with_(**changes, **{"switch.scheduler": {"kind": "guaranteed-rate", "share": 0.5}}))
     classes = result.classes.set_index(["port", "class"])["cells_out"]["switch1->switch2"]
-    # Half of the slots are guaranteed to UBR, and VBR would use 90 % of them.
+    # Half of the slots are guaranteed to UBR, although VBR would use 90 % of them.
     assert classes["vbr"] * 424 / 10 == pytest.approx(5e6, rel=0.05)
     assert result.attainable_bps == pytest.approx(SEGMENT * (1e7 - 424 * classes["vbr"] / 10))
     assert 0.95 < result.efficiency <= 1
@@ -102,7 +102,7 @@ def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> 
     schedule = tmp_path / "down"
     schedule.write_text("1\n")
     result = over_ip("10 s", [call("20 Mbit/s", "1472 B")], path={"file": str(schedule)})
-    # 1504 bytes per millisecond, 4 of which a packet of 1500 uses in addition to its length.
+    # The capacity is 1504 bytes per millisecond, of which a packet of 1500 bytes uses 4 in addition to its length.
     assert result.attainable_bps == pytest.approx(8 * 1504 * 1000 * 1472 / 1504)
     assert result.efficiency == pytest.approx(1, abs=1e-3)
     assert result.efficiency <= 1

@@ -17,7 +17,7 @@ from longpipe import ScenarioError
 from longpipe.cli import app
 from longpipe.satellites import Constellation, read_elements
 
-# From CelesTrak's documentation of OMM: the same elements in both forms.
+# The example is from CelesTrak's documentation of OMM: the same elements in both forms.
 TLE = """ISS (ZARYA)
 1 25544U 98067A   20045.18587073  .00000950  00000-0  25302-4 0  9990
 2 25544  51.6443 242.0161 0004885 264.6060 207.3845 15.49165514212791
@@ -182,7 +182,7 @@ def test_elements_of_other_years_are_questioned(tmp_path: Path) -> None:
     )
 
 
-# A low orbit with strong drag: SGP4 lets it decay within weeks.
+# The satellite has a low orbit with strong drag, so that it decays within weeks according to SGP4.
 FALLING = {**FIELDS, "OBJECT_NAME": "FALLING", "MEAN_MOTION": 16.3, "BSTAR": 0.01}
 
 
@@ -221,7 +221,7 @@ def test_the_command_warns_of_old_elements(tmp_path: Path) -> None:
 
 def test_a_folder_of_hypatia_has_satellites_and_links_between_them(tmp_path: Path) -> None:
     second = TLE.replace("25544", "25545").replace("ISS (ZARYA)", "second")
-    # The sum of the digits of 25545 is one more.
+    # The sum of the digits of 25545 is larger by one.
     lines = [
         line[:-1] + str((int(line[-1]) + 1) % 10) if line[:2] in ("1 ", "2 ") else line for line in second.splitlines()
     ]

@@ -61,7 +61,7 @@ NO_CELLS = "IP routers have no cells, needs packets, bytes, BDP or a time, as in
             "network.trunk_rate: '155 mbit/s' is not a bit rate, it is 'Mbit/s' here; "
             "accepts bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s, as in '155.52 Mbit/s'",
         ),
-        # Negative and absurd quantities.
+        # Negative and excessive quantities.
         ("duration", "-5 s", "duration: -5 s; needs 1 ps to 2400 h"),
         ("duration", "1e99 s", "duration: 1e99 s; needs 1 ps to 2400 h"),
         ("network.access_delay", "-1 ms", "network.access_delay: -1 ms; needs 0 s to 1000 s"),

@@ -192,7 +192,7 @@ def test_every_retransmission_has_a_cause_of_its_recovery(recovery: str) -> None
     # The main cause of retransmissions: go-back-N after a timeout, the scoreboard, or RACK.
     main = {"vanilla": "timeout", "tahoe": "fast-retransmit", "reno": "fast-retransmit", "rack": "rack"}
     assert main.get(recovery, "fast-retransmit") in set(again["event_cause"])
-    # Segments retransmitted as lost were lost; only go-back-N retransmits delivered segments.
+    # Segments that were retransmitted as lost were indeed lost; only go-back-N retransmits delivered segments.
     lost = {(row["flow"], row["sequence_bytes"]) for row in rows[rows["kind"] == "dropped"].to_dict("records")}
     told = again[again["event_cause"].isin(["partial-ack", "scoreboard"])]
     assert {(row["flow"], row["sequence_bytes"]) for row in told.to_dict("records")} <= lost
@@ -237,7 +237,7 @@ def test_ecn_reductions_are_marked() -> None:
 
 
 def test_a_spurious_timeout_is_undone_and_marked() -> None:
-    # A delay of 3 s for all packets: the timer expires although only the earlier overflow lost packets.
+    # All packets are delayed by 3 s, so that the timer expires although only the earlier overflow lost packets.
     fields: dict[str, object] = {
         "framing": "ip",
         "duration": "20 s",

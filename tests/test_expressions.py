@@ -102,7 +102,7 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
     assert from_json(to_json(found.design)).measures == found.design.measures == asked
     with pytest.raises(ScenarioError, match="'c' is not a measure; accepts a, b,"):
         parse_all([*asked, "c/a"])
-    # Requested measures, expressions and functions of a study that did not ask for them.
+    # Measures, expressions and functions requested from a study that was run without them.
     by_text = sweep_means(found, "tcp", "1 - share")
     assert by_text["mean"].tolist() == pytest.approx((1 - sweep_means(found, "tcp", "share")["mean"]).tolist())
     plain = study()
@@ -123,7 +123,7 @@ def test_measures_may_use_those_before_them_by_name(tmp_path: Path) -> None:
 
 
 def test_a_quantile_over_replications_has_an_interval_where_there_are_enough() -> None:
-    # The ranks and the least numbers are those of binomial sums (David and Nagaraja 2003, section 7.1).
+    # The ranks and the minimum numbers are those of binomial sums (David and Nagaraja 2003, section 7.1).
     assert [ranks(n, share) for n, share in ((20, 0.5), (30, 0.5), (100, 0.5), (60, 0.95))] == [
         (6, 15), (10, 21), (40, 60), (52, 60),
     ]  # fmt: skip
@@ -131,7 +131,7 @@ def test_a_quantile_over_replications_has_an_interval_where_there_are_enough() -
     assert [ranks(n, 0.5) for n in (5, 6)] == [None, (1, 6)]
     values = np.random.default_rng(2).exponential(size=(400, 20))
     inside = [low <= math.log(2) <= high for _, low, high in (quantile_interval("x", one) for one in values)]
-    # The exact coverage is .9586; three standard deviations of 400 trials are .03.
+    # The exact coverage is .9586; three standard deviations for 400 trials are .03.
     assert abs(np.mean(inside) - 0.9586) < 0.03
     few = study()
     with pytest.raises(ScenarioError, match=r"^throughput_bps: 2 replications are too few .*; needs at least 6$"):
@@ -171,7 +171,7 @@ def test_a_function_is_stored_by_its_file(tmp_path: Path) -> None:
     ):
         with pytest.raises(ScenarioError, match=problem):
             _ = Design.full_factorial(BASE, FACTORS, measures=[text]).scenarios
-    # Two functions of one name stay apart.
+    # Two functions with one name remain distinct.
     one, other = (parse(function) for function in (lambda _: 1, lambda _: 2))
     assert [parse(str(measure))(simulate(BASE)) for measure in (one, other)] == [1, 2]
     with pytest.raises(ScenarioError, match="returned a str; needs a number"):

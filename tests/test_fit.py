@@ -18,7 +18,8 @@ from longpipe.fit.whatif import whatif
 from longpipe.units import RATE
 
 DATA = Path(__file__).parent / "data" / "measured"
-# First seconds of user-mode Linux 6.1.176, `longpipe validate linux --pcap`. A token bucket counts Ethernet's headers.
+# The first seconds in user-mode Linux 6.1.176, from `longpipe validate linux --pcap`. A token bucket counts Ethernet
+# headers.
 LOSSY = DATA / "linux-cubic-215ms.pcap.gz"
 SHORT = DATA / "linux-cubic-25ms.pcap.gz"
 IP_SHARE = 1500 / 1514
@@ -26,7 +27,7 @@ CONTROLS = ("cubic", "linux-reno", "bic", "vegas", "illinois")
 
 
 def longpipe(*arguments: str) -> str:
-    """Runs the command; returns what it prints."""
+    """Runs the command; returns its output."""
     done = run(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -34,7 +35,7 @@ def longpipe(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def lossy() -> PathFit:
-    """5.7 Mbit/s, 215 ms, 51 packets, losses of .14 %; 20 s."""
+    """The path has 5.7 Mbit/s, 215 ms, 51 packets and losses of .14 %; the run takes 20 s."""
     return fit(observe(LOSSY), CONTROLS)
 
 
@@ -48,7 +49,7 @@ def test_rate_and_base_rtt_are_those_of_the_path(lossy: PathFit) -> None:
 
 
 def test_kinds_of_losses_are_distinguished_and_the_buffer_is_exact(lossy: PathFit) -> None:
-    # The first overflow and 8 of the losses by number: the guest's counters at 20 s.
+    # The losses are the first overflow and 8 losses by number; the guest's counters at 20 s agree.
     assert lossy.features.buffer is not None
     assert lossy.features.buffer.value == 51
     assert int(lossy.features.overflow.sum()) == 140
@@ -86,7 +87,7 @@ def test_the_file_runs_and_keeps_the_estimates(lossy: PathFit, tmp_path: Path) -
     assert path.read_text().startswith("# Fitted by longpipe to ")
     found = whatif(path, {"tcp.congestion": "bbr"}, seeds=3)
     goodput, rtt, _ = found.measures
-    # Linux's BBR over this path: 5.3052 Mbit/s and 225.5 ms.
+    # The results of Linux's BBR over this path are 5.3052 Mbit/s and 225.5 ms.
     assert goodput.changed[0] == pytest.approx(5.3052e6, rel=0.05)
     assert rtt.changed[0] == pytest.approx(0.2255, rel=0.1)
     assert goodput.difference[0] == pytest.approx(goodput.changed[0] - goodput.baseline[0])

@@ -47,7 +47,7 @@ def made(path: Path) -> Path:
 
 
 def assert_whole(path: Path) -> set[str]:
-    """Checks that the folder contains exactly the recorded files, all of one writer. Returns that writer."""
+    """Checks that the folder contains exactly the recorded files, all from one writer. Returns this writer."""
     with in_use(path):
         assert is_current(path, Part.REPRODUCTION, "frr-96", 2)
         texts = {name: (path / name).read_text() for name in records(path)[Part.REPRODUCTION]["files"]}
@@ -76,7 +76,7 @@ def test_a_writer_that_is_killed_blocks_nobody_and_leaves_nothing_behind(tmp_pat
         time.sleep(after_s)
         writer.kill()
         assert writer.wait() == -signal.SIGKILL
-        # The killed writer's files are complete, or without a record.
+        # The files of the killed writer are complete, or have no record.
         if Part.REPRODUCTION in records(tmp_path):
             assert_whole(tmp_path)
         folder = Folder(tmp_path, Part.REPRODUCTION, "frr-96", 2, 10)
@@ -123,7 +123,7 @@ def test_a_lock_is_waited_for(tmp_path: Path) -> None:
     holder = subprocess.Popen([sys.executable, "-c", script, str(lock), str(tmp_path / "in")])
     while not (tmp_path / "in").exists():
         time.sleep(0.01)
-    # A stopped process still has the lock, a killed one has not.
+    # A stopped process still holds the lock, a killed one does not.
     holder.send_signal(signal.SIGSTOP)
     assert taken(lock) is None
     holder.kill()

@@ -10,7 +10,7 @@ from longpipe.scenario import Dumbbell
 from longpipe.units import SIZE
 
 EXPERIMENTS = PAPER.experiments()
-# Last row of each published table: plain UBR, EPD, Selective Drop, FBA.
+# The last row of each published table: plain UBR, EPD, Selective Drop, FBA.
 PRINTED_AVERAGES = {
     ("vanilla", "efficiency"): (0.63, 0.78, 0.87, 0.92),
     ("vanilla", "fairness"): (0.73, 0.82, 0.93, 0.97),
@@ -69,7 +69,9 @@ def test_peaks_follow_from_windows_and_delays() -> None:
 
 
 def runs(efficiency: dict[tuple[str, str], float], spread: float = 0.0) -> pd.DataFrame:
-    """Returns three seeds of the 64 configurations, with one efficiency and fairness for each TCP and policy."""
+    """Returns three seeds of the 64 configurations, with one efficiency and one fairness for each TCP variant and
+    policy.
+    """
     found = [
         {**e.factors, "table": e.table, "seed": seed, "efficiency": value, "fairness": value}
         for e in EXPERIMENTS

@@ -1,4 +1,4 @@
-"""Mutated files of every format, a sample of `make fuzz`: none hangs, and each error is one line."""
+"""Mutated files of every format, a sample of `make fuzz`: no reader hangs, and each error is one line."""
 
 import random
 from pathlib import Path
@@ -11,7 +11,7 @@ from longpipe.errors import ScenarioError
 from mutations import ALL, mutated
 
 CASES = 200
-# Another seed than that of `make fuzz`, to cover more files.
+# The seed differs from that of `make fuzz`, to cover more files.
 SEED = 2
 
 

@@ -27,7 +27,7 @@ TAXES = (9180 / 193) / (512 / 12)
 
 
 class Given:
-    """A study whose measurements equal the published numbers, with a little noise."""
+    """Returns a study whose measurements equal the published numbers, with a little noise."""
 
     def __init__(self) -> None:
         self.noise = np.random.default_rng(1)
@@ -50,7 +50,7 @@ class Given:
     def reproduction(self) -> Reproduction:
         plan = [(seed, e) for seed in (0, 1, 2, 3) for e in EXPERIMENTS]
         runs = pd.DataFrame([self.run(e, seed, replicated=seed > 0) for seed, e in plan])
-        # The other claims need runs without a published table.
+        # The other claims require runs without a published table.
         claims = [claim for claim in PAPER.claims if claim.published]
         judged = (judge(claim, runs[runs["replicated"]], PAPER.published().assign(seed=0)) for claim in claims)
         return Reproduction(PAPER, "reference", 3, 1.0, runs, table_rows(PAPER, runs), tuple(judged))

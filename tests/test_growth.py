@@ -21,7 +21,7 @@ from longpipe.scenario.topology import MOST_PROBLEMS, Topology, as_graph
 from longpipe.store import Store, StoreError, checksums
 from longpipe.study import Study
 
-# Four times the size takes four times as long; a search for each flow would take sixteen times as long.
+# Four times the size takes four times as long; with a search for each flow it would take sixteen times as long.
 TIMES = 4
 MOST_RATIO = 9.0
 FEW = 400
@@ -56,7 +56,9 @@ T = TypeVar("T")
 
 
 def ratio(prepare: Callable[[int], T], work: Callable[[T], object]) -> float:
-    """Returns the CPU time of work prepared for `TIMES * FEW` over that for `FEW`, each the minimum of three."""
+    """Returns the CPU time of work prepared for `TIMES * FEW` divided by that for `FEW`, each the minimum of three
+    measurements.
+    """
 
     def best(n: int) -> float:
         times = []
@@ -180,7 +182,8 @@ def with_outages(every: str) -> Scenario:
 
 
 def test_an_outage_takes_little_memory() -> None:
-    # As lists in a list 144 bytes each, several times over; now 16 bytes, and its text of some 24 bytes thrice.
+    # As lists in a list, these took 144 bytes each, several times; now they take 16 bytes, and the text of about 24
+    # bytes exists three times.
     def peak(every: str) -> tuple[int, int]:
         tracemalloc.start()
         found = with_outages(every)
@@ -266,7 +269,8 @@ def test_among_routes_of_equally_many_hops_the_link_written_first_wins() -> None
     resolved = Scenario(framing="ip", network=graph, switch={"buffer": "9 packets"}).resolve()
     names = [node["name"] for node in resolved["nodes"]]
     ways = [[names[resolved["links"][k]["to"]] for k in flow["route"]] for flow in resolved["flows"]]
-    # From a via t, the first of s's links; to c via t, which the search visits before u; from c via u.
+    # The routes are: from a via t, on the first of s's links; to c via t, which the search visits before u; from c via
+    # u.
     assert ways == [["s", "t", "v", "b"], ["s", "t", "c"], ["u", "v", "b"]]
 
 
@@ -288,7 +292,7 @@ def test_runs_of_a_study_are_read_by_few_queries(monkeypatch: pytest.MonkeyPatch
     frame = study.frame()
     read = len(queries)
     assert len(frame) == 120
-    # Two queries for the summaries, and those that read the study itself.
+    # There are two queries for the summaries, in addition to those that read the study itself.
     assert read <= 2 + 4
     for row, result in zip(frame.to_dict("records"), study.results(), strict=True):
         assert row["all"] == sum(result.throughputs_bps)

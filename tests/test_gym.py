@@ -21,7 +21,7 @@ from longpipe.gym.actions import ACTIONS  # noqa: E402
 from longpipe.gym.features import NAMES, blank  # noqa: E402
 from longpipe.gym.observations import OBSERVATIONS, REWARDS  # noqa: E402
 
-# 12 Mbit/s, 30 ms, 1 BDP.
+# The path has 12 Mbit/s, 30 ms and a buffer of 1 BDP.
 PATH = Scenario.from_toml("""
 duration = "60 s"
 framing = "ip"
@@ -38,7 +38,7 @@ def of(**measured: float) -> Features:
     return Features(row, np.array([measured.get("lowest", np.inf)]), np.array([measured.get("highest", 0.0)]))
 
 
-# Names of the literature
+# Names in the literature
 
 
 def test_auroras_observation_and_reward_are_those_of_pcc_rl() -> None:
@@ -46,9 +46,9 @@ def test_auroras_observation_and_reward_are_those_of_pcc_rl() -> None:
     seen = of(
         duration=0.1, sent=30_000, delivered=16_500, lost=1_500, rtt=0.06, rtt_increase=0.002, mss=1500, lowest=0.05
     )
-    # Received: 8 * (16500 - 1500) / 0.1 = 1.2 Mbit/s; sent: 2.4 Mbit/s.
+    # The receiver got 8 * (16500 - 1500) / 0.1 = 1.2 Mbit/s; the sender sent 2.4 Mbit/s.
     assert OBSERVATIONS["aurora"].of(seen)[0] == pytest.approx([0.02, 1.2, 2.0])
-    # 100 packets/s: 0.001 * (10 * 100 - 1000 * 0.06 - 2000 * 1500 / 18000).
+    # The rate is 100 packets/s, so that the reward is 0.001 * (10 * 100 - 1000 * 0.06 - 2000 * 1500 / 18000).
     assert REWARDS["aurora"](seen)[0] == pytest.approx(0.001 * (1000 - 60 - 2000 / 12))
     # Without deliveries the send ratio is 1, and the history begins with neutral values.
     assert OBSERVATIONS["aurora"].of(of(duration=0.1, sent=3000, mss=1500))[0] == pytest.approx([0, 1, 1])
@@ -67,7 +67,8 @@ def test_orcas_observation_and_reward_are_those_of_its_rl_module() -> None:
         mss=1500,
         highest=2e7,
     )
-    # 10 of 20 Mbit/s; window over RTT 12 Mbit/s; lost 1 Mbit/s; 50 ACKs of 50 packets; 1.25 * 30 / 50.
+    # The rate is 10 of 20 Mbit/s, window divided by RTT 12 Mbit/s, and the loss 1 Mbit/s; 50 ACKs cover 50 packets; the
+    # last value is 1.25 * 30 / 50.
     assert OBSERVATIONS["orca"].of(seen)[0] == pytest.approx([0.5, 0.6, 0.25, 1.0, 0.1, 0.6, 0.75])
     assert REWARDS["orca"](seen)[0] == pytest.approx((10 - 5) / 20 * 0.75)
     near = of(duration=0.1, delivered=125_000, srtt=0.037, min_rtt=0.03, highest=1e7)
@@ -78,7 +79,7 @@ def test_actions_are_factors() -> None:
     asked = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 7.0, np.nan])
     aurora = [1 / 1.025, 1 / 1.0125, 1, 1.0125, 1.025, 1.025, 1]
     assert ACTIONS["rate"].factors(asked) == pytest.approx(aurora)
-    # int(100 * 4 ** a) / 100.
+    # The values are int(100 * 4 ** a) / 100.
     assert ACTIONS["window"].factors(asked) == pytest.approx([0.25, 0.5, 1, 2, 4, 4, 1])
     assert ACTIONS["window"].factors(np.array([0.3])) == pytest.approx([1.51])
 
@@ -91,7 +92,7 @@ def test_gymnasiums_checker_accepts_the_environment(action: str, step: str) -> N
     from gymnasium.utils.env_checker import check_env
 
     with warnings.catch_warnings():
-        # It requires a spec, which only environments of gymnasium.make have.
+        # The wrapper requires a spec, which only environments from gymnasium.make have.
         warnings.filterwarnings("ignore", message=".*not within a spec.*|.*env.spec.*|.*render.*")
         check_env(LinkEnv(PATH, action=action, step=step), skip_render_check=True)
         check_env(
@@ -113,14 +114,14 @@ def test_rollouts_are_equal_bit_by_bit_by_seed() -> None:
     first, again, other = (rollout(LinkEnv(lossy), seed) for seed in (3, 3, 4))
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-    # The next episode of one environment is another one, and follows from the seed, too.
+    # The next episode of an environment differs, but also follows from the seed.
     env, same = LinkEnv(lossy), LinkEnv(lossy)
     one, two = ([rollout(env, 5)[-1], env.reset()[0]] for env in (env, same))
     assert np.array_equal(one[1], two[1])
 
 
 def test_a_window_of_the_path_fills_it_without_a_queue() -> None:
-    """12 Mbit/s * 28.1 ms: the data in flight then are the BDP."""
+    """The window is 12 Mbit/s * 28.1 ms, so that the data in flight equal the BDP."""
     env = LinkEnv(PATH, action="window", step="100 ms")
     env.reset(seed=1)
     bdp = 12e6 / 8 * 0.0281
@@ -128,7 +129,7 @@ def test_a_window_of_the_path_fills_it_without_a_queue() -> None:
     for _ in range(20):
         wanted = np.log(bdp / information["window_bytes"]) / np.log(4)
         _, _, _, _, information = env.step(np.array([np.clip(wanted, -1, 1)], dtype=np.float32))
-    # Headers are 52 of 1500 bytes.
+    # Headers take 52 of 1500 bytes.
     assert information["throughput_bps"] == pytest.approx(12e6 * 1448 / 1500, rel=0.05)
     assert information["rtt_s"] < 1.1 * information["min_rtt_s"]
 
@@ -142,7 +143,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
         _, _, _, _, information = env.step(np.array([towards], dtype=np.float32))
     assert information["throughput_bps"] == pytest.approx(6e6, rel=0.08)
     assert information["rtt_s"] == pytest.approx(information["min_rtt_s"], rel=0.05)
-    # With a higher rate a queue builds up, and then packets are lost.
+    # With a higher rate a queue grows, and then packets are lost.
     for _ in range(60):
         _, _, _, _, information = env.step(np.ones(1, dtype=np.float32))
     assert information["rtt_s"] > 1.5 * information["min_rtt_s"]
@@ -150,7 +151,7 @@ def test_a_rate_below_that_of_the_link_is_what_arrives() -> None:
 
 @pytest.mark.parametrize("lossy", [False, True])
 def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> None:
-    """Holds with losses, too, after which the receiver acknowledges each segment instead of every second one."""
+    """This also holds with losses, after which the receiver acknowledges each segment instead of every second one."""
     fields = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.01}} if lossy else {}
     seen: list[tuple[float, ...]] = []
 
@@ -163,7 +164,7 @@ def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> No
     seen.clear()
     for _ in range(40):
         env.step(np.zeros(1, dtype=np.float32))
-    # ACKs of one instant belong together; the bottleneck spaces them, so that there are none here.
+    # ACKs of one instant are processed together; the bottleneck spaces them, so that there are none here.
     assert {acks for acks, _, _ in seen} == {7.0}
     ends = [now for _, now, _ in seen]
     assert all(
@@ -173,7 +174,7 @@ def test_a_step_of_acks_ends_with_the_instant_of_the_last_one(lossy: bool) -> No
 
 
 def test_without_actions_orcas_environment_is_cubic() -> None:
-    """Actions of 0 leave the flow's own controller alone, so that windows are those of a run without an agent."""
+    """Actions of 0 do not affect the flow's own controller, so that windows equal those of a run without an agent."""
     for scenario in (PATH, PATH.with_(**{"tcp.congestion": "linux-reno"})):
         env = LinkEnv(scenario, action="orca", step="50 ms", most_steps=1000)
         env.reset(seed=1)
@@ -184,7 +185,7 @@ def test_without_actions_orcas_environment_is_cubic() -> None:
         trace = simulate(scenario.with_(**{"traces.cwnd": True})).traces["cwnd"]
         for time_s, window in list(windows.items())[::10]:
             before = trace[trace["time_s"] <= time_s]["cwnd_bytes"]
-            # A recovery moves the window between two ACKs that the agent sees.
+            # A recovery changes the window between two ACKs that the agent sees.
             assert window == pytest.approx(before.iloc[-1], rel=0.25)
         exact = [
             window == pytest.approx(trace[trace["time_s"] <= time_s]["cwnd_bytes"].iloc[-1], rel=1e-9)
@@ -199,7 +200,7 @@ def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
     for _ in range(200):
         *_, before = env.step(np.zeros(1, dtype=np.float32))
     *_, after = env.step(np.array([-0.5], dtype=np.float32))
-    # A factor of 0.5; CUBIC then grows by a segment at most for each of the 10 segments that arrive in 10 ms.
+    # The factor is .5; CUBIC then grows by at most a segment for each of the 10 segments that arrive in 10 ms.
     half = before["window_bytes"] / 2
     assert half <= after["window_bytes"] <= half + 11 * 1448
     *_, later = env.step(np.zeros(1, dtype=np.float32))
@@ -207,7 +208,7 @@ def test_orcas_action_scales_the_window_from_which_cubic_continues() -> None:
 
 
 class Fixed(Control):
-    """The window of an agent that never acts."""
+    """Returns the windows of a flow whose agent never acts."""
 
     owns_window = True
 
@@ -218,7 +219,7 @@ class Fixed(Control):
         return Grant(window=10 * event.mss)
 
 
-# A path whose BDP is below the window of ten segments, so that packets wait.
+# The BDP of the path is below the window of ten segments, so that packets are queued.
 WAITING = {"network.trunk_delay": "2 ms", "switch.buffer": "100 packets"}
 RATES = {"rate": [["0 s", "12 Mbit/s"], ["150 ms", "5 Mbit/s"]], "rate_cycle": "300 ms"}
 
@@ -237,7 +238,7 @@ RATES = {"rate": [["0 s", "12 Mbit/s"], ["150 ms", "5 Mbit/s"]], "rate_cycle": "
     ids=["still", "codel", "fq-codel", "cake", "shaping-cake", "varying", "varying-fq-codel"],
 )
 def test_a_step_has_the_acks_that_arrive_in_it(fields: dict[str, Any]) -> None:
-    """Those of an ordinary run with equal window and seed, also where ACKs report losses."""
+    """The observations are those of an ordinary run with equal window and seed, including ACKs that report losses."""
     lossy = PATH.with_(
         **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.02}, "duration": "2 s"}, **fields
     )
@@ -317,7 +318,7 @@ def test_an_ended_environment_begins_again_in_the_next_step() -> None:
     seen, rewards, terminated, truncated, information = env.step(zeros)
     assert not rewards.any() | terminated.any() | truncated.any() | information["_rtt_s"].any()
     assert np.array_equal(seen[0], np.tile(seen[0][:3], 10))
-    # Observations are copies, unless one asks for the buffer.
+    # Observations are copies, unless the user asks for the buffer.
     before = seen.copy()
     env.step(zeros)
     assert np.array_equal(seen, before)
@@ -347,7 +348,7 @@ class VecEnv:
 
 @pytest.fixture
 def stable_baselines() -> Iterator[type[Any]]:
-    """The class for stable-baselines3, over a stand-in for its base class if that is not installed."""
+    """Returns the class for stable-baselines3, with a replacement for its base class if that is not installed."""
     stands_in = find_spec("stable_baselines3") is None
     names = [f"stable_baselines3{rest}" for rest in ("", ".common", ".common.vec_env")] if stands_in else []
     for name in names:
@@ -362,7 +363,7 @@ def stable_baselines() -> Iterator[type[Any]]:
 
 
 def test_the_environments_of_stable_baselines_begin_again_in_the_same_step(stable_baselines: type[Any]) -> None:
-    """Gymnasium's begin in the next one; the steps are the same."""
+    """In Gymnasium, a new episode begins in the next step; the steps are equal otherwise."""
     settings: dict[str, Any] = {"step": "50 ms", "most_steps": 6, "threads": 2}
     env, other = stable_baselines(3, PATH, **settings), LinkVectorEnv(3, PATH, **settings)
     assert env.seed(5) == [5, 6, 7]
@@ -390,7 +391,7 @@ def test_scenarios_are_drawn_from_a_distribution() -> None:
     rates = {scenario.resolved["links"][2]["rate_bps"] for scenario in drawn}
     assert len(rates) > 10
     assert {scenario.switch.policy.kind for scenario in drawn} == {"tail-drop", "codel"}
-    # The same draws in another process.
+    # Another process draws the same numbers.
     copied = pickle.loads(pickle.dumps(draws()))
     rng, same = np.random.default_rng(3), np.random.default_rng(3)
     assert [copied(rng).digest() for _ in range(5)] == [draws()(same).digest() for _ in range(5)]
@@ -422,7 +423,7 @@ def test_two_agents_share_the_link_and_one_may_run_beside_cubic() -> None:
     single.reset(seed=1)
     for _ in range(50):
         _, _, _, _, found = single.step(np.zeros(1, dtype=np.float32))
-    # CUBIC uses the capacity that the agent leaves.
+    # CUBIC uses the capacity that the agent leaves unused.
     assert found["throughput_bps"] < 6e6
 
 
@@ -430,7 +431,7 @@ def test_two_agents_share_the_link_and_one_may_run_beside_cubic() -> None:
 
 
 def gentle(seen: np.ndarray[Any, Any]) -> float:
-    """Raises the rate while the RTT is within 10 % of its minimum."""
+    """Increases the rate while the RTT is within 10 % of its minimum."""
     return 1.0 if seen[-2] < 1.1 else -1.0
 
 
@@ -447,7 +448,7 @@ def test_a_policy_runs_as_congestion_control_beside_cubic() -> None:
 
 
 def eager(seen: np.ndarray[Any, Any]) -> float:
-    """Raises the rate while the RTT is within 50 % of its minimum."""
+    """Increases the rate while the RTT is within 50 % of its minimum."""
     return 1.0 if seen[-2] < 1.5 else -1.0
 
 
@@ -461,7 +462,7 @@ def test_policies_are_distinguished_by_their_code_and_settings() -> None:
 
 
 def test_the_environment_and_the_control_agree_on_what_a_policy_does() -> None:
-    """The same policy in both: rates at the end agree, although steps end with ACKs in a run of its own."""
+    """The same policy in both environments: the final rates agree, although steps end with ACKs in a single run."""
     env = LinkEnv(PATH, step="1 RTT", most_steps=2000)
     seen = env.reset(seed=1)[0]
     goodput, time_s = 0.0, 0.0
@@ -488,7 +489,7 @@ def test_a_policy_over_cubic_that_does_nothing_is_cubic_bit_by_bit() -> None:
         path.with_(**{"tcp.congestion": control(still, action="orca", base="cubik")})
 
 
-# Bad input
+# Invalid input
 
 
 def test_what_cannot_be_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -528,7 +529,7 @@ def test_an_error_of_a_class_beside_the_agent_is_named() -> None:
 
     fields = {"network.group": [{"name": "agent"}, {"name": "other", "tcp": {"congestion": Failing}}]}
     env = LinkEnv(PATH.with_(**fields), agent="agent", step="1 s")
-    # The error may come before the agent's first RTT sample.
+    # The error may be raised before the agent's first RTT sample.
     with pytest.raises(RunError, match="KeyError: 'beside'"):  # noqa: PT012
         env.reset(seed=1)
         env.step(np.zeros(1, dtype=np.float32))

@@ -1,4 +1,4 @@
-"""How-to guides that change the code are correct: applied to a copy, the copy builds and passes its tests."""
+"""Tests of how-to guides that change the code: the changes are applied to a copy, which is built and tested."""
 
 import os
 import re
@@ -14,7 +14,7 @@ ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "how-to" / "add-a-tcp-variant.md"
 # Build folder of the Rust tests, as used by `make test`.
 TESTS: Final = ROOT / "target" / "ci"
-# A separate folder, because Cargo would confuse it with the build of the original; kept, so that it is built once.
+# A separate folder, because Cargo would confuse the copy with the original; it is kept, so that the copy is built once.
 BUILT: Final = ROOT / "target" / "how-to" / "built"
 COPY: Final = ROOT / "target" / "how-to" / "copy"
 STEP: Final = re.compile(
@@ -62,7 +62,7 @@ def copy() -> Path:
 
 
 def carry_over(packages: set[str]) -> None:
-    """Copies the build of all packages except these, which is the same for the copy."""
+    """Copies the build of all packages except these, which is equal for the copy."""
     for known in (TESTS / ".fingerprint").glob("*"):
         name, _, number = known.name.rpartition("-")
         target = BUILT / "ci" / ".fingerprint" / known.name
@@ -77,7 +77,7 @@ def carry_over(packages: set[str]) -> None:
 
 
 def cargo(copy: Path, *arguments: str) -> str:
-    # Only one short test is run.
+    # Only one short test is executed.
     plain = ["--config", "profile.ci.package.longpipe-tcp.opt-level=0"]
     command = ["cargo", *arguments, *plain, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)

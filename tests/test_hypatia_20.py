@@ -8,13 +8,13 @@ from longpipe.papers.experiments import Experiment
 from longpipe.papers.hypatia_20 import PAPER, claims, experiments, measure
 from longpipe.run import simulate
 
-# Its route changes abruptly at 33 s, and does not exist for ten seconds.
+# The pair's route changes abruptly at 33 s, and there is no route for ten seconds.
 PAIR = "rio-petersburg"
 
 
 @pytest.fixture(scope="module")
 def found() -> list[Experiment]:
-    """Returns all experiments, with a route every half second, which is a fifth of the work."""
+    """Returns all experiments with a route every half second, which takes a fifth of the computation."""
     pytest.importorskip("sgp4")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hypatia_20, "AS_NS3", {**hypatia_20.AS_NS3, "step": "500 ms"})

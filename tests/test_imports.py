@@ -1,4 +1,4 @@
-"""Rules on which part of the Rust core may depend on which."""
+"""Rules for dependencies between the parts of the Rust core."""
 
 import re
 from collections import defaultdict
@@ -13,7 +13,7 @@ DOCS: Final = ROOT / "docs"
 CRATES: Final = {manifest.parent.name: manifest.parent for manifest in sorted(ROOT.glob("crates/*/Cargo.toml"))}
 USE: Final = re.compile(r"^\s*(pub(?:\([a-z ]+\))? )?use ([^;]+);", re.MULTILINE)
 TYPE: Final = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum|union) (\w+)", re.MULTILINE)
-# An inherent impl block: no ` for `.
+# An inherent impl block does not contain ` for `.
 IMPL: Final = re.compile(r"^impl(?:<[^{]*?>)? (\w+)(?:<[^{]*>)? (?:where [^{]*)?\{", re.MULTILINE)
 
 Module: TypeAlias = tuple[str, ...]
@@ -29,7 +29,7 @@ def test_folders_of_the_network_crate_use_only_what_the_architecture_page_lists(
         if not any("/".join(used).startswith(entry) for entry in table[module[0]])
     ]
     assert unlisted == []
-    # The page lists nothing that no file uses.
+    # The page lists no dependency that no file uses.
     needless = [
         f"{folder} may use {entry}"
         for folder, entries in table.items()
@@ -41,7 +41,7 @@ def test_folders_of_the_network_crate_use_only_what_the_architecture_page_lists(
 
 @pytest.mark.parametrize("crate", CRATES.values(), ids=CRATES)
 def test_a_type_has_its_impl_blocks_in_its_own_folder(crate: Path) -> None:
-    """Inherent methods need no `use`, so that code in another folder would depend on both without an import."""
+    """Inherent methods need no `use`, so that code in another folder would depend on both parts without an import."""
     defined: dict[str, set[Path]] = defaultdict(set)
     for path in (crate / "src").rglob("*.rs"):
         for name in TYPE.findall(_text(path)):
@@ -57,7 +57,7 @@ def test_a_type_has_its_impl_blocks_in_its_own_folder(crate: Path) -> None:
 
 
 def _dependencies(page: str) -> dict[str, list[str]]:
-    """Returns the last column of the table of folders, by the names in the first one."""
+    """Returns the last column of the table of folders, by the names in the first column."""
     _, _, section = page.partition("## Folders of `crates/network`")
     rows = [line.split("|")[1:-1] for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `")]
     name = re.compile(r"`([^`]+?)(?:/|\.rs)?`")
@@ -65,7 +65,7 @@ def _dependencies(page: str) -> dict[str, list[str]]:
 
 
 def _used(crate: Path) -> set[tuple[Module, Module]]:
-    """Returns pairs of modules of different folders, the first of which uses the second."""
+    """Returns pairs of modules in different folders, the first of which uses the second."""
     modules = {_module(path.relative_to(crate / "src")): path for path in (crate / "src").rglob("*.rs")}
     uses = {module: _uses(path.read_text(encoding="utf-8")) for module, path in modules.items()}
     known = {

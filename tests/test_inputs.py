@@ -81,7 +81,7 @@ def test_broken_gzip_is_named(tmp_path: Path, content: bytes, said: str) -> None
 
 
 def outcome(file: Path) -> str:
-    """Returns the line of the error; empty if the file was read."""
+    """Returns the line of the error; empty if the file could be read."""
     try:
         read_bytes(file, "a file")
     except ScenarioError as error:
@@ -105,14 +105,14 @@ def test_after_a_flip_of_any_byte_gzip_is_read_or_named(tmp_path: Path) -> None:
         line = outcome(tmp_path / "file")
         read += line == ""
         assert line == "" or line.startswith(f"{tmp_path / 'file'}: broken gzip (")
-    # Time, system and level in the gzip header, and its first two bytes, without which it is not gzip.
+    # The gzip header contains time, system and level; without its first two bytes the file is not gzip.
     assert read < 12
 
 
 def test_a_gzip_bomb_is_unpacked_to_a_bound_and_no_further(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=31)
     zeros = bytes(MIB)
-    # 1 GiB compressed to 1 MiB.
+    # 1 GiB is compressed to 1 MiB.
     packed = b"".join([*(packer.compress(zeros) for _ in range(1024)), packer.flush()])
     (tmp_path / "file").write_bytes(packed)
     assert len(packed) < 1.1 * MIB

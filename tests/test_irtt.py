@@ -11,7 +11,7 @@ from longpipe import Scenario, ScenarioError, simulate
 
 
 def request(number: int, sent_ns: int, rtt_ns: int | None, lost: object = None) -> dict[str, Any]:
-    """Returns an entry of the list, without the parts that are missing for a lost packet."""
+    """Returns an entry of the list, without the fields that are missing for a lost packet."""
     client: dict[str, Any] = {"receive": {}, "send": {"wall": 1508180723000000000 + sent_ns, "monotonic": sent_ns}}
     delay = {}
     if rtt_ns is not None:
@@ -21,7 +21,7 @@ def request(number: int, sent_ns: int, rtt_ns: int | None, lost: object = None) 
     return {"seqno": number, "lost": lost, "timestamps": {"client": client}, "delay": delay, "ipdv": {}}
 
 
-# The three round trips of the manual: sent at 2.8, 202.9 and 403.0 ms, the last one lost.
+# The three round trips of the manual were sent at 2.8, 202.9 and 403.0 ms; the last one was lost.
 MANUAL = [request(0, 2776704, 134460), request(1, 202856692, 99455), request(2, 402975335, None)]
 
 

@@ -1,4 +1,4 @@
-"""Jitter, reordering and duplication, against netem's tables, its arithmetic and measured distributions of Linux."""
+"""Jitter, reordering and duplication, compared with netem's tables, its arithmetic and measured distributions of Linux."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from longpipe.errors import ScenarioError
 from longpipe.scenario.jitter import table_of
 
 DELAYS = pd.read_csv(Path(__file__).parent / "data" / "linux" / "netem-delays.csv")
-# Conditioners for the words of each case of netem.
+# Conditioners of longpipe for the tc arguments of each netem case.
 FIELDS: dict[str, tuple[dict[str, Any], ...]] = {
     "uniform": ({"kind": "jitter", "delay": "20 ms", "jitter": "5 ms"},),
     "normal": ({"kind": "jitter", "delay": "20 ms", "jitter": "5 ms", "distribution": "normal"},),
@@ -28,13 +28,13 @@ FIELDS: dict[str, tuple[dict[str, Any], ...]] = {
         {"kind": "jitter", "delay": "20 ms", "jitter": "2 ms"},
         {"kind": "reordering", "probability": 0.6, "gap": 5},
     ),
-    # Without the correlation, which tc takes for duplicates and does not pass on to the kernel.
+    # Without the correlation, which tc accepts for duplicates but does not pass to the kernel.
     "duplicate": ({"kind": "duplication", "probability": 0.1},),
 }
 
 
 def delayed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
-    """20 000 datagrams, one each 100 ms, over a trunk that delays them by its conditioners alone."""
+    """Returns 20 000 datagrams, one each 100 ms, over a trunk whose only delay is that of its conditioners."""
     fields: dict[str, Any] = {
         "framing": "ip",
         "duration": "2000.09 s",
@@ -57,7 +57,7 @@ def delayed(*conditioners: dict[str, Any], **changes: object) -> Scenario:
 
 
 def delays_ms(result: Result) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Delays, which are all below the time between two datagrams."""
+    """Delays are all shorter than the time between two datagrams."""
     times_us = (result.traces["arrivals"]["time_s"] * 1e6).round(3).to_numpy()
     return np.asarray(times_us % 100_000) / 1000
 
@@ -71,7 +71,7 @@ def delays_ms(result: Result) -> np.ndarray[Any, np.dtype[np.float64]]:
     ],
 )
 def test_tables_are_those_of_iproute2(distribution: str, first: tuple[int, ...], last: int, total: int) -> None:
-    """Entries and sums of /usr/lib/tc/*.dist of iproute2 6.1."""
+    """Compares entries and sums with /usr/lib/tc/*.dist of iproute2 6.1."""
     table = table_of(distribution)
     assert table is not None
     assert len(table) == 4096
@@ -81,11 +81,14 @@ def test_tables_are_those_of_iproute2(distribution: str, first: tuple[int, ...],
 
 @pytest.mark.parametrize("case", [name for name in FIELDS if name != "duplicate"])
 def test_delays_are_distributed_as_those_of_netem(case: str) -> None:
-    """Kolmogorov-Smirnov distance below .02: 20 000 datagrams each, of Linux 6.1 as 501 quantiles."""
+    """The Kolmogorov-Smirnov distance is below .02, for 20 000 datagrams each.
+
+    Linux 6.1 is recorded as 501 quantiles.
+    """
     linux = DELAYS[(DELAYS["case"] == case) & (DELAYS["share"] >= 0)]["delay_ms"].to_numpy()
     found = np.sort(delays_ms(simulate(delayed(*FIELDS[case]))))
     assert len(found) > 19_990
-    # Linux reports arrivals in steps of 256 ns.
+    # Linux reports arrival times in steps of 256 ns.
     places = np.unique(linux[(linux > 0.01) & (linux < linux.max())])
     below = [np.searchsorted(found, places + shift) / len(found) for shift in (-0.002, 0.002)]
     linux_below = [np.searchsorted(linux, places, side=side) / len(linux) for side in ("left", "right")]
@@ -96,7 +99,7 @@ def test_delays_are_distributed_as_those_of_netem(case: str) -> None:
 
 
 def test_the_fraction_of_duplicates_is_that_of_netem() -> None:
-    """Arrivals per datagram within 5 standard deviations; in + duplicated = out + lost + held."""
+    """The number of arrivals per datagram is within 5 standard deviations, and in + duplicated = out + lost + held."""
     linux = float(DELAYS[(DELAYS["case"] == "duplicate") & (DELAYS["share"] < 0)]["delay_ms"].iloc[0])
     scenario = delayed(*FIELDS["duplicate"])
     result = simulate(scenario)

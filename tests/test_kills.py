@@ -1,4 +1,7 @@
-"""kill -9 of a campaign at random times; LONGPIPE_KILLS sets how many (`make soak` has 1000)."""
+"""Tests that terminate a campaign with kill -9 at random times.
+
+LONGPIPE_KILLS sets the number (`make soak` uses 1000).
+"""
 
 import os
 import random
@@ -74,7 +77,10 @@ class Lives:
         self._start_s = 0.0
 
     def one(self, new_runs: int | None) -> int:
-        """Starts the campaign, and kills it after some runs (0: at its start) or lets it end. Returns its exit status."""
+        """Starts the campaign, and kills it after a number of runs (0: at its start) or lets it end.
+
+        Returns its exit status.
+        """
         assert self._process.stdin
         assert self._process.stdout
         print(file=self._process.stdin, flush=True)
@@ -122,7 +128,7 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     campaign.run(calm, 0)
     Store(path).close()
     before: Rows = {}
-    # Twice the mean, so that killed campaigns complete four of five runs.
+    # The limit is twice the mean, so that killed campaigns complete four of five runs.
     most_new = max(1, 2 * campaign.RUNS * 4 // (5 * KILLS))
     lives = Lives(path, workers)
     try:
@@ -140,7 +146,7 @@ def test_kills_at_random_moments_lose_nothing_double_nothing_and_change_no_bit(w
     assert summaries(path) == summaries(calm)
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("pragma integrity_check").fetchone() == ("ok",)
-        # A process killed after its last run leaves its claims behind; claims of finished runs block no process.
+        # A process killed after its last run leaves its claims; claims of finished runs block no process.
         of_run = "runs.digest = claims.digest and runs.seed = claims.seed and runs.engine = claims.engine"
         kept = database.execute(f"select count(*) from claims where not exists (select * from runs where {of_run})")
         assert kept.fetchone() == (0,)

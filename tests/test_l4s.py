@@ -1,4 +1,4 @@
-"""TCP Prague and Copa beside their closed forms."""
+"""TCP Prague and Copa compared with their closed forms."""
 
 from math import sqrt
 from typing import Any
@@ -35,12 +35,11 @@ def beside_cubic(flows: int, rate_bps: float, rtt_s: float, duration_s: int) -> 
 
 
 def predicted_share(rate_bps: float, rtt_s: float) -> float:
-    """Share of Prague beside CUBIC, one flow each, with RTTs from 25 ms on, if p' is constant.
-
-    Prague grows by 1 - p packets per RTT, and falls by p/2 of the window at the first of the evenly spaced marks after an
-    RTT without a reduction: with m marks per RTT this is every ceil(m) marks, so that m² = 2 ceil(m) (1 - p), and m is the
-    root of 6 (1 - p). The coupled law is p = 2 p' and p'² for CUBIC (RFC 9332), whose window is that of RFC 9438, figure
-    5, or of Reno. Its RTT includes the target delay.
+    """Returns the share of Prague in competition with CUBIC, one flow each, with RTTs of at least 25 ms, if p' is
+    constant. Prague grows by 1 - p packets per RTT, and falls by p/2 of the window at the first of the evenly spaced
+    marks after an RTT without a reduction: with m marks per RTT this happens every ceil(m) marks, so that m² = 2
+    ceil(m) (1 - p), and m is the root of 6 (1 - p). The coupled law is p = 2 p' and p'² for CUBIC (RFC 9332), whose
+    window is that of RFC 9438, figure 5, or of Reno. Its RTT includes the target delay.
     """
     low, high = 1e-5, 0.4
     while high / low > 1.0001:
@@ -53,7 +52,7 @@ def predicted_share(rate_bps: float, rtt_s: float) -> float:
 
 
 def test_prague_and_cubic_share_dualpi2_as_the_coupled_law_says() -> None:
-    """Five flows of each, so that p' is steady: a single CUBIC flow empties its queue after each reduction."""
+    """There are five flows of each, so that p' is steady: a single CUBIC flow empties its queue after each reduction."""
     begin, end = (beside_cubic(5, 100e6, 0.05, duration).flows["delivered_bytes"] for duration in (10, 30))
     delivered = end - begin
     share = delivered[:5].sum() / delivered.sum()
@@ -69,7 +68,10 @@ def test_prague_needs_accurate_ecn_with_ect_1() -> None:
 
 @pytest.mark.parametrize(("flows", "delta"), [(1, 0.5), (4, 0.5), (2, 0.25)])
 def test_copa_keeps_1_delta_packets_of_each_flow_in_the_queue_at_equal_rates(flows: int, delta: float) -> None:
-    """Arun and Balakrishnan 2018, section 2: 1/δ packets at equilibrium; one flow cycles from 0 to 2.5/δ, 1.25/δ on average."""
+    """According to Arun and Balakrishnan 2018, section 2, there are 1/δ packets at equilibrium.
+
+    The window of one flow cycles between 0 and 2.5/δ, with a mean of 1.25/δ.
+    """
     rate_bps = 50e6
     result = simulate(
         Scenario().with_(

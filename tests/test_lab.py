@@ -1,4 +1,4 @@
-"""The lab's page and Python agree about a scenario: the same resolved scenario, the same errors."""
+"""The lab's page and Python resolve a scenario equally, and report equal errors."""
 
 import json
 import random
@@ -234,7 +234,7 @@ def test_500_random_settings_of_the_knobs_are_resolved_or_refused_as_python_does
 
 @built
 def test_controllers_have_the_rules_of_their_profile_as_in_python() -> None:
-    """The options that `RULES` sets, alone, beside written ones, beside `tcp.vegas`, and in a group's own TCP."""
+    """The options that `RULES` sets: alone, with written ones, with `tcp.vegas`, and in a group's own TCP."""
     controllers: list[dict[str, Any]] = [
         *({"congestion": kind} for kind in ("cubic", "highspeed", "scalable", "vegas", "bic", "aimd")),
         *({"congestion": {"kind": kind, "rules": "linux"}} for kind in ("cubic", "highspeed", "scalable", "vegas")),
@@ -301,7 +301,7 @@ def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any]
 
 @built
 def test_every_constraint_has_the_command_lines_words() -> None:
-    # The page refuses conditioners as such.
+    # The page rejects all conditioners.
     shown = [changes for (model, _), changes, _ in CASES if model not in ("Policer", "Tbf", "Jitter", "Aggregation")]
     tables: list[dict[str, Any]] = []
     for changes in shown:

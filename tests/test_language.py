@@ -1,5 +1,7 @@
 """Words of comments, docstrings and documentation that readers outside of this project do not understand.
 
+`python tests/test_language.py` prints how many each part of the repository contains.
+
 `python tests/test_language.py` prints how many each part of the repository has.
 """
 
@@ -23,7 +25,7 @@ REFUSED: Final = re.compile(
 )
 # Names that contain one of the words: a user of Unix.
 EXCUSED: Final = {("tests/postgresql.py", "nobody")}
-# Identifiers that were replaced by standard names, with the folder in which they do not return.
+# Identifiers that were replaced by standard names, with the folder in which they must not be used again.
 REPLACED: Final = (
     ("_Again", "python"), ("Acting", "crates"), ("Agenda", "crates"), ("Ahead", "crates/network"), ("astray", "crates"),
     ("attends", "crates"), ("by_records", "crates"), ("calm", "crates"), ("Certain", "crates"), ("certainty", "crates"),
@@ -42,7 +44,7 @@ REPLACED: Final = (
     ("Told", "crates"), ("turn", "crates/events"), ("Uncertain", "crates"), ("under_way", "crates/tcp"),
     ("UnderWay", "crates"),
 )  # fmt: skip
-# Comments, in which some of these names are ordinary words, and texts.
+# Comments and texts, in which some of these names are ordinary words.
 COMMENT: Final = re.compile(r"//.*|(?<![\w\"'])#.*|\"(?:\\.|[^\"\\])*\"")
 PARTS: Final = (
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benches", "crates", "docs", "lab/src", "lab/tests", "python", "tests",
@@ -89,7 +91,7 @@ def test_replaced_identifiers_do_not_return(name: str, part: str) -> None:
 
 
 def test_the_changelog_keeps_what_a_user_needs_to_know() -> None:
-    # A merge once restored 346 lines of the history of development.
+    # A merge once restored 346 lines of history.
     assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 

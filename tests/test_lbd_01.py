@@ -53,7 +53,7 @@ def test_table_1_gives_the_72_configurations() -> None:
         scenario = transfer.scenario()
         assert scenario.network.kind == "dumbbell"
         assert scenario.network.trunk_rate == f"{50 * transfer.w_star_packets} kbit/s"
-        # 100 ms and 640-byte packets: W* is 1 Mbit/s per 20 packets to within 2.3 %, as in the paper's Table 1.
+        # For 100 ms and 640-byte packets, W* is 1 Mbit/s per 20 packets, within 2.3 %, as in the paper's Table 1.
         assert 2 * TIME.parse(scenario.network.trunk_delay) == TIME.parse("100 ms")
 
 
@@ -113,7 +113,7 @@ def test_numbers_that_agree_with_the_paper(found: TransferReproduction) -> None:
 
 def test_claims_are_judged_without_intervals(found: TransferReproduction) -> None:
     verdicts = {claim.id: claim.verdict for claim in found.claims}
-    # docs/lbd-01.md explains each of these failures.
+    # The page docs/lbd-01.md explains each of these failures.
     failing = {f"lbd-{n}" for n in (8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 20)}
     assert {name for name, verdict in verdicts.items() if verdict is Verdict.FAILS} == failing
     assert set(verdicts.values()) == {Verdict.HOLDS, Verdict.FAILS}

@@ -1,4 +1,4 @@
-"""LEDBAT keeps a queue of its target, and yields to other traffic, as RFC 6817 requires."""
+"""LEDBAT keeps the queue at its target, and yields to other traffic, as RFC 6817 requires."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LEDBAT = {"congestion": "ledbat", "initial_window": "2 segments"}
 
 
 def path(rate: str, round_trip_ms: int, **changes: object) -> Scenario:
-    """Returns one greedy flow; the queue holds about four targets."""
+    """Returns one greedy flow; the queue has space for about four times the target."""
     network = {
         "kind": "dumbbell", "sources": 1, "access_rate": "1 Gbit/s", "access_delay": "0 s", "exit_delay": "0 s",
         "trunk_rate": rate, "trunk_delay": f"{round_trip_ms / 2} ms",

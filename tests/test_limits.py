@@ -97,7 +97,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "random loss",
         ),
-        # The loss of the link decides, although the link is busy.
+        # The losses of the link limit the flow, although the link is busy.
         (
             {
                 "network.sources": 1,
@@ -114,7 +114,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "policer",
         ),
-        # Nothing arrives after 1 s, so that no gap shows what is lost.
+        # Nothing arrives after 1 s, so that no gap shows the losses.
         (
             {
                 "network.sources": 1,
@@ -128,7 +128,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "outage",
         ),
-        # Each frame of two cells that comes to the full buffer loses one of them: again no gap.
+        # Each frame of two cells that arrives at the full buffer loses one cell, so again there is no gap.
         (
             {
                 "framing": "aal5",
@@ -139,7 +139,7 @@ def test_one_overflow_of_hundreds_weighs_less_than_many_single_losses(buffer: st
             },
             "link",
         ),
-        # What the network holds at the end is not lost.
+        # Data in the network at the end are not lost.
         ({"duration": "250 ms", "network.sources": 1, "traffic": {"kind": "cbr", "rate": "10 Mbit/s"}}, "application"),
     ],
 )
@@ -170,7 +170,7 @@ def test_runs_that_were_stored_without_reductions_are_judged_by_losses() -> None
 
 
 def narrow_way_back(**changes: object) -> Scenario:
-    """Returns a path of 100 Mbit/s with a return rate of 1 Mbit/s for ACKs, behind a long queue."""
+    """Returns a path of 100 Mbit/s with a return rate of 1 Mbit/s for ACKs, which wait in a long queue."""
     return geo(
         **{
             "duration": "20 s",
@@ -204,7 +204,7 @@ def test_the_window_in_use_counts_what_waits_for_acks_in_their_queue() -> None:
     result = simulate(narrow_way_back(**changes))
     (one,) = limits(result)
     window = paths(result.scenario.resolve())[0]
-    # The RTT by hand: there are no other queues.
+    # The RTT is computed by hand, because there are no other queues.
     queue = at_port(result, "switch2->switch1", "mean_queue_packets")
     round_trip_s = 0.04 + queue * 8 * 52 / 2e6
     by_hand = result.throughputs_bps[0] / 8 * round_trip_s / (window.window_bytes / window.packet_bytes * 1448)
@@ -267,7 +267,7 @@ def test_a_pipe_beyond_all_windows_needs_flows() -> None:
         "tcp.profile": "linux-6",
     }  # fmt: skip
     (line,) = window_warnings(geo(**changes))
-    # 100 Gbit/s for .6 s are 7.5 GB; a window of 1 GiB is 1.1 GB on the wire with headers.
+    # 100 Gbit/s for .6 s is 7.5 GB; a window of 1 GiB is 1.1 GB on the wire with headers.
     assert line.endswith(
         "whatever its buffer; no window is larger than 1 GiB (RFC 7323); needs 7 flows with such windows"
     )

@@ -1,4 +1,4 @@
-"""Links in README.md and docs/: to files in a clone, or next to the command that creates the target."""
+"""Links in README.md and docs/ lead to files in a clone, or are next to the command that creates the target."""
 
 import re
 import subprocess

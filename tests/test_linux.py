@@ -59,7 +59,7 @@ def test_the_table_of_controls_is_that_of_its_series() -> None:
 
 
 def test_the_tables_hold_what_was_measured_before_of_the_same_path() -> None:
-    # 10 Mbit/s, 100 ms, 100 packets, with another configuration of the guest: Mbit/s, median SRTT [ms].
+    # 10 Mbit/s, 100 ms, 100 packets, with another configuration of the guest: goodput [Mbit/s] and median SRTT [ms].
     before = {"reno": (9.564, 172.8), "cubic": (9.564, 189.5), "bbr": (9.26, 107.0), "htcp": (9.563, 140.5)}
     before |= {"illinois": (9.552, 201.4), "veno": (9.564, 186.7), "bic": (9.563, 201.8), "vegas": (9.563, 105.4)}
     rows = table("controls.csv").set_index("control")
@@ -103,11 +103,11 @@ def test_the_table_of_paths_has_what_is_drawn() -> None:
         assert list(rows["seed"]) == [number, *range(number, number + PHASES * PATHS, PATHS), number]
         for name in ("rate", "round_trip", "buffer", "duration"):
             assert set(rows[name]) == {getattr(case, name)}
-        # At most the capacity, except that the end of a long recovery acknowledges data sent before the measured
-        # interval.
+        # The goodput is at most the capacity, unless the end of a long recovery acknowledges data sent before the
+        # measured interval.
         above = rows["goodput_mbps"] > RATE.parse(case.rate) / 1e6 * MSS / PACKET_BYTES * 1.02
         assert list(rows["control"][above]) == (["reno"] if number in LONG_RECOVERIES else [])
-        # There are no other losses than the drawn ones.
+        # There are no losses other than the drawn ones.
         assert set(rows["loss"]) == {loss}
         assert (rows["link_losses"] <= len(case.lose)).all()
 
@@ -119,7 +119,7 @@ def test_a_table_is_the_same_bytes_each_time() -> None:
     assert pd.read_csv(StringIO(content("a.csv", frame).decode())).equals(frame)
 
 
-# Requested cases
+# Selected cases
 
 
 def test_longpipes_own_controls_are_found_by_linuxs_names() -> None:
@@ -184,7 +184,7 @@ def test_cubic_does_as_the_table_has_it() -> None:
     assert found.goodput(20, 30) == pytest.approx(
         (series["bytes_acked"][30.0] - series["bytes_acked"][20.0]) * 0.8, rel=2e-3
     )
-    # Equal to a segment until the first loss; then within 2 %, except for tenths of a second in recovery.
+    # They are equal to a segment until the first loss; then within 2 %, except for tenths of a second in recovery.
     calm = series.index < series.index[series["retransmits"] > 0][0]
     assert ours["cwnd"][calm].equals(series["cwnd"][calm])
     near = (ours["cwnd"] / series["cwnd"] - 1).abs() <= 0.02
@@ -201,7 +201,7 @@ def test_lost_packets_lost_retransmissions_and_a_lost_tail_are_sent_again_as_in_
     found = run(one("cubic", size=f"{200 * MSS} B", lose=lose, buffer=1000, duration="100 s", capture=True))
     assert found.sent is not None
     assert list(found.sent["byte"] // MSS) == list(wanted["segment"])
-    # Timers expire on ticks of 10 ms.
+    # Timers expire at ticks of 10 ms.
     assert (found.sent["time_s"] - wanted["time_s"]).abs().max() < 0.011
     assert found.link_losses == len(lose)
 

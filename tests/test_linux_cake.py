@@ -1,4 +1,6 @@
-"""CAKE beside Linux's sch_cake: cake-datagrams.csv.gz, packet by packet, and cake-paths.csv, TCP over random paths."""
+"""CAKE compared with Linux's sch_cake: cake-datagrams.csv.gz packet by packet, and cake-paths.csv for TCP over random
+paths.
+"""
 
 from pathlib import Path
 from typing import Any, Final
@@ -22,13 +24,16 @@ TABLE = pd.read_csv(DATA / "cake-paths.csv")
 FASTEST: Final = "10 Tbit/s"
 TRUNK: Final = "switch1->switch2"
 DRAWS: Final = 6
-# Goodput beyond .4 %: see docs/queues.md.
+# Paths whose goodput differs by more than .4 %: see docs/queues.md.
 BEYOND: Final = {0: 0.006, 6: 0.01}
 
 
 @pytest.mark.parametrize("case", CAKED, ids=lambda case: case.name)
 def test_cake_delays_and_drops_the_datagrams_that_linux_s_does(case: DatagramCase, tmp_path: Path) -> None:
-    """Each datagram's delay within 2 us, which the guest takes; lengths with Ethernet's header, in ATM cells and 64b/65b."""
+    """Each datagram's delay agrees within 2 us, the processing time of the guest.
+
+    Lengths include Ethernet's header, also with ATM cells and 64b/65b encoding.
+    """
     rows = DATAGRAMS[DATAGRAMS["case"] == case.name]
     assert [length for _, length in case.datagrams] == list(rows["bytes"])
     file = tmp_path / "datagrams.csv"
@@ -53,7 +58,7 @@ def test_cake_delays_and_drops_the_datagrams_that_linux_s_does(case: DatagramCas
         },
     }
     traces = simulate(Scenario(**fields)).traces
-    # One flow: datagrams leave in the order of arrival.
+    # With one flow, datagrams leave in the order of arrival.
     passed = rows[rows["arrived_ns"] >= 0]
     delays = traces["delay"].query(f"port == '{TRUNK}'")["delay_s"].to_numpy()
     assert len(traces["drops"]) == len(rows) - len(passed) > 0.02 * len(rows)
@@ -81,7 +86,7 @@ def test_the_table_has_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("number", one_in(4, range(PATHS)))
 def test_over_random_paths_tcp_behaves_as_over_linux_s_cake(number: int) -> None:
-    """Goodput within .4 %, drops or marks within 15 %, the median delay within 10 % or 1 ms."""
+    """Goodput agrees within .4 %, drops or marks within 15 %, and the median delay within 10 % or 1 ms."""
     case, linux = draw_cake(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     found = pd.DataFrame([judged(simulate(scenario(case), seed), case) for seed in range(DRAWS)]).mean()
     signals, theirs = (one["drops"] + one["marks"] for one in (found, linux))

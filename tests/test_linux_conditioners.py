@@ -1,4 +1,7 @@
-"""Policers and shapers beside Linux, packet by packet: policed-datagrams.csv.gz, policed-paths.csv and shaped-datagrams.csv.gz."""
+"""Policers and shapers compared with Linux, packet by packet.
+
+The data are policed-datagrams.csv.gz, policed-paths.csv and shaped-datagrams.csv.gz.
+"""
 
 from pathlib import Path
 from typing import Any, Final
@@ -33,13 +36,14 @@ WIRE_BYTES: Final = PACKET_BYTES - ETHERNET_BYTES
 FASTEST: Final = "10 Tbit/s"
 # Runs of BBR, whose phase is random.
 DRAWS: Final = 3
-# Drops beyond 15 %: Linux loses 61 packets. From the 41st segment on longpipe acknowledges every second one.
+# Cases whose drops differ by more than 15 %: Linux loses 61 packets. From the 41st segment on, longpipe acknowledges
+# every second one.
 SHAPED_BEYOND: Final = {2: 51}
-# Cases whose bandwidth differs by more than .5 %: it is measured over rounds whose phase is random.
+# Cases whose bandwidth differs by more than .5 %, because it is measured over rounds whose phase is random.
 POLICED_BEYOND: Final = {2: 0.0064, 4: -0.0087}
-# Least duration of a constant bandwidth [s].
+# Minimum duration of a constant bandwidth [s].
 LEAST_S: Final = 0.9
-# tc's words of each case as longpipe's fields.
+# The tc arguments of each case as fields of longpipe.
 FIELDS: Final = {
     "police": {"rate": "8 Mbit/s", "burst": "20000 B"},
     "police-lengths": {"rate": "10 Mbit/s", "burst": "6000 B"},
@@ -53,7 +57,7 @@ FIELDS: Final = {
 
 
 def conditioned(rows: pd.DataFrame, folder: Path, conditioner: dict[str, Any], **changes: object) -> Result:
-    """Sends the datagrams of a table through a conditioner of a line that is fast and short."""
+    """Sends the datagrams of a table through a conditioner of a fast, short line."""
     file = folder / "datagrams.csv"
     times = [f"{at} ns" for at in rows["sent_ns"]]
     pd.DataFrame({"time": times, "bytes": rows["bytes"] - HEADERS_BYTES}).to_csv(file, index=False)
@@ -82,17 +86,18 @@ def test_a_policer_drops_the_datagrams_that_tc_police_drops(case: DatagramCase, 
     rows = POLICED_DATAGRAMS[POLICED_DATAGRAMS["case"] == case.name]
     assert [length for _, length in case.datagrams] == list(rows["bytes"])
     result = conditioned(rows, tmp_path, {"kind": "policer", **FIELDS[case.name]})
-    # A datagram reaches the policer a few nanoseconds after it was sent; the closest two were sent 256 ns apart.
+    # A datagram arrives at the policer a few nanoseconds after it was sent; the two closest ones were sent 256 ns
+    # apart.
     dropped = (result.traces["drops"]["time_s"] * 1e9 // 64).astype(int)
     linux = rows[rows["arrived_ns"] < 0]["sent_ns"] // 64
     assert len(linux) > 0.1 * len(rows)
-    # A nanosecond decides about a packet where tokens just suffice.
+    # If tokens just suffice, a nanosecond determines whether a packet passes.
     assert len(set(dropped) ^ set(linux)) <= 0.02 * len(linux)
 
 
 @pytest.mark.parametrize("case", SHAPED, ids=lambda case: case.name)
 def test_a_shaper_drops_and_delays_the_datagrams_as_tbf_does(case: DatagramCase, tmp_path: Path) -> None:
-    """Linux's tbf counts Ethernet's header, so that the datagrams are longer by it here."""
+    """Linux's tbf counts Ethernet's header, so that the datagrams are longer by this length here."""
     rows = SHAPED_DATAGRAMS[SHAPED_DATAGRAMS["case"] == case.name]
     buffer = case.words.split()[case.words.split().index("limit") + 1]
     shaper = {"kind": "tbf", **FIELDS[case.name]}
@@ -110,7 +115,7 @@ def test_a_shaper_drops_and_delays_the_datagrams_as_tbf_does(case: DatagramCase,
 
 @pytest.mark.parametrize("number", range(len(TCP)))
 def test_over_policed_paths_tcp_loses_what_it_loses_in_linux(number: int) -> None:
-    """Drops within 15 %."""
+    """Drops agree within 15 %."""
     case, linux = TCP[number], POLICED_PATHS.iloc[number]
     assert linux["police"] == case.police
     _, rate, _, burst = case.police.split()
@@ -121,7 +126,7 @@ def test_over_policed_paths_tcp_loses_what_it_loses_in_linux(number: int) -> Non
 
 
 def words(text: str) -> dict[str, str]:
-    """Returns the settings of a policer or token bucket filter by name, in longpipe's spelling."""
+    """Returns the settings of a policer or token bucket filter by name, with longpipe's field names."""
     parts = text.split()
     found = dict(zip(parts[::2], parts[1::2], strict=True))
     return found | {"rate": found["rate"].replace("mbit", " Mbit/s")}
@@ -129,7 +134,10 @@ def words(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("number", range(len(SHAPED_TCP)))
 def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int) -> None:
-    """Drops within 15 %, goodput within 3 %; Linux counts Ethernet's header, so that the filter is smaller in IP's bytes."""
+    """Drops agree within 15 %, goodput within 3 %.
+
+    Linux counts Ethernet's header, so that the filter's rate is lower in IP bytes.
+    """
     case, linux = SHAPED_TCP[number], SHAPED_PATHS.iloc[number]
     assert linux["shape"] == case.shape
     told = words(case.shape)
@@ -152,12 +160,14 @@ def test_over_token_bucket_filters_tcp_loses_what_it_loses_in_linux(number: int)
 
 
 def lost(result: Result, cause: str) -> int:
-    """Returns the packets that the trunk has lost by a cause."""
+    """Returns the packets that the trunk lost for this cause."""
     return int(result.ports.set_index("port")[f"packets_lost_{cause}"]["switch1->switch2"])
 
 
 def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most: float) -> tuple[float, float]:
-    """Returns when BBR's bandwidth first stayed the same for LEAST_S, below a rate, and the bandwidth [bit/s]."""
+    """Returns the time at which BBR's bandwidth first stayed constant for LEAST_S, below a rate, and this bandwidth
+    [bit/s].
+    """
     starts = np.flatnonzero(np.diff(bandwidths, prepend=np.nan) != 0)
     lengths = np.diff(np.append(times[starts], times[-1]))
     found = starts[(lengths >= LEAST_S) & (bandwidths[starts] > 0) & (bandwidths[starts] < most)]
@@ -166,7 +176,9 @@ def policed(times: np.ndarray[Any, Any], bandwidths: np.ndarray[Any, Any], most:
 
 @pytest.mark.parametrize("number", range(len(POLICED_BBR_CASES)))
 def test_bbr_detects_a_policer_where_linux_s_does(number: int) -> None:
-    """The first instant from which the bandwidth is that of the policer, for 48 rounds (lt_bw), and this bandwidth."""
+    """Returns the first time from which the bandwidth is that of the policer, for 48 rounds (lt_bw), and this
+    bandwidth.
+    """
     case, linux = POLICED_BBR_CASES[number], POLICED_BBR[POLICED_BBR["case"] == number]
     told = words(case.police)
     policer = {"kind": "policer", "rate": told["rate"], "burst": f"{told['burst']} B"}

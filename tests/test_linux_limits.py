@@ -1,4 +1,5 @@
-"""Limits behind a token bucket: packets of a burst that pass, by Linux's code, by Linux itself and by longpipe.
+"""Limits behind a token bucket: the packets of a burst that pass, according to Linux's code, in Linux itself and in
+longpipe.
 
 `tbf_dequeue` releases the first packet at once. `pfifo_enqueue`, `codel_qdisc_enqueue`, `pie_qdisc_enqueue`,
 `fq_codel_enqueue` and `fq_enqueue` admit a packet while fewer than `limit` wait, including the one that the bucket has

@@ -26,9 +26,9 @@ LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("").query("control == 'cubic'
 NATIVE = [name for name in NAMES if name not in ("bbr", "cdg", "lp", "nv", "yeah")]
 # Modules in Linux's table; Reno is not a module.
 IN_TABLE = [name for name in NAMES if name in CONTROLS.index]
-# Lists of lost packets after which a module sends other segments than Linux. BBR's pacing timer expires within 1 us of an
-# ACK, and their order decides between a new segment and a retransmission; Linux has either order: see docs/linux.md. The
-# causes for Hybla and HighSpeed are not known.
+# Lists of lost packets after which a module in longpipe sends other segments than in Linux. BBR's pacing timer expires
+# within 1 us of an ACK, and their order decides between a new segment and a retransmission; in Linux either order
+# occurs: see docs/linux.md. The causes for Hybla and HighSpeed are not known.
 TRANSFERRED_OTHERWISE: dict[str, list[int]] = {"bbr": [4, 5, 7, 16, 17, 18, 19], "hybla": [8], "highspeed": [19]}
 
 MARKING = {"switch": {"buffer": "100 packets", "policy": {"kind": "step-marking", "threshold": 20}}, "tcp.ecn": "dctcp"}
@@ -62,7 +62,7 @@ def test_a_module_builds_unmodified_lacks_nothing_and_runs(name: str) -> None:
     assert built.linux == "6.1"
     assert [source.path.name for source in built.sources[1:]] == (["tcp_vegas.c"] if name == "yeah" else [])
     assert usage(str(module(name))).missing == {}
-    # tcp_cdg backs off at random as soon as round trips grow, so that it takes longer to fill the path.
+    # tcp_cdg backs off at random as soon as RTTs increase, so that it takes longer to fill the path.
     result = simulate(with_module(case(duration="60 s" if name == "cdg" else "20 s"), name))
     assert result.replaced == ()
     assert result.efficiency > (0.7 if name == "cdg" else 0.85)
@@ -76,7 +76,7 @@ def lists(name: str) -> tuple[int, ...]:
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("losses", ["queue", "single", "early", "bursts"])
 def test_a_module_and_the_controller_of_its_name_agree_bit_by_bit(name: str, losses: str) -> None:
-    """Two implementations of one algorithm in one simulator: windows, sequence numbers and RTTs are equal at all times."""
+    """Two implementations of one algorithm in one simulator have equal windows, sequence numbers and RTTs at all times."""
     lose = {} if losses == "queue" else {"lose": lists(losses), "rate": "100 Mbit/s", "buffer": 100_000}
     path = case(duration="20 s", **lose)
     assert simulate(with_module(path, name)).state_hash == simulate(with_native(path, name)).state_hash
@@ -89,9 +89,10 @@ def windows(result: Result, times: np.ndarray) -> np.ndarray:
 def test_bbr_agrees_with_its_module_but_for_the_instants_of_its_steps() -> None:
     """longpipe's BBR computes in real numbers, Linux's in 2⁻²⁴ segments per µs, rounded down.
 
-    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4 may
-    give a pair less; and a step may come up to a round trip earlier or later. So ProbeRTT, from 10 to 11 s, may last a round
-    trip longer, because the delayed ACKs of its four segments leave at ticks of the kernel's clock.
+    A window of two bandwidth-delay products is rounded up to pairs of segments, so that a rate that is lower by 2e-4
+    may result in a pair less; and a state may change up to a round trip earlier or later. Therefore ProbeRTT, from 10
+    to 11 s, may last a round trip longer, because the delayed ACKs of its four segments leave at ticks of the kernel's
+    clock.
     """
     path = case(duration="20 s").with_(**{"tcp.preconnect": "0 s"})
     own, module = simulate(with_native(path, "bbr")), simulate(with_module(path, "bbr"))
@@ -118,7 +119,9 @@ def test_a_module_in_longpipe_does_what_it_does_in_linux(name: str) -> None:
 
 @pytest.mark.parametrize("name", IN_TABLE)
 def test_a_module_sends_the_segments_that_linux_sends_whatever_is_lost(name: str) -> None:
-    """A transfer of 200 segments with 20 lists of lost packets: the same order of segments, apart from TRANSFERRED_OTHERWISE."""
+    """A transfer of 200 segments with 20 lists of lost packets: the order of segments is equal, except for
+    TRANSFERRED_OTHERWISE.
+    """
     other = []
     for row in TRANSFERS[TRANSFERS["control"] == name].itertuples():
         flow = LinuxFlow(control="cubic", size=f"{SEGMENTS * MSS} B")
@@ -161,7 +164,7 @@ def test_controls_that_longpipe_has_as_modules_only_do_what_they_do_in_linux(nam
 
 
 def test_cdg_backs_off_as_often_as_in_linux() -> None:
-    """Means of eight draws of Linux and of 24 of longpipe."""
+    """The means of eight draws of Linux and of 24 draws of longpipe are compared."""
     results = [simulate(with_module(case(), "cdg"), seed) for seed in range(24)]
     for name, start, end, most in (("goodput_mbps", 20, 60, 0.03), ("first_goodput_mbps", 0, 5, 0.15)):
         linux = rows("cdg")[name]

@@ -1,4 +1,6 @@
-"""Random paths for every controller: their generation, and longpipe compared with data/linux/control-paths.csv."""
+"""Random paths for every controller: their generation, and longpipe's results compared with
+data/linux/control-paths.csv.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -68,7 +70,7 @@ def test_an_interrupted_collection_loses_no_finished_run_and_repeats_none(
     monkeypatch.setattr(linux_paths, "run_each", interrupted)
     with pytest.raises(KeyboardInterrupt):
         collect(file, ("reno", "cubic", "bbr"), 2, print)
-    # An incomplete row, as left by a kill.
+    # An incomplete row, as after a kill.
     with file.open("a") as opened:
         opened.write("bbr,0,0,1")
     monkeypatch.setattr(linux_paths, "run_each", whole)
@@ -89,7 +91,7 @@ def test_the_command_continues_a_file_that_exists(tmp_path: Path) -> None:
 
 
 def test_the_time_since_a_tick_is_as_measured_in_the_guest() -> None:
-    """CLOCK_MONOTONIC less CLOCK_MONOTONIC_COARSE when cases began, in two starts of the guest [ms]."""
+    """CLOCK_MONOTONIC minus CLOCK_MONOTONIC_COARSE at the beginning of cases, in two starts of the guest [ms]."""
     for round_trips, durations, measured in (
         ((135, 530, 184, 555, 73), (2, 2, 2, 2, 2), (5.444, 5.403, 7.374, 2.331, 1.307)),
         ((100, 100, 100, 100), (60, 60, 30, 2), (0.446, 9.680, 8.913, 8.530)),

@@ -1,4 +1,4 @@
-"""Queues with active management compared with Linux's: data/linux/queues.csv, without the kernel."""
+"""Queues with active management compared with Linux's results in data/linux/queues.csv, without the kernel."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "queues.csv")
 CASES = list(TABLE[["discipline", "control"]].drop_duplicates().itertuples(index=False, name=None))
 STEADY_S, END_S = 20, 60
 RED = "red limit 200000 min 30000 max 90000 avpkt 1514 burst 30 probability 0.1"
-# Reno over RED loses some 25 packets where RED drops one early in slow start, and some 120 where it does not.
+# Reno over RED loses about 25 packets if RED drops one early in slow start, and about 120 otherwise.
 TWO_STARTS, BETWEEN, DRAWS = (RED, "reno"), 70, 32
 
 
@@ -44,9 +44,9 @@ def test_queues_that_act_do_what_linux_s_do(discipline: str, control: str) -> No
 
 
 def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_in_linux() -> None:
-    """`longpipe validate linux --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"`: 157 and 90.
-
-    The guest writes to the first connection first, so that it has more in its queue when both leave slow start.
+    """`longpipe validate linux --control cubic --control reno --discipline "fq limit 1000 flow_limit 40"` has the
+    results 157 and 90. The guest writes to the first connection first, so that it has more in its queue when both leave
+    slow start.
     """
     flows = tuple(LinuxFlow.model_validate({"control": control}) for control in ("cubic", "reno"))
     result = simulate(scenario(LinuxCase(buffer=1000, discipline="fq limit 1000 flow_limit 40", flows=flows)), 1)
@@ -55,7 +55,7 @@ def test_connections_that_start_together_fill_fq_s_queues_one_after_another_as_i
 
 
 def compare_by_start(ours: np.ndarray, linux: np.ndarray) -> None:
-    """Counts are within 15 % for each kind of start, and each kind is about as frequent as in
+    """Counts agree within 15 % for each kind of start, and each kind is about as frequent as in Linux.
     Linux."""
     for of_start in (np.less, np.greater):
         ratio = ours[of_start(ours, BETWEEN)].mean() / linux[of_start(linux, BETWEEN)].mean()

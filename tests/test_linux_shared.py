@@ -13,9 +13,10 @@ from longpipe.validate.linux_shared import SEEDS, SHARED, draw_shared
 from thorough import one_in
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "shared-paths.csv")
-# Differences beyond 3 % of the goodput, .03 of Jain's index, or 10 % or 1 ms of the median delay: see docs/queues.md.
+# Paths with differences of more than 3 % of the goodput, .03 of Jain's index, or 10 % or 1 ms of the median delay: see
+# docs/queues.md.
 BEYOND: dict[int, set[str]] = {}
-# Which flow loses which packet is random, and dominates the results of a few flows.
+# Which packet of which flow is lost is random, and dominates the results of a few flows.
 DRAWS = 24
 
 

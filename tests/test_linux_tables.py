@@ -20,18 +20,20 @@ CONTROLS = pd.read_csv(TABLES / "controls.csv").set_index("control")
 LOSSES = pd.read_csv(TABLES / "losses.csv").fillna("")
 TRANSFERS = pd.read_csv(TABLES / "transfers.csv").fillna("").set_index(["control", "list"])
 
-# Paths without random losses: maximum relative difference of an RTT, and of their mean: 36 paths of CUBIC and Reno. Path 24,
-# with a queue of 18 packets, is .9 % shorter by chance, which is .05 % of CUBIC's mean.
+# Paths without random losses: maximum relative difference of an RTT, and of the mean RTT over 36 paths of CUBIC and
+# Reno. The RTT of path 24, with a queue of 18 packets, is shorter by .9 % by chance, which is .05 % of CUBIC's mean.
 LOSSLESS_LONGER, LOSSLESS_MEAN = 0.0125, 0.002
-# Goodput of such paths that is beyond .1 % by chance: docs/linux.md says how Linux's own varies.
+# Paths of this kind whose goodput differs by more than .1 % by chance; docs/linux.md states how much Linux's own
+# goodput varies.
 LOSSLESS_BEYOND = {("reno", 24): -0.00128}
-# Of 40 random paths with three controllers, those beyond 3 % of Linux's goodput or 5 % of its RTT: see docs/linux.md.
+# Of 40 random paths with three controllers, those that differ by more than 3 % of Linux's goodput or 5 % of its RTT:
+# see docs/linux.md.
 PATHS_BEYOND = {
     "cubic": {},
     "bbr": {13: {"round trip"}, 20: {"goodput"}, 36: {"goodput"}},
     "reno": {},
 }
-# Lists of lost packets after which other segments are sent than in Linux.
+# Lists of lost packets after which longpipe sends other segments than Linux.
 ELSEWHERE: set[int] = set()
 
 
@@ -75,7 +77,7 @@ def test_bbr_does_what_linux_s_does_whatever_its_phase(round_trip: str, buffer: 
 
 
 def test_the_queue_of_1000_packets_that_brought_bbr_to_linux() -> None:
-    """CUBIC fills it, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
+    """CUBIC fills the queue, to an RTT of 1.09 s; BBR leaves it almost empty, at 43 ms (Linux commit 0f8782ea1497)."""
     for control, published in (("cubic", 1090), ("bbr", 43)):
         result = run(control, round_trip="40 ms", buffer=1000)
         assert median_srtt_ms(result, 20, 60) == pytest.approx(published, rel=0.11 if control == "bbr" else 0.02)
@@ -122,7 +124,7 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
     """Compares the means of Linux's draws (one, except for BBR) and of as many draws of longpipe."""
     paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
     assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)
-    # BBR has several draws of each path; of the others the mean over all paths is bounded, too.
+    # BBR has several draws of each path; for the others, the mean over all paths is also bounded.
     paths = one_in(4, paths) if control == "bbr" else paths
     beyond: dict[int, set[str]] = {}
     lossless: list[float] = []

@@ -1,4 +1,6 @@
-"""Random paths whose rate varies, over queue disciplines, beside Linux: data/linux/varying-paths.csv.
+"""Random paths whose rate varies, with several queue disciplines, compared with Linux: data/linux/varying-paths.csv.
+
+The guest changes the rate of its token bucket at the times of the path's steps.
 
 The guest changes the rate of its token bucket at the instants of the path's steps.
 """
@@ -15,12 +17,12 @@ from longpipe.validate.linux_compare import scenario
 from longpipe.validate.linux_rates import SEEDS, VARYING, draw_varying
 
 TABLE = pd.read_csv(Path(__file__).parent / "data" / "linux" / "varying-paths.csv")
-# Quantities beyond the tolerances, by path: docs/queues.md lists them.
+# Quantities that exceed the tolerances, by path: docs/queues.md lists them.
 BEYOND: dict[int, set[str]] = {
     0: {"goodput_mbps"}, 1: {"goodput_mbps"}, 3: {"goodput_mbps"}, 5: {"goodput_mbps"}
 }  # fmt: skip
 # Number of runs of longpipe, each with a path that is .1 ms longer, because the trajectory of one to three flows is
-# chaotic even if no queue is random. Over such paths the goodput of path 1 is 12.2 to 13.1 Mbit/s.
+# chaotic even if no queue is random. With these changes, the goodput of path 1 is between 12.2 and 13.1 Mbit/s.
 DRAWS = 6
 
 
@@ -35,7 +37,7 @@ def test_the_table_has_what_is_drawn() -> None:
 
 @pytest.mark.parametrize("number", range(VARYING))
 def test_over_varying_rates_queues_do_as_in_linux(number: int) -> None:
-    """Goodput within 2 %, the median RTT within 3 %, drops within 15 %."""
+    """Goodput agrees within 2 %, the median RTT within 3 %, drops within 15 %."""
     case, linux = draw_varying(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     end, round_trip_ms = seconds(case.duration), 1000 * seconds(case.round_trip)
     measured = []

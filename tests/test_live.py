@@ -1,4 +1,7 @@
-"""Real programs over a path. Tests check decisions, ends and cleanup, not properties that depend on the machine's load."""
+"""Real programs over a path.
+
+Tests check decisions, ends and cleanup, not properties that depend on the machine's load.
+"""
 
 import json
 import re
@@ -254,14 +257,14 @@ def test_a_capture_holds_what_entered_left_and_was_lost(idle: str, tmp_path: Pat
     content = capture.read_bytes()
     assert content.count(b"lost at switch1->switch2, overflow") == lost
     assert content.count(b" on the path") == found["entered"]
-    # The block lengths lead to the end of the file.
+    # The block lengths add up to the length of the file.
     place, packets = 0, 0
     while place < len(content):
         kind, length = struct.unpack_from("<II", content, place)
         packets += kind == 6
         place += length
     assert place == len(content)
-    # Each host has an interface, on which each packet is once.
+    # Each host has an interface, at which each packet appears once.
     names = [content.index(name) for name in (b"source1", b"sink1", b"lost")]
     assert names == sorted(names)
     found_at = Counter(entry.interface for entry in entries(capture))
@@ -286,7 +289,7 @@ def test_measures_say_what_they_found_and_what_is_asked() -> None:
 @pytest.mark.usefixtures("namespaces")
 def test_the_kernels_tcp_does_as_the_simulated_one() -> None:
     found = compare(available()[0], duration="2 s", rate="10 Mbit/s", buffer="40 packets")
-    # A busy machine may delay it, but at most this much; nothing makes it faster than the link.
+    # A busy machine may delay a packet, but at most by this time; no packet is faster than the link.
     assert 0.5 < found.goodput_bps.kernel / found.goodput_bps.longpipe < 1.1
     assert found.certificate.delivered > 1000
     with pytest.raises(ScenarioError, match="--control: 'cubicc'"):

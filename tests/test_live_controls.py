@@ -1,4 +1,7 @@
-"""Congestion controllers of one's own in flows beside real programs, which run in the process of the path."""
+"""The user's own congestion controllers, in flows that compete with real programs.
+
+They run in the process of the path.
+"""
 
 import shutil
 from pathlib import Path
@@ -14,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("namespaces")
 
 
 def path_with(file: Path, folder: Path, **parameters: float) -> str:
-    """Writes a scenario whose second flow, beside the real programs, has a class."""
+    """Writes a scenario whose second flow, in competition with the real programs, uses a class."""
     settings = ", ".join(f"{name} = {value}" for name, value in parameters.items())
     own = f"""
 [[network.group]]
@@ -40,7 +43,7 @@ def test_a_class_runs_beside_real_programs_and_in_a_replay(tmp_path: Path) -> No
     )  # fmt: skip
     assert len(found["stdout"].split()) == 20
     assert f"live: {file}:Aimd runs in this process" in found["stderr"]
-    # The class fills the queue, behind which the programs wait.
+    # The class fills the queue, in which the packets of the programs wait.
     assert max(float(line) for line in found["stdout"].split()) > 0.021
     assert replay(record).agrees
 

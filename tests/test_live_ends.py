@@ -1,4 +1,4 @@
-"""Ends of live runs: by a signal, or before they start. Nothing remains."""
+"""Live runs that end because of a signal, or before they start, leave nothing behind."""
 
 import json
 import re
@@ -25,7 +25,7 @@ def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signal
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         spaces = namespaces_below(process.pid)
-        # At each end at least one network and one process namespace.
+        # There is at least one network namespace and one process namespace at each end.
         assert len(spaces) >= 4
         process.send_signal(number)
         status = process.wait(60)
@@ -37,7 +37,7 @@ def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signal
 
 
 def test_without_permission_three_ways_out_are_named(idle: str) -> None:
-    # In a user namespace that cannot create further ones.
+    # The command runs in a user namespace that cannot create further ones.
     if (reason := refused()) is not None:
         pytest.skip(reason)
     code = (

@@ -1,4 +1,4 @@
-"""What limited the connections of real programs, and waiting for a program that listens."""
+"""Limits of the connections of real programs, and the start of a client after its server listens."""
 
 import json
 import struct
@@ -11,7 +11,7 @@ from live_programs import live
 from longpipe.live.flow_limits import RealFlow, lines, real_flows
 from longpipe.live.sockets import parsed
 
-# Sends for two seconds with this send buffer, and pauses between writes.
+# The program sends for two seconds with this send buffer, and pauses between writes.
 SEND = """
 import socket, sys, time
 s = socket.socket()
@@ -22,7 +22,7 @@ while time.monotonic() < end:
     s.sendall(bytes(20000))
     time.sleep(float(sys.argv[4]))
 """
-# Listens after a second, with this receive buffer.
+# The program listens after a second, with this receive buffer.
 RECEIVE = """
 import socket, sys, time
 time.sleep(1)

@@ -55,7 +55,7 @@ def test_a_record_from_before_heads_had_digests_decides_the_same(tmp_path: Path)
 @pytest.mark.parametrize(
     ("entries", "problem"),
     [
-        # 58 days and 19 hours, which would take hours to simulate.
+        # The time is 58 days and 19 hours, whose simulation would take hours.
         (
             arrival(5_081_277_178_699_218_000),
             "entry 0: 5081277 s after the one before; a record pauses for a day at most",
@@ -140,7 +140,7 @@ def test_a_record_with_flipped_bits_is_replayed_or_named(tmp_path: Path) -> None
     problems = []
     for _ in range(300):
         content = bytearray(whole)
-        # Headers are long, so that entries are damaged as often.
+        # Headers are long, so that entries are damaged about as often as headers.
         least = drawn.choice([0, len(content) - 64])
         content[drawn.randrange(least, len(content))] ^= 1 << drawn.randrange(8)
         file.write_bytes(content)

@@ -94,7 +94,7 @@ def test_tcp_comes_whole_and_with_right_checksums(idle: str, tmp_path: Path, ver
     )  # fmt: skip
     data = b"".join(hashlib.sha256(str(n).encode()).digest() for n in range(50000))
     assert found["stdout"].split() == [hashlib.sha256(data).hexdigest(), "0"]
-    # 1.6 MB in packets of allowed length, few of them twice.
+    # 1.6 MB are sent in packets of permitted length, few of them twice.
     assert 1_600_000 / 1448 < found["entered"] < 4 * 1_600_000 / 1448
     assert (found["unfit"], found["overrun"], found["refused"]) == (0, 0, 0)
 
@@ -107,7 +107,7 @@ def test_datagrams_sent_together_arrive_one_by_one(idle: str, tmp_path: Path, ve
         "--at", "source1", f"{python(tmp_path, 'lengths', LENGTHS)} {version}",
         "--at", "sink1", f"{python(tmp_path, 'hear', HEAR)} {version}",
     )  # fmt: skip
-    # 10 000 bytes are 14 datagrams of 700 and one of 200.
+    # 10 000 bytes are sent as 14 datagrams of 700 bytes and one of 200.
     assert found["stdout"].split() == ["70", "5", "75"]
     assert found["unfit"] == 0
 
@@ -125,8 +125,8 @@ def test_datagrams_that_leave_together_come_as_a_program_wants_them(
         "--at", "a", f"{python(tmp_path, 'numbered', NUMBERED)} {version}",
         "--at", "b", f"{python(tmp_path, 'count', COUNT)} {version} {takes_many:d}",
     )  # fmt: skip
-    # All arrive in order and complete; several at once for programs that accept that, if the kernel supports it (since
-    # 6.2).
+    # All datagrams arrive in order and complete; a program that accepts several at once gets them together, if the
+    # kernel supports this (since 6.2).
     whole, together = found["stdout"].split()
     assert whole == "True"
     assert together == str(takes_many) or not _TOGETHER

@@ -84,7 +84,7 @@ def test_a_qlog_has_the_events_of_its_file() -> None:
     assert of(flow, "cwnd").numbers.tolist() == [data["cwnd"] for data in metrics]
     rtts = [data["latest_rtt"] for data in metrics if "latest_rtt" in data]
     assert of(flow, "rtt").numbers * 1e3 == pytest.approx(rtts)
-    # Of 173 packets 29 were declared lost, and the last one, the end of the connection, is not acknowledged.
+    # Of 173 packets, 29 were declared lost; the last one, the end of the connection, is not acknowledged.
     assert counts(flow, "packets", "acknowledged", "lost") == (173, 143, 29)
 
 

@@ -1,4 +1,4 @@
-"""Captures as `longpipe read` analyses them, beside tshark, the simulator's own counts, and constructed packets."""
+"""Captures as `longpipe read` analyses them, compared with tshark, the simulator's own counts, and constructed packets."""
 
 import gzip
 import json
@@ -70,13 +70,13 @@ def test_both_ends_of_a_path_see_the_same_losses() -> None:
     sender, receiver = read(DATA / "sender.pcap.gz").subjects[0], read(DATA / "receiver.pcap.gz").subjects[0]
     assert (sender.facts["captured at"], receiver.facts["captured at"]) == ("the sender", "the receiver")
     assert (count(sender, "retransmitted segments"), count(receiver, "lost before the capture")) == (16, 16)
-    # What was sent and what arrived differ by the 16 segments of 1428 bytes that the path dropped.
+    # The data sent and the data that arrived differ by the 16 segments of 1428 bytes that the path dropped.
     assert count(sender, "payload") - count(receiver, "payload") == 16 * 1428
-    # iperf3's cookie of 37 bytes, and 340 segments.
+    # The data are iperf3's cookie of 37 bytes, and 340 segments.
     assert count(sender, "acknowledged") == count(receiver, "acknowledged") == 37 + 340 * 1428
     rtt = sender.of("rtt")
     assert rtt is not None
-    # 40 ms of propagation, 2 Mbit/s: 1500 bytes take 6 ms, and 12 packets of buffer 72 ms.
+    # The propagation takes 40 ms; at 2 Mbit/s, 1500 bytes take 6 ms, and a full buffer of 12 packets 72 ms.
     assert 0.0406 <= rtt.numbers.min() <= 0.0466
 
 
@@ -85,22 +85,22 @@ def test_sacked_data_counts_when_it_arrives() -> None:
     rate = found.subjects[0].of("rate")
     assert rate is not None
     segments = rate.numbers * found.duration_s / 200 / 8 / 1448
-    # 3 Mbit/s carry a segment of 1514 bytes in 4 ms: at most two in an interval of 6 ms, and no spike when a
-    # retransmission fills a hole.
+    # At 3 Mbit/s, a segment of 1514 bytes takes 4 ms: at most two arrive in an interval of 6 ms, and there is no spike
+    # when a retransmission fills a gap.
     assert segments.max() <= 2.001
     assert segments.sum() == pytest.approx(count(found.subjects[0], "acknowledged") / 1448)
 
 
 def test_offloaded_segments_are_split_by_the_mss() -> None:
     (bulk, *_) = read(DATA / "offload.pcap").subjects
-    # 14 packets of up to 65 160 bytes, each split into segments of 1448 bytes.
+    # 14 packets of up to 65 160 bytes are each split into segments of 1448 bytes.
     assert (count(bulk, "data packets"), count(bulk, "mss"), count(bulk, "segments")) == (14, 1448, 243)
 
 
 def packet(
     at_ns: int, seq: int, ack: int, flags: int, length: int = 0, *, back: bool = False, options: bytes = b""
 ) -> bytes:
-    """Returns a pcap record of an IPv4 packet between two hosts; `back` for the second host's."""
+    """Returns a pcap record of an IPv4 packet between two hosts; `back` selects the direction from the second host."""
     ends = ((b"\x0a\0\0\1", 1000), (b"\x0a\0\0\2", 80))
     (source, from_port), (target, to_port) = reversed(ends) if back else ends
     header = 20 + len(options)
@@ -157,7 +157,8 @@ def test_copies_at_a_second_interface_do_not_count(tmp_path: Path) -> None:
         return struct.pack("<4I", *at, captured + 20, length + 20) + link + record[16:]
 
     records = exchange(1, 20, ms=55)
-    # Data passes interface 2 and then 3, ACKs the other way; one segment is retransmitted, through both as well.
+    # Data pass interface 2 and then 3, ACKs in the opposite order; one segment is retransmitted, also through both
+    # interfaces.
     records.append(packet(400_000_000, 1, 1, ACK, 1000))
     routed = []
     for record in records:
@@ -198,7 +199,7 @@ def test_a_live_capture_counts_entries_and_notes_losses_on_the_path() -> None:
         == f"{lost} TCP packets were lost on the simulated path"
         == "24 TCP packets were lost on the simulated path"
     )
-    # 20 ms from data to ACK, each at its entry, and 20 ms for the way back of the ACK.
+    # It takes 20 ms from data to ACK, each captured at its first interface, and 20 ms until the ACK returns.
     assert count(one, "sender side of the RTT") == pytest.approx(0.0202, abs=2e-4)
 
 

@@ -1,4 +1,4 @@
-"""Output of measurement tools: the values that `longpipe read` finds are those that the tool itself reports."""
+"""Output of measurement tools: the values that `longpipe read` returns are those that the tool itself reports."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def test_iperf3_modes_are_told_apart() -> None:
 
 
 def test_the_json_stream_of_iperf3_is_read_as_its_json(tmp_path: Path) -> None:
-    # By the grammar of iperf3 3.17; the tool that made the other files is older.
+    # This follows the grammar of iperf3 3.17; the version that created the other files is older.
     value = loaded("iperf3.json.gz")
     events = [("start", value["start"]), *(("interval", one) for one in value["intervals"]), ("end", value["end"])]
     lines = "".join(json.dumps({"event": event, "data": data}) + "\n" for event, data in events)
@@ -80,7 +80,7 @@ def test_ss_gives_rates_of_acknowledged_bytes_and_the_kernels_state() -> None:
     found = read(DATA / "ss.txt.gz")
     bulk, control = found.subjects
     assert (bulk.name, control.name) == ("10.0.0.1:57286 > 10.0.0.4:5201", "10.0.0.1:57284 > 10.0.0.4:5201")
-    # bytes_acked of the second and the third snapshot, and their times by `date`.
+    # The values of bytes_acked in the second and the third snapshot, and their times by `date`.
     taken = (1795675240_674223255 - 1795675240_402799112) / 1e9
     assert of(bulk, "rate").numbers[0] == pytest.approx(8 * (42_030 - 38) / taken)
     assert of(control, "rate").numbers[0] == 0
@@ -129,7 +129,7 @@ def test_ping_sequence_numbers_wrap_and_times_are_those_of_requests(tmp_path: Pa
     ]
     (path,) = read(written(tmp_path / "ping.txt", "\n".join(lines))).subjects
     assert of(path, "rtt").time_s.tolist() == [0.0, 1.0, 3.0]
-    # Without the head of ping, requests before the first reply are unknown.
+    # Without the first line of ping, the requests before the first reply are unknown.
     assert of(path, "losses").time_s.tolist() == [2.0]
     with pytest.raises(ScenarioError, match=r"ping\.txt:1: a reply without its time; needs `ping -D`"):
         read(written(tmp_path / "ping.txt", lines[0].partition("] ")[2]))

@@ -27,7 +27,7 @@ from longpipe.store import Store
 MODULES = Path(__file__).parent / "data" / "modules"
 AIMD, RATE = MODULES / "tcp_aimd.c", MODULES / "tcp_rate.c"
 
-# 10 Mbit/s, 100 ms, 100 packets: the first loss is after 1.2 s.
+# The path has 10 Mbit/s, 100 ms and 100 packets; the first loss is after 1.2 s.
 PATH = Scenario.from_toml("""
 duration = "5 s"
 framing = "ip"
@@ -47,7 +47,7 @@ def with_module(file: Path | str, path: Scenario = PATH, hz: int | None = None, 
 
 
 def cuts(result: Result, flow: str = "flow1") -> list[float]:
-    """Returns the factor by which each fast retransmit reduces the window, from the threshold that it sets."""
+    """Returns the factor of each fast retransmit's window reduction, computed from the threshold that it sets."""
     trace = result.traces["cwnd"].query("flow == @flow")
     threshold, window = trace["ssthresh_bytes"].to_numpy(), trace["cwnd_bytes"].to_numpy()
     falls = np.flatnonzero(threshold[1:] < window[:-1] * 0.95) + 1
@@ -64,7 +64,7 @@ def of_core(scenario: Scenario) -> dict[str, Any]:
 
 
 def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() -> None:
-    """Defaults of tcp_aimd.c: tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` implements in Rust."""
+    """The defaults of tcp_aimd.c are tcp_reno_ssthresh and tcp_reno_cong_avoid, which `linux-reno` implements in Rust."""
     for path in (PATH, PATH.with_(**{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}})):
         native = simulate(path.with_(**{"tcp.congestion": "linux-reno"}))
         assert simulate(with_module(AIMD, path)).state_hash == native.state_hash
@@ -73,7 +73,7 @@ def test_the_aimd_of_a_module_with_a_cut_of_one_half_is_linux_reno_bit_by_bit() 
 @pytest.mark.parametrize("beta", [512, 717, 900])
 def test_a_parameter_sets_what_a_loss_leaves(beta: int) -> None:
     found = cuts(simulate(with_module(AIMD, beta=beta)))
-    # Whole segments, of a window of about 180.
+    # The values are whole segments, of a window of about 180.
     assert found
     assert found == pytest.approx([beta / 1024] * len(found), abs=0.01)
 
@@ -122,7 +122,7 @@ def test_cong_control_of_linux_6_10_gets_four_arguments_and_sets_the_rate() -> N
     assert build([AIMD]).linux == "6.1"
     with pytest.raises(ScenarioError, match=r"tcp_rate\.c:\d+: does not compile: .*incompatible pointer"):
         build([RATE], "6.1")
-    # A gain of 1 keeps the queue empty at the full rate; 5/4 fills it.
+    # A gain of 1 keeps the queue empty at the full rate; a gain of 5/4 fills it.
     gentle, eager = (simulate(with_module(RATE, gain=gain).with_(**{"traces.rtt": True})) for gain in (256, 320))
     queue = [np.median(result.traces["rtt"].query("time_s > 3")["srtt_s"]) - 0.0918 for result in (gentle, eager)]
     assert queue[0] < 0.004 < 0.05 < queue[1]
@@ -169,7 +169,7 @@ def test_a_stored_run_is_found_and_read_when_its_module_is_gone(tmp_path: Path) 
 
 def test_another_machine_gets_the_object_with_the_job(tmp_path: Path) -> None:
     file = Path(shutil.copy(AIMD, tmp_path))
-    # The text differs, so that no other test has built it.
+    # The text is unique, so that no other test has built it.
     file.write_text(file.read_text() + "/* another machine */\n")
     sent = pickle.dumps(with_module(file))
     here = simulate(pickle.loads(sent)).state_hash
@@ -252,7 +252,7 @@ def test_a_plain_run_reports_nothing() -> None:
     assert "modules" not in result.summary()
 
 
-# Bad input
+# Invalid input
 
 
 def refusal(file: Path | str, **parameters: Any) -> str:  # noqa: ANN401 - values of every type
@@ -274,7 +274,7 @@ def test_files_that_are_no_modules_are_refused_in_one_line(tmp_path: Path) -> No
     assert refusal(other).startswith(f"{other}: no congestion controller; needs an object that")
     other.write_bytes(build([AIMD]).content.replace(b"\x01longpipe\x01interface=1\0", b"\x01longpipe\x01interface=9\0"))
     assert refusal(other) == (f"{other}: interface version 9; needs 1: build it again by `longpipe cc build`")
-    # An object with a wrong description of itself.
+    # An object with an invalid description of itself.
     other.write_bytes(build([AIMD]).content[:8000])
     assert "needs" in refusal(other)
     source.write_text(AIMD.read_text().replace("tcp_slow_start(tp, acked)", "tcp_sprint(tp, acked)"))

@@ -1,4 +1,4 @@
-"""What notebooks show of objects, and their progress bars."""
+"""Display of objects in notebooks, and progress bars."""
 
 import sys
 from collections.abc import Callable
@@ -69,7 +69,7 @@ def test_a_study_shows_how_far_it_is() -> None:
 
 @pytest.fixture
 def displayed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Replaces IPython by the kernel of a notebook that records what is displayed, and shows bars at once."""
+    """Replaces IPython by a notebook kernel that records the displayed objects, and shows bars at once."""
     shown: list[str] = []
 
     class Handle:

@@ -42,8 +42,8 @@ def test_ns2_sends_the_same_segments_in_the_same_order(tcp: str, drop: tuple[int
     assert comparison.largest_lag_s <= (2e-4 if tcp == "sack" else 2e-6), f"{comparison.timeouts} timeouts"
 
 
-# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops. Without its guard Tahoe repeatedly
-# takes the last two for further losses; test_ns2_suite.py has ns-2's own traces of these.
+# The path of ns-2's validation suite, test-suite-tcpVariants.tcl, and its drops. Without ns-2's guard, Tahoe repeatedly
+# assumes that the last two are further losses; test_ns2_suite.py contains ns-2's own traces of these cases.
 SUITE: dict[str, Any] = {"rate": "800 kbit/s", "round_trip": "200 ms", "window": 28, "queue": 8, "mss": "960 B"}
 SUITE_DROPS = [(14,), (14, 28), (14, 26, 28), (14, 24, 26, 28), (11, 12, 13, 14, 16), (11, 12, 13, 14, 16, 17, 18, 19)]
 
@@ -75,8 +75,8 @@ def test_tahoe_is_guarded_by_default_as_in_ns2_and_needs_it_not_to_fall_behind()
 @pytest.mark.parametrize("tcp", FLAVORS)
 @pytest.mark.parametrize("seed", one_in(3, range(12)))
 def test_ns2_agrees_on_drops_chosen_at_random(tcp: str, seed: int) -> None:
-    # With a guard, because ns-2 otherwise lets the window fall below two segments; with a fine clock, against races of
-    # timers.
+    # The guard is on, because ns-2 otherwise lets the window fall below two segments; the clock is fine, to avoid races
+    # of timers.
     random = Random(seed)
     first, span = random.randrange(120), random.choice([8, 20, 60, 150])
     drop = tuple(random.randrange(first, first + span) for _ in range(random.randint(1, 6)))
@@ -110,7 +110,7 @@ def test_ns2_overflows_at_the_same_packets(tcp: str, queue: int) -> None:
     assert drops(tcp=tcp, queue=queue, hoe=False, pipe="outstanding", tick="1 ms").same_order
 
 
-# Rules in which ns-2 differs: a case, and the option with which both agree.
+# Rules that differ in ns-2: a case, and the option with which both agree.
 RULES: list[tuple[Rule, dict[str, Any], dict[str, Any]]] = [
     (Rule.SMALL_WINDOW, {"tcp": "reno", "drop": (30, 45, 61)}, {"guard": True}),
     (
@@ -241,7 +241,7 @@ def test_the_command_refuses_bad_input() -> None:
     assert "did you mean 'reno'?" in shown.stderr
 
 
-# ns-2's version lacks limited transmit, which a window of three segments needs.
+# This version of ns-2 lacks limited transmit, which a window of three segments needs.
 @pytest.mark.parametrize("drop", [drop for drop in DROPS if min(drop, default=1) != 1], ids=str)
 def test_fack_sends_the_first_lost_segment_again_when_ns2s_fack_does(drop: tuple[int, ...]) -> None:
     case = DropCase(tcp="sack", drop=drop)

@@ -1,5 +1,4 @@
-"""A bottleneck with varying delay, compared with ns-2's `$link set delay_`: equal segments in order.
-
+"""A bottleneck with varying delay, compared with ns-2's `$link set delay_`: both send equal segments in the same order.
 ns-2 reads the delay when a packet's transmission starts, and does not keep packets on the wire in order.
 """
 
@@ -20,8 +19,8 @@ pytestmark = pytest.mark.skipif(not ns2.available(), reason="ns-2 is not install
 
 Moves = list[tuple[float, float]]
 
-# One-way delays in seconds, each from a time on; at odd times, so that nothing else happens then. The transmission of a
-# packet takes 2.9 ms: the first series falls so slowly that no packet overtakes another.
+# Times and one-way delays in seconds. The times are unusual, so that no other event coincides. The transmission of a
+# packet takes 2.9 ms, and the first series decreases so slowly that no packet overtakes another.
 SLOW: Final[Moves] = [
     (0.0, 0.05),
     (0.7310011, 0.081),
@@ -33,14 +32,14 @@ DROPS: Final = [(), (30, 31), (45, 60, 61, 120)]
 
 
 def both(tcp: Flavor, drop: tuple[int, ...], moves: Moves) -> tuple[pd.DataFrame, pd.DataFrame, float]:
-    """Returns the send times of each segment in longpipe and ns-2, and the number of overtakings in longpipe."""
+    """Returns the send times of each segment in longpipe and ns-2, and the number of overtaking packets in longpipe."""
     case = DropCase(tcp=tcp, drop=drop, segments=1500, window=100)
     ours, overtakings = sent(case.scenario(), moves, SIZE.parse(case.mss))
     return ours, ns2.run([*case.arguments(), 0, of_ns2(moves)]).sent, overtakings
 
 
 def sent(scenario: Scenario, moves: Moves, mss: int) -> tuple[pd.DataFrame, float]:
-    """Returns the send times of a flow's segments over a time-varying trunk, and the number of overtakings."""
+    """Returns the send times of a flow's segments over a time-varying trunk, and the number of overtaking packets."""
     knots = [[f"{at} s", f"{delay} s"] for at, delay in moves]
     path = {"delay": knots, "between": "hold", "at": "start", "order": "free"}
     result = simulate(scenario.with_(**{"network.path": path}))
@@ -84,8 +83,7 @@ def test_vegas_sends_the_same_segments_and_over_the_drift_at_the_same_instants(r
     rounded = {"tcp.vegas.alpha": 0.5, "tcp.vegas.beta": 3.5, "tcp.vegas.gamma": 1.5}
     ours, _ = sent(vegas_path(rate, duration="150 s", **rounded), SLOW, MSS)
     theirs = ns2_sent(rate, of_ns2(SLOW))
-    # ns-2 adds equal fractions of a segment over an RTT of linear growth, so that from then on the windows differ by
-    # fractions.
+    # ns-2 adds equal fractions of a segment over an RTT of linear growth, so that the windows then differ by fractions.
     drift = int((ours["s"] < SLOW[-1][0] - 0.01).sum())
     assert largest_lag_s(ours[:drift], theirs[:drift]) < 1e-6
     assert largest_lag_s(ours, theirs) < 0.5

@@ -1,7 +1,7 @@
-"""ns-2's own traces of Tahoe with many losses in a window, from its validation suite: they need no ns-2 here.
+"""ns-2's own traces of Tahoe with many losses in a window, from its validation suite: the tests do not need ns-2.
 
-Each of tests/data/ns2-multiple_tahoe.csv and ns2-multiple2_tahoe.csv is what ns-2.35 (Debian's package ns2 2.35+dfsg-5)
-sends, by its own test-suite-tcpVariants.tcl, in the folder tcl/test of its sources:
+Each of tests/data/ns2-multiple_tahoe.csv and ns2-multiple2_tahoe.csv contains the segments that ns-2.35 (Debian's package ns2
+2.35+dfsg-5) sends in its own test-suite-tcpVariants.tcl, in the folder tcl/test of its sources:
 
     ns test-suite-tcpVariants.tcl multiple_tahoe quiet
     (echo s,segment; awk '$1 == "+" && $3 == 0 && $4 == 2 && $5 == "tcp" {print $2 "," $11}' all.tr)
@@ -28,7 +28,10 @@ def theirs(name: str) -> pd.DataFrame:
 
 
 def ours(name: str, *, guard: bool) -> pd.DataFrame:
-    """Returns the suite's net4: 800 kbit/s, 100 ms one way, eight packets; RTO of at least 1 s, initially 6 s."""
+    """Returns net4 of the suite: 800 kbit/s, 100 ms one way, eight packets.
+
+    The minimum RTO is 1 s, and the initial RTO 6 s.
+    """
     scenario = Scenario(
         framing="ip",
         duration="5.5 s",
@@ -56,7 +59,7 @@ def ours(name: str, *, guard: bool) -> pd.DataFrame:
 
 
 def beside(name: str, *, guard: bool) -> pd.DataFrame:
-    """Returns both in order of sending, from segment 1 on: in ns-2 a SYN of 40 bytes is segment 0."""
+    """Returns both lists in order of sending, from segment 1 on: in ns-2, segment 0 is a SYN of 40 bytes."""
     both = {"ours": ours(name, guard=guard), "theirs": theirs(name)}
     columns = []
     for side, sent in both.items():

@@ -12,8 +12,8 @@ from longpipe.validate.ns2_transfers import compare
 
 needs_ns2 = pytest.mark.skipif(not available(), reason="ns-2 is not installed (Debian's package ns2)")
 
-# A sample of the 72 cases: the ends of the table, a timeout in SACK's recovery, Reno's two timeouts; `longpipe validate
-# ns2` runs all.
+# A sample of the 72 cases: the ends of the table, a timeout in SACK's recovery, and Reno's two timeouts; `longpipe
+# validate ns2` runs all cases.
 SOME = [
     Transfer(20, 0.25, "reno"), Transfer(20, 1.0, "sack"), Transfer(40, 0.5, "reno"), Transfer(40, 0.75, "newreno"),
     Transfer(160, 0.5, "sack"), Transfer(320, 0.25, "newreno"), Transfer(640, 0.25, "reno"),

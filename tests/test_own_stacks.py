@@ -43,7 +43,7 @@ def compiled(folder: Path, text: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the stack of the page as a program and as an object."""
+    """Returns a folder with the stack of the page as a program and as an object."""
     made = tmp_path_factory.mktemp("stacks")
     (made / "window.py").write_text(code("window.py"))
     compiled(made, code("window.c"))
@@ -67,7 +67,8 @@ def decisions(result: Result) -> str:
 
 def test_a_window_carries_itself_once_per_round_trip(folder: Path) -> None:
     result = simulate(path(program(folder)))
-    # 1452 bytes of payload and 28 of headers there, 4 and 28 back, over two links of 1 Gbit/s and one of 20 Mbit/s.
+    # The packet has 1452 bytes of payload and 28 of headers, the reply 4 and 28, over two links of 1 Gbit/s and one of
+    # 20 Mbit/s.
     there_s, back_s = (2 * bits / 1e9 + bits / 20e6 + 0.02001 for bits in (8 * 1480, 8 * 32))
     rounds, rest = divmod(1382 - 1, 20)
     flow = result.flows.iloc[0]
@@ -187,7 +188,7 @@ def test_a_bundle_holds_an_object_and_refuses_a_program(folder: Path) -> None:
         controls_of([path(program(folder))])
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_the_sdist_has_scenarios_pages_and_examples(tmp_path: Path) -> None:
 def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_that_are_there() -> None:
     workflow = yaml.safe_load((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
     jobs = workflow["jobs"]
-    # YAML reads a bare "on" as true.
+    # YAML parses an unquoted "on" as true.
     assert {"push", "pull_request"} <= workflow[True].keys()
     assert jobs["wheels"]["strategy"]["matrix"]["system"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
     steps = [step for job in jobs.values() for step in job["steps"]]
@@ -65,7 +65,7 @@ def test_the_workflow_tests_and_builds_wheels_on_three_systems_with_commands_tha
     ) & targets
     known = set(cast(TyperGroup, get_command(app)).commands)
     assert set(re.findall(r"longpipe (\S+)", commands)) == {"doctor", "init", "run", "plot", "lab"} <= known
-    # Each wheel has the lab, which one job builds.
+    # Each wheel contains the lab, which one job builds.
     page = "python/longpipe/lab/page.html"
     uploads = [step["with"]["path"] for step in jobs["lab"]["steps"] if "upload-artifact" in step.get("uses", "")]
     assert (jobs["wheels"]["needs"], uploads) == ("lab", [page])

@@ -43,7 +43,7 @@ def test_a_path_is_that_of_both_directions_unless_the_way_back_says_otherwise() 
         "order": "fifo",
         "delay": {"knots_ps": [[0, 20 * MS], [5000 * MS, 30 * MS]], "between": "linear", "at": "end"},
     }
-    # Buffers and windows are sized by the maximum delay.
+    # Sizes of buffers and windows follow from the maximum delay.
     assert [link["delay_ps"] for link in over({"delay": delay}).resolve()["links"]][2:4] == [30 * MS, 30 * MS]
     assert Scenario.from_toml(one_way.to_toml()).digest() == one_way.digest()
 
@@ -62,7 +62,7 @@ def test_a_scenario_takes_a_path_over_satellites_in_one_line() -> None:
     knots = np.array(motions(scenario)[2]["delay"]["knots_ps"])
     kuiper = Constellation.of_shell(shell("kuiper-630"))
     found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=20, step_s=0.1)
-    # Of two knots at one time the latter belongs to the new route.
+    # If two points have one time, the second one belongs to the new route.
     latest = dict(knots.tolist())
     delays = [latest[round(1e12 * time)] for time in found.times_s]
     assert np.abs(np.array(delays) / 1e12 - found.rtt_s[:, 0] / 2).max() < 0.6e-9
@@ -105,7 +105,7 @@ def test_instants_without_a_route_in_round_trips_are_outages(tmp_path: Path) -> 
 
 
 def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
-    # 1 Mbit/s for the first half of each second, then 0.
+    # The rate is 1 Mbit/s for the first half of each second, then 0.
     path = {"rate": [["0 s", "1 Mbit/s"], ["500 ms", "0 bit/s"]], "rate_cycle": "1 s"}
     result = simulate(over(path, return_path={"kind": "moving"}))
     assert result.attainable_bps == pytest.approx(0.5e6 * 1460 / 1500)
@@ -115,9 +115,9 @@ def test_a_rate_of_zero_holds_and_bits_sent_stay_sent() -> None:
 
 
 def test_losses_before_a_silence_that_times_out_too_soon_are_repaired_after_it() -> None:
-    # The buffer of 100 packets overflows, and the path holds all packets for 3 s: the timeout is undone, and RACK
-    # detects the losses before it. 10 MB take 6.9 s on the trunk, plus the outage of 3 s; with a second timeout it was
-    # 13.3 s.
+    # The buffer of 100 packets overflows, and the path holds all packets for 3 s: the reduction after the timeout is
+    # undone, and RACK detects the losses before it. 10 MB take 6.9 s on the trunk, in addition to the outage of 3 s;
+    # with a second timeout the transfer took 13.3 s.
     path = {"outages": {"intervals": [["2.7 s", "5.7 s"]]}}
     rates = {"access_rate": "1 Gbit/s", "trunk_rate": "12 Mbit/s", "trunk_delay": "20 ms"}
     silent = over(path, duration="20 s", return_path={"kind": "moving"}, **rates)
@@ -135,7 +135,7 @@ def test_outages_drop_what_waits_and_what_is_on_the_wire_as_chosen() -> None:
     drops = {"waiting": "drop", "in_flight": "drop", "arriving": "drop", "in_service": "drop"}
     lost = simulate(over({**delay, "outages": {"every": "2 s", "phase": "1 s", "gap": "200 ms", **drops}}))
     trunk = lost.ports.set_index("port").loc["switch1->switch2"]
-    # The rest of a window, and the data that 20 ms of wire hold.
+    # The difference is the rest of a window, and the data in transit during 20 ms.
     assert trunk["packets_lost_outage"] > 40
     assert trunk["packets_lost_on_wire"] > 10
 
@@ -144,7 +144,7 @@ def test_packets_overtake_each_other_where_the_delay_falls_and_order_is_free() -
     falls = [["0 s", "50 ms"], ["5 s", "50 ms"], ["5 s", "20 ms"]]
     free, fifo = (simulate(over({"delay": falls, "order": order})) for order in ("free", "fifo"))
     trunk = free.ports.set_index("port").loc["switch1->switch2"]
-    # 30 ms at 10 Mbit/s are 25 packets, each of which arrives before all remaining ones.
+    # At 10 Mbit/s, 25 packets are sent in 30 ms, each of which arrives before all remaining ones.
     assert 23 <= trunk["overtakings"] == trunk["furthest_overtaking"] <= 26
     assert fifo.ports["overtakings"].sum() == 0
     # They arrive alternately with the packets that they overtook, so that no ACK arrives three times.
@@ -333,7 +333,10 @@ def test_every_discipline_runs_in_front_of_every_transmitter(kind: str, tmp_path
 
 
 def test_codel_keeps_the_delay_of_a_slow_link_near_its_target() -> None:
-    """RFC 8289: CoDel limits a standing queue to 5 ms plus a window's sawtooth; tail drop fills the buffer."""
+    """According to RFC 8289, CoDel limits a standing queue to 5 ms plus a window's sawtooth.
+
+    Tail drop fills the buffer.
+    """
     slow = {"rate": [["0 s", "20 Mbit/s"], ["10 s", "5 Mbit/s"]]}
     held = {}
     for policy in ("tail-drop", "codel", "fq-codel", "pie"):

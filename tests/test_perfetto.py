@@ -39,7 +39,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Yields number and value of each field: a number, 8 bytes, or bytes with their length."""
+    """Yields number and value of each field: a number, 8 bytes, or bytes preceded by their length."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -124,7 +124,7 @@ def test_perfettos_own_definitions_read_the_file(lossy: Result, tmp_path: Path) 
     events = [one.track_event for one in trace.packet if one.HasField("track_event")]
     assert all(event.track_uuid in tracks for event in events)
     assert {event.type for event in events} == {1, 2, 3, 4}
-    # Nothing that the schema does not know.
+    # The trace contains nothing that the schema does not define.
     assert trace.SerializeToString() == path.read_bytes()
 
 

@@ -75,7 +75,7 @@ FLOWS = ("flow1", "flow2")
 
 
 def told(flow: str, until_s: float) -> float:
-    """Returns the bytes that ACKs and SACK blocks have reported by a time, one by one."""
+    """Returns the bytes that ACKs and SACK blocks have reported until a time, one by one."""
     events = sequence_events(run(), flow, (0.0, until_s))
     known = np.zeros(2_000_000, dtype=bool)
     known[: int(events.acknowledged["ack_bytes"].max())] = True
@@ -89,7 +89,7 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
     for flow in FLOWS:
         by_then = series[flow].cumsum() * 0.02 / 8
         for number in (20, 45, 70):
-            # The delay from the receiver to the sender is half an RTT of at least 48 ms.
+            # The delay from the receiver to the sender is half of an RTT of at least 48 ms.
             assert by_then.iloc[number - 1] <= told(flow, 0.02 * (number + 3)) + 2 * 512
             assert by_then.iloc[number] >= told(flow, 0.02 * (number + 1))
 
@@ -97,14 +97,14 @@ def test_throughput_counts_data_when_they_arrive_which_acks_tell_later() -> None
 @pytest.mark.parametrize("recovery", ["tahoe", "reno", "newreno", "sack", "rfc6675", "rack"])
 @pytest.mark.parametrize("framing", ["aal5", "ip"])
 def test_throughput_is_never_more_than_the_trunk_carries(framing: str, recovery: str) -> None:
-    # Also without SACK: acknowledged bytes jump when a gap is filled, received bytes do not.
+    # This also holds without SACK: acknowledged bytes jump when a gap is filled, received bytes do not.
     buffer = "1000 cells" if framing == "aal5" else "30 packets"
     changes = {"framing": framing, "switch.buffer": buffer, "tcp.recovery": recovery, "traces.arrivals": True}
     result = simulate(SCENARIO.with_(**changes, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.002}}))
     assert result.flows["retransmitted_segments"].sum() > 0
     carried = capacity_of(result, FLOWS)
     assert carried is not None
-    # One segment may end just within an interval although all but its last bit were sent before.
+    # One segment may end just within an interval although all of its bits but the last were sent before.
     assert throughput_series(result, FLOWS, 0.02).sum(axis=1).max() <= carried + 8 * 512 / 0.02
     assert throughput_series(result, FLOWS, 0.2).sum(axis=1).max() <= carried + 8 * 512 / 0.2
 
@@ -159,7 +159,7 @@ def test_cuts_because_of_ecn_are_marked() -> None:
         },
     )  # fmt: skip
     for kind, draw in ((Kind.WINDOW, pictures.window), (Kind.RATES, pictures.rates)):
-        # With the traces that the command records.
+        # The result contains the traces that the command records.
         result = simulate(marked.with_(**{f"traces.{name}": True for name in NEEDS[kind]}))
         cuts = result.traces["events"].query("kind == 'reduction' and event_cause == 'ecn' and flow == 'flow1'")
         assert len(cuts) > 0
@@ -188,7 +188,7 @@ def test_axes_and_settings_of_the_user_stay_as_they_are() -> None:
         assert upper.title.get_fontsize() == 7
         assert upper.spines["top"].get_visible()
         assert not any(line.get_visible() for line in upper.get_xgridlines())
-        # A figure of one's own size.
+        # A figure with a size chosen by the user.
         assert Figure(figsize=(3, 2)).get_size_inches().tolist() == [3, 2]
     with mpl.rc_context({"figure.figsize": (3, 2), "axes.grid": True, "axes.spines.right": False}):
         figure = pictures.throughput(run())
@@ -217,7 +217,7 @@ def test_delays_have_a_logarithmic_axis_if_asked_for(kind: str) -> None:
 
 def test_the_axis_of_round_trips_is_theirs_and_the_timer_is_there_if_asked_for() -> None:
     panel = pictures.rtt(run(), ["flow1"]).axes[0]
-    # The coarse timer's SRTT is in ticks of 100 ms.
+    # The SRTT of the coarse timer is in ticks of 100 ms.
     longest = rtt_points(run(), "flow1")[["rtt_s", "srtt_s"]].max().max() * 1e3
     assert panel.get_yscale() == "linear"
     assert panel.get_ylim()[1] < 1.2 * longest
@@ -246,7 +246,7 @@ def test_a_comparison_of_throughputs_says_what_each_point_averages_over() -> Non
 def test_throughput_adds_up_to_what_was_delivered() -> None:
     series = throughput_series(run(), ["flow1", "flow2"], 0.1)
     arrived = series.to_numpy().sum(axis=0) * 0.1 / 8
-    # Data behind a gap that is open at the end are not delivered.
+    # Data after a gap that is open at the end are not delivered.
     missing = arrived - run().flows["delivered_bytes"]
     assert (missing >= 0).all()
     assert (missing <= 100_000).all()
@@ -262,7 +262,7 @@ def test_the_queue_by_flow_adds_up_to_the_queue(framing: str) -> None:
     unit = "cells" if framing == "aal5" else "packets"
     seen = result.traces["queue"]
     seen = seen[seen["port"] == PORT]
-    # X at the last arrival before a sample, with or without that arrival, minus the departures since.
+    # The value is X at the last arrival before a sample, with or without this arrival, minus the departures since.
     latest = np.searchsorted(seen["time_s"].to_numpy(), held.index.to_numpy(), side="right") - 1
     before = seen[f"queue_{unit}"].to_numpy()[latest.clip(0)]
     total = held.sum(axis=1).to_numpy()
@@ -280,7 +280,7 @@ def test_windows_and_timers_end_as_the_traces_do() -> None:
     assert steps["time_s"].iloc[-1] == 2.0
     assert np.isnan(steps["ssthresh_bytes"].iloc[0])
     points = rtt_points(run(), "flow1")
-    # RTTs are at least the propagation time; the tick, and so the minimum SRTT, is 100 ms.
+    # RTTs are at least the propagation time; the tick, and therefore the minimum SRTT, is 100 ms.
     assert points["rtt_s"].min() > 0.04
     assert (points["rto_s"] >= 0.2).all()
     assert points["srtt_s"].dropna().between(0.05, 0.5).all()
@@ -347,7 +347,7 @@ def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
     found = phases(of_bbr(), "flow1")
     lasts = found["end_s"] - found["begin_s"]
     assert found["phase"].tolist()[:2] == ["startup", "drain"]
-    # Every ten seconds 200 ms and an RTT, once the path is empty, with four segments.
+    # ProbeRTT occurs every ten seconds, and takes 200 ms and an RTT, with four segments, once the path is empty.
     pauses = found[found["phase"] == "probe-rtt"]
     assert len(pauses) >= 2
     assert pauses["begin_s"].diff().dropna().between(10.0, 10.6).all()
@@ -356,10 +356,10 @@ def test_stages_of_bbr_are_as_its_paper_has_them() -> None:
     for begin_s, end_s in zip(pauses["begin_s"], pauses["end_s"], strict=True):
         within_it = window[window["time_s"].between(begin_s, end_s)]
         assert within_it["cwnd_bytes"].min() == 4 * 1448
-    # Eight phases of an RTT each: a higher gain, a lower one, and six with a gain of 1.
+    # ProbeBW has eight phases of an RTT each: a higher gain, a lower one, and six with a gain of 1.
     more = found[found["phase"] == "probe-up"]
     cycles = more["begin_s"].diff()[1:]
-    # Without ProbeRTT phases in between.
+    # There are no ProbeRTT phases in this time.
     cycles = cycles[cycles < 1.0]
     round_trip_s = 2 * 0.02 + 0.002
     assert len(cycles) > 40

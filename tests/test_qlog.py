@@ -1,4 +1,6 @@
-"""qlog of runs, read by a strict reader of its own: framing, names, required fields, and numbers that agree with the run."""
+"""The qlog of runs, read by an independent strict reader: framing, names, required fields, and numbers that agree with
+the run.
+"""
 
 import json
 import math
@@ -38,7 +40,7 @@ def lossy() -> Result:
             "sources": 2,
             "trunk_rate": "10 Mbit/s",
             "trunk_delay": "20 ms",
-            # A burst, and a tail whose loss only a timeout shows.
+            # A burst of losses, and the loss of a tail, which only a timeout detects.
             "trunk_loss": {"kind": "packets", "indices": [40, 41, 60, 700, *range(1500, 1540)]},
         },
         switch={"buffer": "0.5 BDP"},
@@ -49,7 +51,7 @@ def lossy() -> Result:
 
 
 def read(path: Path, dialect: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Reads a file as the draft has it; each deviation is an error."""
+    """Reads a file as specified by the draft; each deviation is an error."""
     raw = path.read_bytes()
     texts = raw.split(b"\x1e")
     assert texts[0] == b""
@@ -123,7 +125,7 @@ def test_packets_are_numbered_by_transmission_and_each_is_acknowledged_or_lost_o
                     covered += numbers
                 highest = max(highest, numbers[-1])
         assert len(covered) == len(set(covered))
-        # Each byte was sent at first in order; those of acknowledged numbers are all that was delivered.
+        # Each byte was first sent in order; the bytes of acknowledged numbers are all that was delivered.
         offsets = {data["frames"][0]["offset"]: 0 for data in sent}
         for number in covered:
             frame = sent[number]["frames"][0]

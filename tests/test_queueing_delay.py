@@ -58,8 +58,8 @@ def test_delays_are_those_of_the_packets_that_left(queue: str) -> None:
         quantile = port[f"queueing_delay_{name}_s"]
         assert quantile in waits
         assert (waits <= quantile).mean() >= share > (waits < quantile).mean()
-    # Little's law: the mean occupancy is that of waiting packets and of the packet in transmission. The trace lacks
-    # packets that a queue discipline dropped or that were still queued at the end, which also waited.
+    # By Little's law, the mean occupancy includes waiting packets and the packet in transmission. The trace lacks
+    # packets that a queue discipline dropped or that were still queued at the end, although they also waited.
     held = (points["delay_s"] + points["bytes"] * 8 / 10e6).sum() / 10
     assert 0.97 * port["mean_queue_packets"] < held < 1.0001 * port["mean_queue_packets"]
     assert ports["source1->switch1"]["queueing_delay_mean_s"] is None

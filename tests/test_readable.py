@@ -61,7 +61,8 @@ def test_an_analysis_is_shown_in_mbit_s_and_written_in_the_columns_unit(
     [
         ((0.5, 0.7), "0.6000 ±1.2706"),
         ((0.0, 0.0), "0.0000 ±0.0000"),
-        # A loss rate of 10^-5, and a product of a rate and a time: t of 1 degree of freedom is 12.7062.
+        # The numbers are a loss rate of 10^-5, and a product of a rate and a time; t for 1 degree of freedom is
+        # 12.7062.
         ((1e-5, 1.2e-5), "1.1e-05 ±1.271e-05"),
         ((2e8, 2.2e8), "2.1e+08 ±1.271e+08"),
     ],

@@ -1,4 +1,4 @@
-"""Intervals and bursts that would keep a run from ending are refused in one line that names the field."""
+"""Intervals and bursts with which a run would never end are rejected in one line that names the field."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns short runs of frr-96 with two seeds, its sensitivity, and all of lbd-01."""
+    """Returns short runs of frr-96 with two seeds, its sensitivity, and all runs of lbd-01."""
     directory = tmp_path_factory.mktemp("results")
     for name in ("frr-96", "lbd-01"):
         (directory / name).mkdir()
@@ -206,7 +206,7 @@ def test_every_colour_of_a_figure_can_be_seen_in_the_dark(results: Path) -> None
         inline(path.read_text(), path.stem, palette)
     assert {"#0072b2", "#d55e00"} < palette.colours
     for colour in palette.colours - {"#ffffff"}:
-        # Elements that are faint on white, such as a grid, may be faint in dark mode.
+        # Elements that are pale on white, such as a grid, may be pale in dark mode.
         assert contrast(in_the_dark(colour), DARK_CARD) >= min(3.0, contrast(colour, "#ffffff")), colour
     assert in_the_dark("#ffffff") == DARK_CARD
     assert contrast(in_the_dark("#000000"), DARK_CARD) > 12
@@ -241,7 +241,7 @@ def test_a_folder_is_current_until_something_of_it_changes(results: Path, tmp_pa
     folder = tmp_path / "frr-96"
     shutil.copytree(results / "frr-96", folder)
     assert is_current(folder, Part.REPRODUCTION, "frr-96", 2)
-    # The paper's own number of seeds differs.
+    # The paper's own number of seeds is different.
     assert not is_current(folder, Part.REPRODUCTION, "frr-96", None)
     assert not is_current(folder, Part.REPRODUCTION, "gr-97", 2)
     record = json.loads((folder / "provenance.json").read_text())
@@ -309,7 +309,7 @@ def test_a_drawn_condition_lies_where_its_numbers_do() -> None:
     assert finding.span.interval is not None
     assert finding.span.compared is not None
     low, high = finding.span.interval
-    # From 0 to 1, with a margin of 15 % on both sides.
+    # The axis ranges from 0 to 1, with a margin of 15 % on both sides.
     assert finding.span.accepted == pytest.approx((0.15 / 1.3, 1.0))
     assert (low, finding.span.mean, high) == pytest.approx((0.4 / 1.3, 0.65 / 1.3, 0.9 / 1.3))
     assert finding.span.compared == pytest.approx(1.15 / 1.3)

@@ -42,7 +42,7 @@ def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
 
 @pytest.mark.parametrize(("framing", "wire"), [("ip", 1500), ("aal5", 32 * 53)])
 def test_timestamps_are_headers_that_no_one_can_spare(framing: str, wire: int) -> None:
-    # A window above the capacity of the path, and below that of path and buffer.
+    # The window exceeds the capacity of the path, but not that of path and buffer.
     changes = {"framing": framing, "network.sources": 1, "switch.buffer": "1 BDP", "tcp.receiver_window": "700 KB"}
     one = Scenario.example("fiber").with_(**changes)
     alone = simulate(one)
@@ -66,7 +66,7 @@ def test_efficiency_is_of_those_packets_that_lose_least_to_headers() -> None:
         return simulate(Scenario.model_validate(fields)).attainable_bps
 
     assert attainable_bps() == pytest.approx(1e8 * 1448 / 1500)
-    # Flows in the other direction do not reduce it, and datagrams use it as far as they were sent.
+    # Flows in the other direction do not reduce it, and datagrams use as much of it as was sent.
     groups[1]["direction"] = "back"
     groups.append({"name": "ping", "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp": {"mss": "9180 B"}})
     datagrams = 1e6 * 1000 / 1028

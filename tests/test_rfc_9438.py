@@ -17,7 +17,7 @@ from longpipe.report.results import Results
 from longpipe.store import Store
 from longpipe.study import Runner
 
-# RTT [ms], controller, and the RFC's mean windows [segment] at a loss rate of 1/1000, 1/10 000 and 1/100 000.
+# RTT [ms], controller, and the RFC's mean windows [segment] for loss rates of 1/1000, 1/10 000 and 1/100 000.
 TABLES = [
     (100, "reno", (38, 120, 379)),
     (100, "highspeed", (38, 263, 1795)),
@@ -45,7 +45,7 @@ def test_the_printed_numbers_are_those_of_the_response_functions() -> None:
     cubics = {"cubic-0.04": 0.04, "cubic-0.4": 0.4, "cubic-4": 4.0}
     for row in rows[rows["table"].isin(["1", "2"])].to_dict("records"):
         p, round_trip_s = row["loss"], row["round_trip_ms"] / 1000
-        # Equation 6 with beta 0.7, RFC 3649's 0.12 / p^0.835 and Reno's 1.2 / sqrt(p).
+        # The formulas are Equation 6 with beta 0.7, RFC 3649's 0.12 / p^0.835 and Reno's 1.2 / sqrt(p).
         reno = 1.2 / p**0.5
         forms = {"reno": reno, "highspeed": max(0.12 / p**0.835, reno)}
         for name, scaling in cubics.items():
@@ -62,7 +62,7 @@ def test_a_loss_is_as_often_as_the_table_says_and_runs_are_long_enough() -> None
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the whole document with the short runs only: loss rates of at least 1/100 000."""
+    """Returns the whole document with only the short runs: loss rates of at least 1/100 000."""
     directory = tmp_path_factory.mktemp("rfc-9438")
     (directory / "out").mkdir()
     with pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:

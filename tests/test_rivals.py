@@ -36,7 +36,7 @@ def test_a_record_per_mode_says_what_was_delivered_at_what_cost(tmp_path: Path) 
     ]
     for record in records:
         assert record.keys() >= FIELDS
-        # At most the capacity of the trunk in 1.5 s: 5287 packets of 1064 bytes per second.
+        # The count is at most the capacity of the trunk in 1.5 s: 5287 packets of 1064 bytes per second.
         assert 1000 < record["delivered_packets"] < 1.5 * 5287
         assert record["cpu_seconds"] > 0
         rate = record["delivered_packets"] / record["cpu_seconds"]

@@ -31,7 +31,7 @@ from longpipe.satellites.round_trips import instants
 from longpipe.satellites.shells import parse_shell
 
 DATA = Path(__file__).parent / "data" / "satellites"
-# Distance from the limit of visibility within which programs may disagree [m].
+# Maximum distance from the limit of visibility at which programs may disagree [m].
 AT_THE_LIMIT_M = 30.0
 # The element set of AIAA 2006-6753, which other programs also use for tests.
 VANGUARD = (
@@ -99,7 +99,7 @@ def test_paris_to_luanda_over_starlink_takes_what_hypatia_shows() -> None:
 
 def test_positions_are_those_of_skyfield_within_a_centimetre() -> None:
     kuiper = Constellation.of_shell(shell("kuiper-630"))
-    # UT1 equals UTC here: 64.184 s before TT in 2000.
+    # UT1 equals UTC here, which is 64.184 s before TT in 2000.
     scale = load.timescale(builtin=True, delta_t=64.184)
     random = np.random.default_rng(1)
     times_s = np.sort(random.uniform(0, 3 * 86_400, 20)).round(3)
@@ -141,7 +141,7 @@ def test_a_grid_has_two_links_for_each_satellite_but_at_a_star_s_seam() -> None:
     assert len(SHELLS["starlink-550"].links()) == 2 * 72 * 22
     assert len(SHELLS["iridium"].links()) == 66 + 5 * 11
     assert SHELLS["oneweb"].links() == []
-    # Walker's 12:12/3/1: around the Earth the number has advanced by one.
+    # In Walker's 12:12/3/1, the number has increased by one after a revolution around the Earth.
     links = Shell("own", 3, 4, 600, 50, 1).links()
     assert (1, 8) in links
     assert (0, 8) not in links
@@ -153,7 +153,7 @@ def test_a_walker_shell_is_evenly_phased() -> None:
     assert own.anomaly_deg(1, 0) - own.anomaly_deg(0, 0) == 30
     assert own.anomaly_deg(1, 1) - own.anomaly_deg(1, 0) == 90
     assert parse_shell("3x4:600:50:1").links() == own.links()
-    # Kepler's third law: 95.6 minutes at 550 km, as published.
+    # By Kepler's third law, the period at 550 km is 95.6 minutes, as published.
     assert 1440 / Shell("own", 3, 4, 550, 50).mean_motion == pytest.approx(95.6, abs=0.1)
 
 

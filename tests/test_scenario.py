@@ -30,7 +30,7 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "scenarios").glob("*.toml"))
 
 
 def line(*names: str) -> Graph:
-    """Returns nodes in a row, switches if their names start with s, and one flow from end to end."""
+    """Returns nodes in a row, which are switches if their names start with s, and one flow from end to end."""
     nodes = tuple(Node(name=name, kind="switch" if name.startswith("s") else "host") for name in names)
     links = tuple(Link(between=ends, rate="1 Mbit/s", delay="1 ms") for ends in pairwise(names))
     return Graph(nodes=nodes, links=links, flows=(Flow(name="f", from_=names[0], to=names[-1]),))
@@ -197,7 +197,7 @@ def test_routers_without_a_given_buffer_have_one_bdp() -> None:
     assert by_default.switch.buffer == "1 BDP"
     assert by_default.digest() == by_default.with_(**{"switch.buffer": "1 BDP"}).digest()
     assert "buffer" not in by_default.switch.model_fields_set
-    # Each framing has its own default, and a file that is written has the values.
+    # Each framing has its own default, and a file that is written contains the values.
     assert by_default.with_(framing="aal5").switch.buffer == "1000 cells"
     assert Scenario().with_(framing="ip", **{"network.trunk_delay": "50 ms"}).digest() == by_default.digest()
     assert Scenario.from_toml(by_default.to_toml()).has_buffer

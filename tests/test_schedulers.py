@@ -40,7 +40,7 @@ def scenario(groups: list[dict[str, Any]], policy: object, **more: Any) -> Scena
 def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue() -> None:
     groups = [
         {"name": "classic", "tcp": {**LINUX, "congestion": "cubic", "ecn": "classic"}},
-        # With RACK-TLP it would have a third (docs/queues.md).
+        # With RACK-TLP it would get a third (docs/queues.md).
         {"name": "low", "tcp": {**PLAIN, "congestion": "dctcp", "ecn": {"kind": "dctcp", "ect": 1}}},
     ]
     probes = [
@@ -51,7 +51,7 @@ def test_a_scalable_flow_and_a_classic_one_share_a_dualpi2_and_one_has_no_queue(
     # RFC 9332 section 1.1 requires about equal rates: within a factor of two.
     assert 0.5 < low / classic < 2
     assert classic + low > 0.9 * 40e6
-    # A datagram is no packet of low latency: it waits in the classic queue, for its 15 ms or so.
+    # A datagram is not a low-latency packet: it waits in the classic queue, for about 15 ms.
     row = result.datagrams.iloc[0]
     assert row["mean_delay_s"] == pytest.approx(0.010 + 0.015, abs=0.006)
     assert counted(result, "switch1->switch2", "packets_marked") > 0
@@ -63,15 +63,15 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
         {"name": "greedy", "traffic": {"kind": "cbr", "rate": "100 Mbit/s", "payload": "1472 B"}},
     ]
     result = simulate(scenario(groups, "drr"), 1)
-    # A quarter of 40 Mbit/s each, with payloads of 1448 and 1472 in 1500 bytes.
+    # Each flow gets a quarter of 40 Mbit/s, with payloads of 1448 and 1472 bytes in 1500 bytes.
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
-    # Linux's fq gives equal shares, too; it queues up to 100 packets of the unresponsive flow.
+    # Linux's fq also gives equal shares; it queues up to 100 packets of the unresponsive flow.
     result = simulate(scenario(groups, "fq"), 1)
     assert result.throughputs_bps[:3] == pytest.approx(10e6 * 1448 / 1500, rel=0.01)
     assert result.throughputs_bps[3] == pytest.approx(10e6 * 1472 / 1500, rel=0.01)
     # After a change of the hash a flow has packets in its old and its new queue, which overtake each other: TCP
-    # retransmits about 60 segments per change and reduces its windows. The unresponsive flow has its quarter and the
+    # retransmits about 60 segments per change and reduces its windows. The unresponsive flow gets its quarter and the
     # remaining capacity.
     result = simulate(scenario(groups, {"kind": "sfq", "perturb": "1 s"}), 1)
     sent = float(result.flows["sent_segments"][:3].sum()) * 1500 * 8 / 60
@@ -82,7 +82,8 @@ def test_flows_in_turn_have_the_same_whatever_their_round_trips_and_rates() -> N
 
 def test_the_first_class_goes_first() -> None:
     groups: list[dict[str, Any]] = [{"name": "call", "traffic": "voice"}, {"name": "bulk", "count": 2, "class": 1}]
-    # A packet of 1500 bytes in transmission, .3 ms, after nine quanta of 1514 bytes, 2.73 ms.
+    # The maximum delay is that of a packet of 1500 bytes in transmission, .3 ms, and of nine quanta of 1514 bytes, 2.73
+    # ms.
     policies: tuple[tuple[object, float], ...] = (
         ("strict-priority", 0.0104),
         ({"kind": "weighted-priority", "weights": [1, 9]}, 0.0131),
@@ -141,7 +142,9 @@ def test_cells_have_no_such_ports() -> None:
 
 
 def test_drop_from_front_shows_a_loss_a_queueing_delay_earlier() -> None:
-    """The oldest packet is lost instead of the newest, which would leave only when all K packets before it have left."""
+    """The oldest packet is lost instead of the newest, which would leave only after all K packets in front of it have
+    left.
+    """
     packets = 200
 
     def first(policy: str) -> float:

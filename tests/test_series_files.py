@@ -74,7 +74,7 @@ def test_latin_1_is_read_for_its_micro_sign(tmp_path: Path) -> None:
         ("time_ms,rate_bps", "0,152", 152),
         ("Time_MS,rate_Mbps", "0,152", 152 * 10**6),
         ("time,rate_MBps", "0,10", 80 * 10**6),
-        # 10 MB/s are 80 Mbit/s.
+        # 10 MB/s is 80 Mbit/s.
         ("time,rate [MB/s]", "0,10", 80 * 10**6),
         ("time,rate", "0,10 MB/s", 80 * 10**6),
         # The unit of a cell overrides that of the header.
@@ -128,7 +128,7 @@ def test_a_file_of_lens_is_read_without_its_lost_round_trips(tmp_path: Path) -> 
         "1705744800636737402,109.976237,62.295097,47.681199",
     ]
     scenario = over(written(tmp_path, "\n".join(rows)))
-    # 636737402 - 616897349 = 19840053 ns; half of 120.126123 ms and of 109.976237 ms.
+    # The difference 636737402 - 616897349 is 19840053 ns; the delays are half of 120.126123 ms and of 109.976237 ms.
     assert delays(scenario) == [[0, 60_063_061_500], [19_840_053_000, 54_988_118_500]]
 
 
@@ -223,7 +223,7 @@ def test_es_n0_and_datagrams_take_the_same_heads_and_times(tmp_path: Path) -> No
     sent = written(tmp_path, "time [ms],bytes [KB]\n1686019808500,1\n1686019808520,0.5\n", "sent.csv")
     scenario = Scenario(framing="ip", traffic={"kind": "arrivals", "file": str(sent)}, switch={"buffer": "9 packets"})
     assert scenario.resolve()["flows"][0]["traffic"]["sent_ps"] == [[0, 1000], [20 * MS, 500]]
-    # Times that are not Unix times count from the start of the flow.
+    # Times that are not Unix times are relative to the start of the flow.
     sent.write_text("time,bytes\n0.5,100\n")
     assert scenario.with_(name="b").resolve()["flows"][0]["traffic"]["sent_ps"] == [[500 * MS, 100]]
 

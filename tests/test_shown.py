@@ -109,7 +109,7 @@ def test_help_shows_fields_with_units_defaults_and_sources() -> None:
 def test_snippets_of_the_pages_are_strictly_typed(tmp_path: Path) -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")]
     for page in pages:
-        # Blocks that are not run may need packages that are not installed.
+        # Blocks that are not executed may need packages that are not installed.
         text = re.sub(
             r"^<!--- skip: next -->\s*```python\n.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
         )

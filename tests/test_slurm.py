@@ -13,7 +13,7 @@ from longpipe.store import Store
 from longpipe.study import Study
 
 ROOT = Path(__file__).parent.parent
-# Output of Slurm; the job has its own session, named by its number, and its script is deleted after submission.
+# Output of Slurm; the job has its own session, named after its number, and its script is deleted after submission.
 SBATCH = """#!/bin/bash
 cp "$1" "$1.job"
 setsid bash "$1.job" >> jobs.log 2>&1 &
@@ -22,7 +22,7 @@ echo "Submitted batch job $!"
 SCANCEL = """#!/bin/bash
 for job in "$@"; do kill -- -"$job"; done
 """
-# Changes to the script for which a test has no time and no cores.
+# Changes to the script that a test needs because its time and cores are limited.
 SHORTER = {
     '.toml")': '.toml").with_(duration="20 ms")',
     "replications=20": "replications=2",

@@ -1,4 +1,6 @@
-"""Real QUIC stacks at the ends of flows: the same bits each time, over any path, beside TCP, in designs and stores."""
+"""Real QUIC stacks at the ends of flows: runs are bit-identical over any path, with TCP flows, in designs and in
+stores.
+"""
 
 import subprocess
 import sys
@@ -41,13 +43,13 @@ def path(
 
 
 def state(result: Result) -> dict[str, Any]:
-    """State of the only stack."""
+    """Returns the state of the only stack."""
     (row,) = result.stacks.to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
 def counted(result: Result) -> dict[str, Any]:
-    """Counters of the first flow."""
+    """Returns the counters of the first flow."""
     return {str(name): value for name, value in result.flows.to_dict("records")[0].items()}
 
 
@@ -62,7 +64,7 @@ def test_versions_are_those_of_the_crate() -> None:
         assert f"= [{controls}];" in (CRATE / "src" / f"{name}.rs").read_text()
 
 
-# Hashes of all decisions of the path: which packet, when, and what became of it. They change with the version of a stack.
+# Hashes of all events of the path: the packet, the time, and the outcome. They change with the version of a stack.
 FROZEN = {
     ("quinn", "cubic"): "d8452c89e3bea9d7",
     ("quinn", "reno"): "0fe72f474837fcff",
@@ -76,7 +78,8 @@ FROZEN = {
 @needs_stacks
 @pytest.mark.parametrize(("stack", "control"), FROZEN)
 def test_a_run_has_the_same_bits_each_time(stack: str, control: str) -> None:
-    # 12 s, so that both BBRs draw: for the order of their probes, and after the first ProbeRTT.
+    # The run takes 12 s, so that both BBRs use random numbers: for the order of their probes, and after the first
+    # ProbeRTT.
     traffic = {"stack": stack, "congestion": control, "size": "12 MB"}
     first, second = (simulate(path(traffic, "8 Mbit/s", duration="14 s"), seed=7) for _ in range(2))
     assert first.state_hash == second.state_hash
@@ -93,7 +96,8 @@ def test_each_seed_has_its_own_draws() -> None:
 
 @needs_stacks
 def test_a_transfer_takes_as_long_as_its_path_says() -> None:
-    # Without losses: a handshake of one round trip, then 2 MB of packets of 1452 bytes at the rate of the trunk.
+    # Without losses, the run takes a handshake of one round trip, and 2 MB in packets of 1452 bytes at the rate of the
+    # trunk.
     result = simulate(path({"congestion": "bbr"}, switch={"buffer": "unlimited"}))
     row, found = counted(result), state(result)
     round_trip_s = 0.04 + 4 * 5e-6
@@ -135,7 +139,7 @@ def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(traffic: d
 @pytest.mark.parametrize("stack", VERSIONS)
 def test_null_cryptography_has_packets_of_the_same_lengths(stack: str) -> None:
     rows = [counted(simulate(path({"stack": stack, "crypto": crypto}))) for crypto in ("tls", "null")]
-    # Only the handshake's messages differ in length.
+    # Only the messages of the handshake differ in length.
     assert rows[0]["sent_segments"] == pytest.approx(rows[1]["sent_segments"], abs=3)
     assert rows[0]["completion_s"] == pytest.approx(rows[1]["completion_s"], rel=0.005)
 
@@ -147,7 +151,7 @@ def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
     row, found = counted(result), state(result)
     assert row["delivered_bytes"] == 200_000
     assert found["responses"] == 20
-    # 10 kB fit the initial window, so that each takes a round trip and the transmission of 8 packets.
+    # 10 kB fit in the initial window, so that each request takes a round trip and the transmission of 8 packets.
     assert 0.04 < found["mean_response_s"] <= found["max_response_s"] < 0.05
     assert row["completion_s"] == pytest.approx(found["handshake_s"] + 20 * found["mean_response_s"], rel=0.01)
 
@@ -155,7 +159,7 @@ def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
 @needs_stacks
 @pytest.mark.parametrize("streams", [7, 250])
 def test_many_streams_share_the_data(streams: int) -> None:
-    # More than the 100 that a peer allows at once, too.
+    # This includes more requests than the 100 that a peer permits at once.
     result = simulate(path({"workload": "streams", "streams": streams, "size": "1000003 B"}))
     assert counted(result)["delivered_bytes"] == 1_000_003
     assert counted(result)["completion_s"] > 0
@@ -210,7 +214,7 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "longpipe"]
     base, store = str(tmp_path / "base.toml"), str(tmp_path / "store.db")
     args = ["design", base, "--factor", "traffic.congestion=cubic,reno,bbr", "--store", store, "--run", "controls"]
-    # The second time they come from the store.
+    # The second time, the results come from the store.
     runs = [subprocess.run([*command, *args], capture_output=True, text=True, check=False) for _ in range(2)]
     assert [(done.returncode, done.stderr) for done in runs] == [(0, "")] * 2
     assert runs[0].stdout == runs[1].stdout
@@ -255,7 +259,7 @@ def test_a_stack_that_is_not_installed_says_how_to_get_it(monkeypatch: pytest.Mo
 def test_a_file_that_is_no_object_with_stacks_is_one_line(tmp_path: Path) -> None:
     other = tmp_path / "other.so"
     other.write_bytes(b"not an object")
-    # In a process of its own, because stacks are loaded once.
+    # This needs a process of its own, because stacks are loaded once per process.
     code = f"from longpipe import _core; _core.register_stacks({str(other)!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

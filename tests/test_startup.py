@@ -64,7 +64,7 @@ def test_a_run_and_a_look_at_a_study_load_no_pandas(command: list[str], tmp_path
         ("--help", set()),
         ("init", {"orjson", "pydantic", "tempfile"}),
         ("run lan.toml --no-store", {"orjson", "pydantic", "tempfile"}),
-        # In a store that exists; SQLAlchemy makes it.
+        # The store exists; SQLAlchemy creates it.
         ("run lan.toml", {"orjson", "pydantic", "tempfile"}),
         ("study list", {"asyncio", "email", "orjson", "psutil", "pydantic", "sqlalchemy", "tempfile"}),
     ],

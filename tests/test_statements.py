@@ -1,4 +1,4 @@
-"""Every statement of the five founding documents is judged by existing claims, or has a reason why it cannot be."""
+"""Every statement of the five founding documents is checked by existing claims, or has a reason why it cannot be."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def test_statements_are_numbered_and_judged(paper: str) -> None:
     for one in found:
         assert one.place
         assert one.text
-        # A statement without claims gives a reason.
+        # A statement without claims has a reason.
         assert one.claims or one.reason.startswith("Not testable: "), one.id
 
 

@@ -1,4 +1,4 @@
-"""Damaged bytes of a store: data are read as written, or one line reports the damage."""
+"""Damaged bytes of a store: data are read as written, or a one-line error reports the damage."""
 
 import os
 import random
@@ -25,7 +25,7 @@ BASE = flips.BASE
 
 
 def read(path: Path | str) -> list[str]:
-    """Returns the errors of all ways to read a store that can be opened; raises if it cannot."""
+    """Returns the errors of all ways to read a store that can be opened; raises an error if it cannot be opened."""
     return [text for text in flips.read(path).values() if text.startswith("error: ")]
 
 
@@ -190,7 +190,7 @@ def test_a_store_that_was_not_closed_is_checked_by_sqlite_itself(tmp_path: Path)
     content[(root - 1) * size + 3] = 9
     path.write_bytes(content)
     assert not flips.read(path, ("all runs",))["all runs"].startswith("error: ")
-    # A log that a killed process leaves: the bytes are not frames, so that SQLite ignores them.
+    # A log that a killed process leaves; its bytes are not frames, so that SQLite ignores them.
     path.with_name("runs.db-wal").write_bytes(bytes(64))
     with pytest.raises(ScenarioError, match=r"damaged: "):
         Store(path)

@@ -1,4 +1,4 @@
-"""Stored runs belong to an engine number: earlier builds without one, and stores of other numbers."""
+"""Stored runs belong to an engine number: runs of earlier builds without a number, and stores of other numbers."""
 
 import json
 import math
@@ -22,7 +22,8 @@ from longpipe.study import Study
 from test_store_versions import mounted
 
 DATA = Path(__file__).parent / "data"
-# tests/data/store-2.sql has runs of two builds, 0aff3d4 (the second of these) and then dfa47b9 (the first).
+# The store tests/data/store-2.sql contains runs of two builds, 0aff3d4 (the second of these) and then dfa47b9 (the
+# first).
 *_, SOUND, HASTY = earlier_names(_core.__engine__)
 SHORT = Scenario(name="short", duration="20 ms")
 LINK = {"rate": "155.52 Mbit/s", "delay": "5 us"}
@@ -110,7 +111,8 @@ def test_runs_of_builds_before_the_number_are_current_but_for_the_hasty_ones_on_
     for _ in range(2):
         with closing(Store(place)) as store:
             assert finished(store) == CURRENT
-            # One run was done by both builds; that of the correct one counts. The run with VBR is not of this engine.
+            # One run was done by both builds; the one of the correct build counts. The run with VBR is from another
+            # engine.
             assert engines(store) == {_core.__engine__: len(CURRENT), SOUND: 1, HASTY: len(TO_DO)}
 
 
@@ -120,7 +122,7 @@ def test_what_they_stored_is_what_this_engine_finds(tmp_path: Path) -> None:
             if scenario is not TRACED:
                 stored, now = store.require(scenario, seed), simulate(scenario, seed)
                 assert stored.state_hash == now.state_hash
-                # Runs of engine 6 lack this column; efficiency then takes all bytes sent as its upper bound.
+                # Runs of engine 6 lack this column; the upper bound for efficiency then counts all bytes sent.
                 flows = now.flows.drop(columns="short_bytes")
                 pd.testing.assert_frame_equal(stored.flows, flows, check_dtype=False, check_exact=True)
                 pd.testing.assert_frame_equal(stored.ports, now.ports, check_dtype=False, check_exact=True)

@@ -1,4 +1,6 @@
-"""Two processes on one store: no run is repeated, none is lost, and claims of a dead process are taken over."""
+"""Two processes with one store: no run is repeated, none is lost, and claims of a process that has ended are taken
+over.
+"""
 
 import os
 import signal
@@ -134,10 +136,10 @@ def test_who_is_dead() -> None:
     this = Owner()
     now = time.time()
     elsewhere = Owner(machine="elsewhere")
-    # For a process of another machine only its last heartbeat is known.
+    # Of a process on another machine, only the last heartbeat is known.
     assert not is_dead(elsewhere, now - LEASE_S + 1, now)
     assert is_dead(elsewhere, now - LEASE_S - 1, now)
-    # A process of this machine may be slow; an ended one is dead at once, also a zombie.
+    # A process on this machine may be slow; a process that has ended is recognised at once, including a zombie.
     parent = Owner(pid=os.getppid(), began=_began(os.getppid()))
     assert not is_dead(parent, now - 10 * LEASE_S, now)
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
@@ -145,11 +147,11 @@ def test_who_is_dead() -> None:
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         assert is_dead(ended, now, now)
     assert is_dead(ended, now, now)
-    # A later process with the number of an earlier one: decided by the heartbeat.
+    # If a later process has the number of an earlier one, the heartbeat decides.
     later = Owner(machine=machine(), pid=os.getppid(), began=this.began - 1e6)
     assert not is_dead(later, now - 1, now)
     assert is_dead(later, now - 10 * LEASE_S, now)
-    # Leases of this process whose campaign has ended.
+    # The leases are of this process, whose campaign has ended.
     assert is_dead(this, now, now)
 
 

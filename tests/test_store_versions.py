@@ -1,4 +1,4 @@
-"""Stores of earlier and later versions, read-only stores, and stores without space."""
+"""Stores of earlier and later versions, read-only stores, and stores on a full disk."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 from longpipe.store.rows import VERSION
 
 DATA = Path(__file__).parent / "data"
-# Contents of tests/data/store-1.sql: the digest is today's as long as scenarios resolve equally.
+# The contents of tests/data/store-1.sql; its digest is unchanged as long as scenarios are resolved equally.
 BUILD = "0.1.0-5f0e6b1d2c3a4958"
 HASHES = {"1": "de81cd196e0f4392", "18446744073709551615": "fcf5be93ab9404b0"}
 SHORT = Scenario(name="short", duration="20 ms")
@@ -116,7 +116,7 @@ def test_nothing_to_read_is_one_line(tmp_path: Path, database: str) -> None:
 
 @contextmanager
 def mounted(path: Path, *options: str) -> Iterator[Path]:
-    """Mounts a file system in memory; skips the test if that is not allowed."""
+    """Mounts a file system in memory; skips the test if this is not permitted."""
     path.mkdir(exist_ok=True)
     if os.geteuid() != 0 or sys.platform != "linux":
         pytest.skip("needs root, to mount a file system")

@@ -15,7 +15,7 @@ from longpipe.store import Store
 from longpipe.study import Progress, StudyError, complete_study
 
 SHORT = Scenario(name="short", duration="20 ms")
-# Long enough to be killed in the middle.
+# The study is long enough to be killed in the middle.
 LONG = SHORT.with_(name="long", duration="5 s")
 SEEDS = range(1, 41)
 
@@ -41,7 +41,9 @@ def stored(path: Path) -> dict[str, str]:
 
 
 def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
-    """Starts a study, and signals it once three runs are stored. Returns exit status and stderr.
+    """Starts a study, and sends a signal once three runs are stored.
+
+    Returns exit status and stderr. If the study does not end, stderr shows the stack of each thread.
 
     If it does not end, stderr shows the position of each thread.
     """

@@ -1,4 +1,4 @@
-"""Suites have the numbers of their documents, and one command runs and reports them."""
+"""Suites have the numbers of their documents, and one command executes and reports them."""
 
 import re
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_transients_are_those_of_section_5_3() -> None:
 
 
 def test_congestion_levels_of_rfc_7928_are_morris_s() -> None:
-    # N = S (l/.76)^.5 of .1, .5 and 1 %, .036, .081 and .115 of the 166 packets that pipe and buffer hold.
+    # N = S (l/.76)^.5 for .1, .5 and 1 % is .036, .081 and .115 of the 166 packets that fill pipe and buffer.
     assert LEVELS == {"mild": 6, "medium": 13, "heavy": 19}
     bdp = RATE.parse("10 Mbit/s") * TIME.parse("100 ms") / 10**12 / (8 * SIZE.parse("1500 B"))
     assert round(bdp) == 83
@@ -133,7 +133,7 @@ def test_a_page_has_mean_and_interval_in_a_cell_and_losses_in_percent(tmp_path: 
         "p95 [ms]",
         "loss [%]",
     ]
-    # Datagrams at ten times the rate: nine of ten are lost once the buffer is full.
+    # Datagrams are sent at ten times the rate: nine of ten are lost once the buffer is full.
     runs = pd.read_csv(tmp_path / "part-5.3-alone.csv")
     tail = runs[runs["queue"] == "tail-drop"]["loss"].mean()
     assert 0.8 < tail < 0.95

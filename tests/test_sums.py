@@ -1,4 +1,4 @@
-"""Sums without NumPy have NumPy's bits."""
+"""Sums computed without NumPy are bit-identical to NumPy's."""
 
 import random
 

@@ -1,4 +1,6 @@
-"""`longpipe reproduce --today`: every conclusion of the documents has an answer, from runs that come with longpipe."""
+"""Tests of `longpipe reproduce --today`: every conclusion of the documents has an answer, from runs that come with
+longpipe.
+"""
 
 from pathlib import Path
 
@@ -49,18 +51,19 @@ def test_paths_have_the_round_trips_that_their_sources_name() -> None:
 
 
 def test_pages_weigh_what_the_almanac_says() -> None:
-    # Sizes within a class are k times 10^(class - 1) KB, k Poisson with mean 5 clamped to 1 to 9: 4.95.
+    # Sizes within a class are k times 10^(class - 1) KB, where k is Poisson with mean 5, clamped to 1 to 9; its mean is
+    # 4.95.
     mean_kb = sum(share * 4.95 * 10.0 ** (of_class - 1) for of_class, share in enumerate(CLASS_SHARES))
     assert REQUESTS * mean_kb == pytest.approx(PAGE_KB, rel=0.01)
     assert PAGE["requests_mean"] == REQUESTS
-    # 104.71 Mbit/s in 10 s are 48 pages of 2652 KB, and 49.12 Mbit/s are 23.
+    # 104.71 Mbit/s in 10 s are 48 pages of 2652 KB, and 49.12 Mbit/s are 23 pages.
     assert [clients(path) for path in PATHS.values()] == [52, 52, 24]
 
 
 @pytest.mark.skipif(frozen().record["engine"] != _core.__engine__, reason="runs of another engine")
 @pytest.mark.parametrize("design", DESIGNS)
 def test_runs_that_come_with_longpipe_are_those_that_it_simulates(design: str, runs: pd.DataFrame) -> None:
-    # The cheapest of each design: smallest buffers, the link with the shortest runs.
+    # The cheapest runs of each design: the smallest buffers, and the link with the shortest runs.
     experiment = next(one for one in experiments() if one.table == design)
     measured = measure(design, simulate(experiment.replicated, 1))
     at = {"design": design, **experiment.factors, "seed": 1}
@@ -75,7 +78,7 @@ def _question(*limits: tuple[float, float]) -> Question:
 
 def test_a_conclusion_survives_fails_or_holds_in_part() -> None:
     runs = pd.DataFrame({"design": ["web"] * 3 + ["transfer"], "seed": [1, 2, 3, 1], "x": [1.0, 1.1, 0.9, -50.0]})
-    # 1 with a 95 % interval of .75 to 1.25: Student's t of 2 degrees of freedom is 4.303.
+    # A mean of 1 with a 95 % interval of .75 to 1.25: Student's t for 2 degrees of freedom is 4.303.
     above, below, within, beside = (0.0, 9.0), (2.0, 9.0), (0.7, 1.3), (1.0, 9.0)
     assert answer(_question(above, within), runs).fate is Fate.SURVIVES
     assert answer(_question(below), runs).fate is Fate.FAILS

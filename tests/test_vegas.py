@@ -1,4 +1,4 @@
-"""Vegas compared with ns-2's, and with its goal: one to three segments in the queue."""
+"""Vegas compared with ns-2's, and with its goal of one to three segments in the queue."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def path(rate: str, **changes: object) -> Scenario:
 
 
 def ns2_sent(rate: str, moves: str = "") -> pd.DataFrame:
-    """Returns the send times of ns-2's Agent/TCP/Vegas; `moves` are times and delays of the bottleneck."""
+    """Returns the send times of ns-2's Agent/TCP/Vegas; `moves` contains times and delays of the bottleneck."""
     if not ns2.available():
         pytest.skip("needs ns-2")
     bits = 1000 * int(rate.split()[0])
@@ -59,7 +59,7 @@ def test_a_lone_flow_settles_with_alpha_to_beta_segments_in_the_queue(rate: str)
     settled = windows["cwnd_bytes"][windows["time_s"] > 40].to_numpy() / MSS
     pipe = 1000 * int(rate.split()[0]) * 0.1 / 8 / PACKET_BYTES
     last = windows["cwnd_bytes"].iloc[-1] / MSS
-    # The window holds the pipe, two segments in transmission or queued as data and ACK, and Vegas' bounds within a
+    # The window equals the pipe, two segments in transmission or queued as data and ACK, and Vegas' bounds, within a
     # segment.
     assert pipe + 1 <= last <= pipe + 5
     assert settled.size == 0 or np.ptp(settled) <= 2

@@ -1,4 +1,4 @@
-"""Counters and means without the start of a run."""
+"""Counters and means that exclude the start of a run."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def test_without_a_warm_up_digest_and_results_are_those_of_before() -> None:
         assert MIXED.with_(warm_up=none).digest() == MIXED.digest()
     late = MIXED.with_(warm_up="1 s")
     assert late.digest() != MIXED.digest()
-    # The core simulates what it would without.
+    # The core simulates the same run as without a warm-up.
     assert late.core_json() == MIXED.resolved_json() == MIXED.core_json()
     assert simulate(late).state_hash == simulate(MIXED).state_hash
 
@@ -58,7 +58,7 @@ def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: st
     assert port["packets_out"] == len(left) > 100
     assert port["queueing_delay_mean_s"] == pytest.approx(left["delay_s"].mean())
     assert port["queueing_delay_p95_s"] == np.sort(left["delay_s"])[math.ceil(0.95 * len(left)) - 1]
-    # Transmitted bits over what the trunk could have sent.
+    # Transmitted bits divided by the capacity of the trunk.
     assert port["utilization"] == pytest.approx(8 * port["bytes_out"] / 2.5 / 50e6, rel=2e-3)
     early = simulate(MIXED.with_(duration="1.5 s", engine=engine))
     mean, area, first = (frame.ports.set_index("port")["mean_queue_packets"] for frame in (late, whole, early))
@@ -67,7 +67,7 @@ def test_counters_and_means_are_those_of_the_traces_after_the_instant(engine: st
     for flow, row in late.flows.set_index("flow").iterrows():
         received = arrivals[(arrivals["flow"] == flow) & (arrivals["time_s"] >= 1.5)]["bytes"].sum()
         if flow != "call":
-            # In order, so that what is still missing has not been delivered.
+            # Data are delivered in order, so that what is still missing has not been delivered.
             assert row["delivered_bytes"] == pytest.approx(received, abs=2e5)
         assert row["throughput_bps"] == row["delivered_bytes"] * 8 / 2.5
     (call,), (all_of_call,) = (frame.datagrams.to_dict("records") for frame in (late, whole))
@@ -105,7 +105,7 @@ def test_a_stored_run_has_the_same_means() -> None:
 
 
 def test_mser_leaves_out_the_transient_and_refuses_a_trend() -> None:
-    # By hand: the batch means are 9, 5, 1, 1, 1, 1, 1, 1; without the first two the error is zero.
+    # Computed by hand: the batch means are 9, 5, 1, 1, 1, 1, 1, 1; without the first two, the error is zero.
     assert truncation(np.repeat([9.0, 5, 1, 1, 1, 1, 1, 1], 5)) == (10, True)
     assert truncation(np.full(40, 3.0)) == (0, True)
     assert truncation(np.arange(200.0)) == (100, False)
@@ -163,7 +163,7 @@ def test_the_mean_after_an_automatic_warm_up_is_that_of_ten_times_the_run() -> N
         found = simulate(scenario.with_(warm_up="automatic", **{"traces.cwnd": True, "traces.control": True}))
         begin = found.part("warm_up")["begin_s"][0]
         cwnd, control = found.traces["cwnd"], found.traces["control"]
-        # Independent of the code under test: cwnd above ssthresh, or a state of BBR other than startup.
+        # This is independent of the code under test: cwnd above ssthresh, or a state of BBR other than startup.
         if (control["stage"].dropna() == "startup").any():
             end = control.loc[control["stage"].notna() & (control["stage"] != "startup"), "time_s"].min()
         else:

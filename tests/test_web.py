@@ -52,7 +52,7 @@ def test_other_traffic_has_no_files() -> None:
 
 
 def test_max_min_shares_of_the_textbook() -> None:
-    # Keshav, An Engineering Approach to Computer Networking (1997), section 9.3: capacity 10, demands 2, 2.6, 4, 5.
+    # Keshav, An Engineering Approach to Computer Networking (1997), section 9.3: capacity 10, demands 2, 2.6, 4 and 5.
     assert max_min_shares([2, 2.6, 4, 5], 10) == pytest.approx([2, 2.6, 2.7, 2.7])
     assert max_min_shares([5, 4, 2, 2.6], 10) == pytest.approx([2.7, 2.7, 2, 2.6])
     assert max_min_shares([1, 2], 10) == pytest.approx([1, 2])
@@ -64,8 +64,8 @@ def test_relative_throughputs_leave_out_flows_without_demand() -> None:
 
 
 def test_response_times_count_files_under_way_as_censored() -> None:
-    # Remission times of 21 patients (Freireich et al. 1963), in Kaplan and Meier's form; S(23) = .448, so 23 is the
-    # median, as every textbook has it.
+    # Remission times of 21 patients (Freireich et al. 1963), in Kaplan and Meier's form; S(23) = .448, so that the
+    # median is 23, as in textbooks.
     done = [6, 6, 6, 7, 10, 13, 16, 22, 23]
     under_way = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     rows = [{"class": 0, "requested_s": 0.0, "completed_s": float(t)} for t in done]

@@ -36,13 +36,16 @@ def test_one_wheel_serves_every_python_from_3_11_on(wheel: Path) -> None:
 
 
 def required(installed: Distribution) -> list[str]:
-    """Names of the distributions that one requires here without any of its extras."""
+    """Returns the names of the distributions that a distribution requires here without any of its extras."""
     requirements = map(Requirement, installed.requires or ())
     return [one.name for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
 def link_dependencies(wheel: Path, packages: Path) -> None:
-    """Links what the wheel requires, and nothing else, from this environment; pip would download it for a minute."""
+    """Links the requirements of the wheel, and nothing else, from this environment.
+
+    Pip would spend a minute on downloads.
+    """
     (own,) = distributions(path=[str(wheel)])
     names = required(own)
     found: dict[str, Distribution] = {}
@@ -63,9 +66,9 @@ def test_a_fresh_environment_without_rust_runs_draws_and_reproduces_a_table(whee
     (packages,) = (tmp_path / "venv" / "lib").glob("python*/site-packages")
     link_dependencies(wheel, packages)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(bin_ / "python")]
-    # Fails if a dependency that the wheel declares is missing, as nothing is downloaded.
+    # This fails if a dependency that the wheel declares is missing, because nothing is downloaded.
     subprocess.run([*pip, "install", "--quiet", "--no-index", str(wheel)], check=True)
-    # The process sees neither this environment nor Rust nor the sources.
+    # The process can access neither this environment nor Rust nor the sources.
     bare = {"PATH": str(bin_), "HOME": str(tmp_path), "NO_COLOR": "1", "COLUMNS": "100"}
     assert shutil.which("cargo", path=bare["PATH"]) is None
 

@@ -26,7 +26,7 @@ PUBLISHED = {
 
 
 class Given:
-    """A study whose measurements equal the published numbers, with a little noise."""
+    """Returns a study whose measurements equal the published numbers, with a little noise."""
 
     def __init__(self, spread: float) -> None:
         self.noise, self.spread = np.random.default_rng(1), spread
@@ -127,7 +127,7 @@ def test_efficiency_is_the_highest_sequence_number_over_what_segments_can_reach(
     result = simulate(scenario)
     measured = measure(result)
     highest_bps = result.flows["highest_sequence_bytes"].sum() * 8 / 2
-    # 1024 of 23 cells of 53 bytes: 37.80 Mbit/s in section 7.
+    # 1024 bytes of payload take 23 cells of 53 bytes: section 7 has 37.80 Mbit/s.
     assert measured["efficiency"] == pytest.approx(highest_bps / 37.80e6, rel=1e-3)
     assert 0 < measured["fairness"] <= 1
     assert measured["scheduled_bps"] == result.web["scheduled_bytes"].sum() * 8 / 2

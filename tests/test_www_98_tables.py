@@ -12,7 +12,8 @@ from longpipe.analysis.anova import Anova, anova
 FACTORS = ["tcp", "buffer_bdp", "policy"]
 NETWORKS = ["wan", "meo", "geo"]
 METRICS = ["efficiency", "fairness"]
-# Values whose last printed digit is off by one: ours, theirs. Most WAN fairness values were truncated, not rounded.
+# Values whose last printed digit is off by one: our value, and theirs. Most WAN fairness values were truncated, not
+# rounded.
 LAST_DIGIT = {
     ("wan", "fairness"): {
         "individual values sum_of_squares": ("18.6267", "18.6266"),

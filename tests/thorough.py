@@ -1,4 +1,4 @@
-"""Sweeps of which `make test` takes a sample; with LONGPIPE_THOROUGH=1 (`make validate`) they are complete."""
+"""Sweeps of which `make test` runs a sample; with LONGPIPE_THOROUGH=1 (`make validate`) they are complete."""
 
 import os
 from collections.abc import Sequence

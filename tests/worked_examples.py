@@ -6,7 +6,7 @@ import pandas as pd
 
 
 def two_level(factors: str, responses: list[float], replications: int = 1) -> pd.DataFrame:
-    """Returns points in standard order: the first factor changes fastest; replications of a point are consecutive."""
+    """Returns points in standard order: the first factor changes fastest, and replications of a point are consecutive."""
     points = [dict(zip(factors, reversed(levels), strict=True)) for levels in product((-1, 1), repeat=len(factors))]
     rows = [point for point in points for _ in range(replications)]
     return pd.DataFrame(rows).assign(y=[float(y) for y in responses])
@@ -14,7 +14,7 @@ def two_level(factors: str, responses: list[float], replications: int = 1) -> pd
 
 # Jain 1991, section 17.2: memory size and cache size of a workstation [MIPS].
 MEMORY_CACHE = two_level("ab", [15, 45, 25, 75])
-# Jain 1991, example 18.1: the same with three replications.
+# Jain 1991, example 18.1: the same experiment with three replications.
 MEMORY_CACHE_REPLICATED = two_level("ab", [15, 18, 12, 45, 48, 51, 25, 28, 19, 75, 75, 81], 3)
 
 # Jain 1991, example 19.1: a 2^(7-4) design, D = AB, E = AC, F = BC, G = ABC.
@@ -63,7 +63,7 @@ BATTERY = pd.DataFrame(
         for life in lives
     ]
 )
-# The data with four values removed: R's d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
+# The data without four values: R's d <- data.frame(y, m, t)[-c(1, 2, 17, 36), ].
 BATTERY_UNBALANCED = BATTERY.drop(index=[0, 1, 16, 35])
 
 # Montgomery, table 3.1: etch rate by power [W].
@@ -90,5 +90,5 @@ GRAFTS = pd.DataFrame(
 
 # Montgomery, table 6.10: filtration rate, unreplicated 2^4.
 FILTRATION = two_level("abcd", [45, 71, 48, 65, 68, 60, 80, 65, 43, 100, 45, 104, 75, 86, 70, 96])
-# Montgomery, example 8.1: its half with D = ABC.
+# Montgomery, example 8.1: a half of this design, with D = ABC.
 FILTRATION_HALF = FILTRATION[FILTRATION.a * FILTRATION.b * FILTRATION.c == FILTRATION.d]

@@ -1,4 +1,4 @@
-"""AIMD as a class, by the arithmetic of longpipe's own: slow start and congestion avoidance of RFC 5681."""
+"""AIMD as a class, with the arithmetic of longpipe's own controller: slow start and congestion avoidance of RFC 5681."""
 
 from typing import Any
 
