@@ -33,6 +33,11 @@ def test_jain_fairness(throughputs: list[float], index: float) -> None:
     assert metrics.fairness(throughputs) == pytest.approx(index, nan_ok=True)
 
 
+def test_the_index_of_equal_throughputs_is_not_above_1_by_a_rounding_error() -> None:
+    # (7 x)^2 / (7 * 7 x^2) rounds to 1 + 2^-52 here.
+    assert metrics.fairness([388445.0960797577] * 7) == 1
+
+
 def test_one_flow_alone_fills_the_trunk_but_never_more() -> None:
     alone = simulate(Scenario(duration="1 s").with_(**{"network.sources": 1}))
     assert 0.97 < alone.efficiency <= 1

@@ -5,13 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from longpipe import Result, Scenario, ScenarioError, simulate
 from longpipe.analysis.mser import truncation
 from longpipe.design import Design, Factor
 from longpipe.store import Store
 from longpipe.study import Study
-from thorough import one_in
+from longpipe.units import TIME
+from strategies import mixes, scenarios
+from thorough import examples, one_in
 
 WAN = Scenario(name="wan").with_(
     **{
@@ -84,6 +88,80 @@ def test_engines_agree_after_a_warm_up() -> None:
     assert one.part("warm_up") == other.part("warm_up")
     assert one.part("ports").keys() == other.part("ports").keys()
     assert set(one.traces) == {"delay", "arrivals"}
+
+
+def test_data_that_crossed_the_trunk_before_the_instant_do_not_make_efficiency_exceed_what_the_trunk_sent() -> None:
+    # The warm-up ends in a recovery: what waits for a missing segment is delivered after it.
+    late = simulate(Scenario.example("geo").with_(duration="20 s", warm_up="10 s", **{"traces.delay": True}))
+    assert late.total_bps > late.attainable_bps
+    delay = late.traces["delay"]
+    left = delay[(delay["time_s"] >= 10) & (delay["port"] == "switch1->switch2")]
+    mss = int(late.scenario.tcp.mss.split()[0])
+    # Full segments, as the trace of the trunk has them.
+    assert late.efficiency == pytest.approx(8 * mss * len(left) / 10 / late.attainable_bps, rel=1e-9)
+    assert 0.99 < late.efficiency < 1
+
+
+def test_a_proxy_s_buffer_does_not_count_as_sent_by_the_trunk() -> None:
+    late = simulate(Scenario.example("geo-pep").with_(duration="6 s", warm_up="3 s"))
+    assert 0 < late.efficiency <= 1
+    assert late.part("relays")["held_buffer_bytes"]
+
+
+def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() -> None:
+    # Datagrams of 1 Mbit/s on the wire: twice the rate of the first 2 s, and a fifth of what comes then.
+    group = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
+    network = {
+        "path": {"rate": [["0 s", "500 kbit/s"], ["2 s", "5 Mbit/s"]]},
+        "group": [group],
+        "access_rate": "1 Gbit/s",
+    }
+    fields = {
+        "framing": "ip",
+        "duration": "10 s",
+        "network": {"kind": "dumbbell", **network},
+        "switch": {"buffer": "2 packets"},
+    }
+
+    def used(**changes: str) -> float:
+        ports = simulate(Scenario.model_validate({**fields, **changes})).part("ports")
+        return float(ports["utilization"][list(ports["port"]).index("switch1->switch2")])
+
+    assert used(warm_up="2 s") == pytest.approx(0.2, abs=0.001)
+    assert used(duration="2 s") == pytest.approx(1, abs=0.01)
+    # 1 Mbit of the first 41 Mbit, and 8 Mbit of the others.
+    assert used() == pytest.approx(9 / 41, abs=0.001)
+    assert used(warm_up="1 s", duration="2 s") == pytest.approx(1, abs=0.01)
+
+
+@settings(max_examples=examples(40, 2000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.one_of(mixes(), scenarios()), st.sampled_from([0.01, 0.3, 0.5, 0.97]), st.sampled_from(["trains", "reference"])
+)
+def test_after_any_warm_up_shares_are_at_most_one_and_means_lie_between_extremes(
+    scenario: Scenario, part: float, engine: str
+) -> None:
+    warm_up_ps = int(part * TIME.parse(scenario.duration))
+    result = simulate(scenario.with_(warm_up=f"{warm_up_ps} ps", engine=engine))
+    for share in (result.efficiency, result.fairness):
+        assert math.isnan(share) or 0 <= share <= 1
+    unit = "packets" if scenario.framing == "ip" else "cells"
+    for name in result.part("ports")["port"]:
+        for quantity in ("utilization", "loss"):
+            share = result.measure(f"port:{name}.{quantity}")
+            assert math.isnan(share) or 0 <= share <= 1, (name, quantity)
+    ports, datagrams = result.part("ports"), result.part("datagrams")
+    for mean, peak in zip(ports[f"mean_queue_{unit}"], ports[f"peak_queue_{unit}"], strict=True):
+        assert math.isnan(mean) or 0 <= mean <= peak
+    for rows in zip(*(datagrams[f"{name}_delay_s"] for name in ("min", "mean", "max")), strict=True):
+        assert any(map(math.isnan, rows)) or rows[0] <= rows[1] <= rows[2]
+    for table in ("flows", "ports", "datagrams"):
+        for name, column in result.part(table).items():
+            assert all(value >= 0 for value in column if isinstance(value, int)), (table, name)
+    for one in result.flow_limits:
+        assert all(
+            0 <= share <= 1 for share in (one.link_busy, one.window_used, one.idle, one.return_link_busy, one.acks_lost)
+        )
 
 
 def test_a_stored_run_has_the_same_means() -> None:

@@ -14,7 +14,7 @@ import orjson
 from longpipe import drops
 from longpipe.analysis import delays, demands, metrics, web
 from longpipe.analysis.cautions import cautions
-from longpipe.analysis.efficiency import attainable_bytes, offers, trunk_bps
+from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limits, notes, told
 from longpipe.analysis.sums import total
 from longpipe.analysis.warm_up import begin_s
@@ -319,30 +319,34 @@ class Result:
         It is the payload of the trunk's capacity, less the VBR cells sent, in those of the flows' packets that lose
         least to headers: see `analysis.efficiency`.
         """
-        if math.isnan(self._trunk_bps):
-            return math.nan
-        seconds = self.measured_s
-        offered = offers(self.scenario.resolved, self.columns)
-        return 8 * attainable_bytes(self._trunk_bps * seconds / 8, offered) / seconds
+        return math.nan if self._trunk is None else self._most_payload_bps(self._trunk.left_bps)
 
     @cached_property
-    def _trunk_bps(self) -> float:
-        """Capacity of a dumbbell's trunk minus the VBR cells sent [bit/s]; nan for a graph."""
+    def _trunk(self) -> Trunk | None:
+        """Capacity of a dumbbell's trunk minus the VBR cells sent; None for a graph."""
         if not isinstance(self.scenario.network, Dumbbell):
-            return math.nan
-        return trunk_bps(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
+            return None
+        return trunk_after_vbr(self.scenario.resolved, TIME.parse(self.scenario.duration), self.columns)
+
+    def _most_payload_bps(self, on_wire_bps: float) -> float:
+        """Returns the most payload of the flows that fits into a rate on the trunk's wire [bit/s]."""
+        seconds = self.measured_s
+        offered = offers(self.scenario.resolved, self.columns)
+        return 8 * attainable_bytes(on_wire_bps * seconds / 8, offered) / seconds
 
     @cached_property
     def efficiency(self) -> float:
         """Payload delivered over a dumbbell's trunk, divided by the maximum that it could carry in this run: 0 to 1.
 
-        After a warm-up it can be above 1, because data delivered after it may have crossed the trunk during it.
         Flows in the direction `back` do not count. It is nan for a graph, which has no single trunk, and if VBR used
-        the whole trunk. `analysis.efficiency` defines the maximum.
+        the whole trunk. `analysis.efficiency` defines the maximum, and which data count after a warm-up.
         """
         network, x = self.scenario.network, self._throughputs_bps
         if isinstance(network, Dumbbell):
             x = [one for one, is_back in zip(x, network.sent_back, strict=True) if not is_back]
+        if self._trunk is not None and begin_s(self.columns):
+            # The third only limits rounding errors: the trunk cannot have used more than its capacity.
+            x = [min(total(x), self._most_payload_bps(self._trunk.used_bps), self.attainable_bps)]
         return metrics.efficiency(x, self.attainable_bps)
 
     @cached_property
@@ -377,7 +381,7 @@ class Result:
         # Import only here, because most flows send all they can.
         from longpipe.analysis import shares
 
-        left_bps = None if math.isnan(self._trunk_bps) else self._trunk_bps
+        left_bps = None if self._trunk is None else self._trunk.left_bps
         return metrics.fairness(shares.of_paths(self.scenario, self.throughputs_bps, self.demands_bps, left_bps))
 
     def measure(self, what: str | Callable[[Any], Any]) -> float:

@@ -94,7 +94,7 @@ def _without_warm_up(
     # A run lasts at least one picosecond.
     early = canonical_json({**resolved, "duration_ps": max(warm_up_ps, 1), "traces": untraced})
     before = _core.run(early, seed, None, [], limit)
-    return since(whole, before, warm_up_ps, int(resolved["duration_ps"]), chosen)
+    return since(resolved, whole, before, warm_up_ps, chosen)
 
 
 def _check_seed(seed: int) -> None:

@@ -54,7 +54,13 @@ def _max(column: str) -> Callable[[Rows], float]:
 
 
 def _share(part: str, whole: str) -> Callable[[Rows], float]:
-    return lambda rows: _sum(part)(rows) / (_sum(whole)(rows) or math.nan)
+    """Returns a share, at most 1: after a warm-up more packets may be lost than arrive, as some waited before."""
+
+    def share(rows: Rows) -> float:
+        of_part = _sum(part)(rows)
+        return of_part / (max(of_part, _sum(whole)(rows)) or math.nan)
+
+    return share
 
 
 FLOW: Final[Mapping[str, Quantity]] = {
@@ -242,7 +248,7 @@ def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
                 "utilization": row["utilization"],
                 "delay_s": row[f"mean_queue_{unit}"] * duration_s / left,
                 "lost": lost,
-                "in": row[f"{unit}_in"],
+                "in": row[f"{unit}_in"] + row.get(f"{unit}_duplicated", 0),
                 "mean_queue": row[f"mean_queue_{unit}"],
                 "peak_queue": row[f"peak_queue_{unit}"],
                 **{name: row[name] for name in (MEAN, *QUANTILES) if name in row},

@@ -1,6 +1,6 @@
 """Efficiency of a dumbbell: payload delivered over its trunk, as a share of the maximum possible payload.
 
-The maximum payload is computed in two steps, and no run without a warm-up can exceed it:
+The maximum payload is computed in two steps, and no run can exceed it:
 
 1. The trunk's capacity is the data that it can send from 0 to the end of the run: its rate times the duration, the
    integral of a time-varying rate, or the delivery opportunities of a schedule. The VBR cells that it sent are
@@ -12,9 +12,10 @@ The maximum payload is computed in two steps, and no run without a warm-up can e
 
 Each byte delivered crossed the trunk during the run in one of these packets, so that efficiency is at most 1.
 
-With a warm-up, the capacity and the data delivered are those after it. Data that crossed the trunk during the warm-up
-and were delivered after it make efficiency exceed 1 if the trunk was always busy. They are not subtracted, because
-counters show when data were delivered, not when they crossed the trunk.
+With a warm-up, all of this is about the time after it. Data that crossed the trunk during the warm-up may be delivered
+after it: those behind the trunk, in a proxy, or behind a missing segment at the receiver. Therefore the data delivered
+count only as far as the trunk sent packets after the warm-up: up to the most payload of the bytes that it sent. As it
+cannot have sent more than its capacity, efficiency is at most 1.
 """
 
 from __future__ import annotations
@@ -66,8 +67,16 @@ def attainable_bytes(capacity_bytes: float, offers: Iterable[Offer]) -> float:
     return payload + capacity_bytes * ranked[0].share if ranked else 0.0
 
 
-def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
-    """Returns the capacity of a resolved dumbbell's trunk after the warm-up, minus the VBR cells sent [bit/s]."""
+@dataclass(frozen=True)
+class Trunk:
+    """Capacity of a dumbbell's trunk minus the VBR cells sent, and the part of it that was used, after the warm-up."""
+
+    left_bps: float
+    used_bps: float
+
+
+def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> Trunk:
+    """Returns what VBR left of a resolved dumbbell's trunk, and what others used of it."""
     begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]
@@ -79,7 +88,11 @@ def trunk_bps(resolved: Resolved, duration_ps: int, columns: Columns) -> float:
     classes, name = columns["classes"], port_name(resolved, number)
     rows = zip(classes.get("port", ()), classes.get("class", ()), classes.get("cells_out", ()), strict=True)
     vbr_cells = sum(int(cells) for port, kind, cells in rows if (port, kind) == (name, "vbr"))
-    return rate_bps - 8 * CELL_BYTES * vbr_cells * 1e12 / (duration_ps - begin_ps)
+    vbr_bps = 8 * CELL_BYTES * vbr_cells * 1e12 / (duration_ps - begin_ps)
+    ports = columns["ports"]
+    utilization = ports["utilization"][list(ports["port"]).index(name)]
+    # VBR may have begun its first cell during the warm-up.
+    return Trunk(max(0.0, rate_bps - vbr_bps), max(0.0, utilization * rate_bps - vbr_bps))
 
 
 def offers(resolved: Resolved, columns: Columns) -> Iterator[Offer]:

@@ -324,7 +324,9 @@ class _Ports:
         arrives = 1.0
         for port in ports:
             i = self._names[port]
-            arrives *= 1 - min(1.0, self._lost[i] / (self._columns[f"{self._unit}_in"][i] or 1))
+            names = (f"{self._unit}_in", f"{self._unit}_duplicated")
+            arrived = sum(self._columns[name][i] for name in names if name in self._columns)
+            arrives *= 1 - min(1.0, self._lost[i] / (arrived or 1))
         return 1 - arrives
 
     def losses(self, ports: Iterable[str]) -> tuple[int, int]:

@@ -19,4 +19,5 @@ def fairness(throughputs_bps: Iterable[float]) -> float:
     """Jain's index (sum x)^2 / (n sum x^2), from 1/n to 1; nan if no data were delivered."""
     x = [float(one) for one in throughputs_bps]
     squares = len(x) * total([one * one for one in x])
-    return total(x) ** 2 / squares if squares > 0 else float("nan")
+    # Equal throughputs would have an index above 1 by a rounding error.
+    return min(1.0, total(x) ** 2 / squares) if squares > 0 else float("nan")

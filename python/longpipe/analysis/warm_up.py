@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.scenario.series import mean_rate_bps
+
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
@@ -28,7 +30,7 @@ _KEPT: Final = (
     "highest_sequence_bytes", "scheduled_bytes",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
-_KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_")
+_KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
 # Quantiles of delays, which cannot be computed as differences.
 _QUANTILES: Final = ("median_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s")
 # Counters whose differences are the weights of means that are not time averages.
@@ -45,16 +47,16 @@ def begin_s(columns: Columns) -> float:
 
 
 def since(
-    whole: Columns, before: Columns, instant_ps: int, duration_ps: int, chosen: Mapping[str, Any]
+    resolved: Mapping[str, Any], whole: Columns, before: Columns, instant_ps: int, chosen: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Returns the columns of a run from a given time on; `before` are those of a run that ends at this time.
+    """Returns the columns of a scenario's run from an instant on; `before` are those of a run that ends there.
 
     Extremes, times and window reductions remain those of the whole run; files count by the time of their request.
     Quantiles of the delays of datagrams are nan. `chosen` contains additional columns for the table `warm_up`.
     """
     found = dict(whole)
     for table in _TABLES:
-        found[table] = _difference(table, whole[table], before[table], instant_ps, duration_ps)
+        found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     begin = instant_ps / 1e12
     requested = whole["files"].get("requested_s", ())
     late = [i for i, time in enumerate(requested) if time >= begin]
@@ -74,32 +76,68 @@ def _at(column: Any, places: list[int]) -> Any:  # noqa: ANN401 - a list or an a
     return [column[i] for i in places] if isinstance(column, list | tuple) else column[places]
 
 
-def _difference(table: str, whole: Columns, before: Columns, instant_ps: int, duration_ps: int) -> dict[str, Any]:
+def _difference(
+    table: str, whole: Columns, before: Columns, instant_ps: int, resolved: Mapping[str, Any]
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    duration_ps = int(resolved["duration_ps"])
     for name, column in whole.items():
         if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS):
             found[name] = column
         elif name in _QUANTILES:
             found[name] = [math.nan] * len(column)
-        elif name == "utilization" or name.startswith("mean_"):
+        elif name == "utilization":
+            links = zip(resolved["links"], column, before[name], strict=True)
+            found[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]
+        elif name.startswith("mean_"):
             weight = _WEIGHTS.get(table)
             of_whole, of_before = (
                 [duration] * len(column) if weight is None else columns[weight]
                 for columns, duration in ((whole, duration_ps), (before, instant_ps))
             )
-            rows = zip(column, of_whole, before[name], of_before, strict=True)
+            rows = zip(column, of_whole, before[name], of_before, *_extremes(name, whole), strict=True)
             found[name] = [_mean(*row) for row in rows]
         else:
-            found[name] = [late - early for late, early in zip(column, before[name], strict=True)]
+            # Counters fall where the wire loses packets that had left, or a datagram that counted as lost arrives late.
+            found[name] = [max(0, late - early) for late, early in zip(column, before[name], strict=True)]
     return found
 
 
-def _mean(whole: float, weight: float, before: float, weight_before: float) -> float:
-    """Returns the mean of the rest of a run, given the means and weights of the whole run and of its first part."""
+def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_ps: int, duration_ps: int) -> float:
+    """Returns the share of a link's capacity that it used after an instant; 0 if it could send nothing.
+
+    A packet counts when its transmission ends. That of the packet in transmission at the instant began before it, which
+    is why the share is limited to 1.
+    """
+    capacity, early = (_capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
+    if capacity <= early:
+        return 0.0
+    return min(1.0, max(0.0, (whole * capacity - before * early) / (capacity - early)))
+
+
+def _capacity(link: Mapping[str, Any], until_ps: int) -> float:
+    """Returns what a link could send by a time without outages [bit ps/s]."""
+    service = link.get("motion", {}).get("service")
+    if service is None:
+        return float(link["rate_bps"] * until_ps)
+    return until_ps * mean_rate_bps(service, until_ps) if until_ps else 0.0
+
+
+def _extremes(name: str, columns: Columns) -> tuple[Sequence[float], Sequence[float]]:
+    """Returns the columns between which a mean lies in the whole run."""
+    rows, quantity = len(columns[name]), name.removeprefix("mean_")
+    least = columns.get(f"min_{quantity}", [0.0] * rows)
+    return least, columns.get(f"max_{quantity}", columns.get(f"peak_{quantity}", [math.inf] * rows))
+
+
+def _mean(whole: float, weight: float, before: float, weight_before: float, least: float, most: float) -> float:
+    """Returns the mean of the rest from the means of the whole and of its first part, and their weights."""
     if weight == weight_before:
         return math.nan
     early = before * weight_before if weight_before else 0.0
-    return (whole * weight - early) / (weight - weight_before)
+    found = (whole * weight - early) / (weight - weight_before)
+    # The difference may exceed the extremes by its rounding error.
+    return found if math.isnan(found) else min(max(found, least), most)
 
 
 def automatic(resolved: Mapping[str, Any], columns: Columns) -> tuple[int, dict[str, Any]]:
