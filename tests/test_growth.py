@@ -6,7 +6,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -48,6 +48,13 @@ def star(flows: int) -> dict[str, object]:
     }
 
 
+def policed(flows: int) -> dict[str, object]:
+    """Returns a star whose hosts each have a policer."""
+    network: dict[str, Any] = star(flows)
+    policer = {"kind": "policer", "rate": "1 Mbit/s", "burst": "10 KB"}
+    return network | {"links": [{**link, "conditioners": [policer]} for link in network["links"]]}
+
+
 def scenario(network: dict[str, object], duration: str = "1 us") -> Scenario:
     return Scenario(duration=duration, framing="ip", network=network, switch={"buffer": "100 packets"})
 
@@ -87,7 +94,7 @@ def test_laying_out_a_run_takes_time_in_proportion_to_its_flows(network: Written
     assert ratio(lambda n: scenario(network(n)), simulate) < MOST_RATIO
 
 
-@NETWORKS
+@pytest.mark.parametrize("network", [dumbbell, groups, star, policed])
 def test_checking_a_scenario_takes_time_in_proportion_to_its_flows(network: Written) -> None:
     assert ratio(lambda n: scenario(network(n)), cautions) < MOST_RATIO
 

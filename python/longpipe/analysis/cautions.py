@@ -179,14 +179,23 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
         for one in link.get("conditioners", ())
         if "burst_bytes" in one
     ]
+    longest_of = _longest_packets(resolved) if buckets else {}
     for k, one in buckets:
-        flows = [flow for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP and k in flow["route"]]
-        tcps = [flow["tcp"] for flow in flows]
-        sizes = (packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
-        longest = max(sizes, default=0)
+        longest = longest_of.get(k, 0)
         if one["burst_bytes"] < longest:
             short = f"{one['kind']} with a burst of {one['burst_bytes']} B drops all packets of {longest} B"
             yield f"{port_name(resolved, k)}: {short}; needs a burst of at least one packet"
+
+
+def _longest_packets(resolved: Resolved) -> dict[int, int]:
+    """Returns the length of the longest TCP segment over each link that has any [bytes]."""
+    found: dict[int, int] = {}
+    for flow in resolved["flows"]:
+        if flow["traffic"]["kind"] in OVER_TCP:
+            size = packet_bytes(flow["tcp"]["mss_bytes"], bool(flow["tcp"]["timer"].get("timestamps")))
+            for k in flow["route"]:
+                found[k] = max(found.get(k, 0), size)
+    return found
 
 
 def _ended_series(resolved: Resolved) -> Iterator[str]:

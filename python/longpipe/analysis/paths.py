@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from longpipe.aal5 import CELL_BYTES, packet_cells
 from longpipe.ip import packet_bytes
@@ -23,8 +22,7 @@ Resolved = Mapping[str, Any]
 _PACKET_BYTES: Final = 100
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """A flow's path to its receiver and back, without queues: delays with and without transmission times.
 
     `bottleneck` is the link with the smallest equal share per flow, a switch's port if there is one. `window_bytes` is
@@ -60,35 +58,42 @@ def paths(resolved: Resolved, *, parts: bool = False) -> list[Path]:
     For a split flow, the last part, or all parts if `parts`.
     """
     links, nodes = resolved["links"], resolved["nodes"]
-    users = Counter(link for flow in resolved["flows"] for link in flow["route"])
-
-    def key(link: int) -> tuple[float, bool]:
-        return links[link]["rate_bps"] / users[link], nodes[links[link]["from"]]["kind"] != "switch"
-
+    rates, delays = ([link[name] for link in links] for name in ("rate_bps", "delay_ps"))
+    users = Counter([link for flow in resolved["flows"] for link in flow["route"]])
+    ranks = {k: (rates[k] / count, nodes[links[k]["from"]]["kind"] != "switch") for k, count in users.items()}
+    # Flows share their TCP: MSS, lengths of a full segment and of an ACK, and the window on the wire.
+    segments: dict[int, tuple[int, int, int, float]] = {}
     found = []
     for flow in resolved["flows"] if parts else whole(resolved):
-        tcp, route, back = flow["tcp"], flow["route"], flow["return_route"]
-        timestamps = tcp["timer"].get("timestamps", False)
-        data, ack = (wire_bytes(resolved, payload, timestamps) for payload in (tcp["mss_bytes"], 0))
-        propagation_ps = sum(links[link]["delay_ps"] for link in (*route, *back))
-        sending_s = sum(8 * data / links[link]["rate_bps"] for link in route)
-        sending_s += sum(8 * ack / links[link]["rate_bps"] for link in back)
+        tcp, route, back, kind = flow["tcp"], flow["route"], flow["return_route"], flow["traffic"]["kind"]
+        if (segment := segments.get(id(tcp))) is None:
+            segments[id(tcp)] = segment = _segment(resolved, tcp)
+        mss, data, ack, window = segment
+        propagation_ps = sum([delays[k] for k in route]) + sum([delays[k] for k in back])
+        sending_s = sum([8 * data / rates[k] for k in route]) + sum([8 * ack / rates[k] for k in back])
         found.append(
             Path(
                 flow=flow["name"],
                 route=tuple(route),
                 return_route=tuple(back),
-                bottleneck=min(route, key=key),
+                bottleneck=min(route, key=ranks.__getitem__),
                 propagation_ps=propagation_ps,
                 round_trip_s=propagation_ps / 1e12 + sending_s,
-                mss_bytes=tcp["mss_bytes"],
+                mss_bytes=mss,
                 packet_bytes=data,
-                window_bytes=tcp["receiver_window_bytes"] / tcp["mss_bytes"] * data,
-                endless=flow["traffic"]["kind"] == "greedy",
-                datagrams=flow["traffic"]["kind"] not in OVER_TCP,
+                window_bytes=window,
+                endless=kind == "greedy",
+                datagrams=kind not in OVER_TCP,
             )
         )
     return found
+
+
+def _segment(resolved: Resolved, tcp: Mapping[str, Any]) -> tuple[int, int, int, float]:
+    """Returns a connection's MSS, and on the wire: a full segment, an ACK and the receiver window [bytes]."""
+    timestamps, mss = tcp["timer"].get("timestamps", False), tcp["mss_bytes"]
+    data, ack = (wire_bytes(resolved, payload, timestamps) for payload in (mss, 0))
+    return mss, data, ack, tcp["receiver_window_bytes"] / mss * data
 
 
 def wire_bytes(resolved: Resolved, payload_bytes: int, timestamps: bool) -> int:

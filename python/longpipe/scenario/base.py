@@ -27,6 +27,10 @@ class Model(BaseModel):
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         """Adds the fields with defaults, units and sources to the class's docstring, for `help()`."""
         super().__pydantic_init_subclass__(**kwargs)
+        for field in cls.model_fields.values():
+            # Valid by their type: a link of a graph has ten such defaults.
+            if field.default is None or isinstance(field.default, Model):
+                field.validate_default = False
         fields = [line for name, field in cls.model_fields.items() if name != "kind" for line in _help(name, field)]
         if fields:
             cls.__doc__ = "\n".join([inspect.cleandoc(cls.__doc__ or ""), "", "Fields::", "", *fields])

@@ -2,7 +2,7 @@
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import orjson
@@ -12,8 +12,8 @@ from longpipe.scenario.points import Points
 _ROWS: Final = ("nodes", "links", "flows", "vbr")
 # A character that JSON escapes.
 _MARK: Final = "\0"
-# Rows of a series per piece of text: more hold more text at once.
-_PIECE: Final = 4096
+# Rows per piece of text: more hold more text, or copies of more rows, at once.
+_PIECE: Final = 1024
 
 
 def canonical_json(resolved: Mapping[str, Any]) -> str:
@@ -21,30 +21,48 @@ def canonical_json(resolved: Mapping[str, Any]) -> str:
 
     Tables that several nodes, links or flows share are encoded once.
     """
-    # Kept with their texts, so that ids stay unique.
-    known: dict[int, tuple[object, orjson.Fragment]] = {}
+    known: dict[int, orjson.Fragment] = {}
     # Texts of tables with long series, which are inserted last: the encoder would copy them several times.
     long: list[str] = []
 
-    def encoded(table: object) -> orjson.Fragment:
+    def encoded(table: dict[str, Any]) -> orjson.Fragment:
         if (found := known.get(id(table))) is None:
             text = "".join(_pieces(table))
-            if isinstance(table, dict) and _has_series(table):
+            if _has_series(table):
                 long.append(text)
                 text = f"{_MARK}{len(long) - 1}{_MARK}"
-            known[id(table)] = found = (table, orjson.Fragment(text))
-        return found[1]
+            known[id(table)] = found = orjson.Fragment(text)
+        return found
 
-    # Other values are integers, text or lists of integers, which both encoders write equally.
-    whole: dict[str, Any] = {
-        name: [{key: encoded(v) if type(v) is dict else v for key, v in row.items()} for row in value]
-        if name in _ROWS
-        else encoded(value)
-        for name, value in resolved.items()
-    }
-    parts = orjson.dumps(whole, option=orjson.OPT_SORT_KEYS).decode().split(_MARK)
+    pieces: list[str] = []
+    for name in sorted(resolved):
+        pieces += ["," if pieces else "{", _json(name), ":"]
+        pieces += _rows(resolved[name], encoded) if name in _ROWS else _pieces(resolved[name])
+    text = "".join([*pieces, "}"])
+    if not long:
+        return text
+    parts = text.split(_MARK)
     parts[1::2] = [long[int(number)] for number in parts[1::2]]
     return "".join(parts)
+
+
+def _rows(rows: Sequence[dict[str, Any]], encoded: Callable[[dict[str, Any]], orjson.Fragment]) -> Iterator[str]:
+    """Yields the JSON of rows in pieces, because copies of all rows would take much memory."""
+    tables = [*{key: None for row in rows for key, value in row.items() if type(value) is dict}]
+    # Texts of a row's tables, by the identity of the tables: many rows of a large network share theirs.
+    known: dict[tuple[int, ...], dict[str, orjson.Fragment]] = {}
+    yield "["
+    for begin in range(0, len(rows), _PIECE):
+        copies = []
+        for row in rows[begin : begin + _PIECE]:
+            own = tuple(map(id, map(row.get, tables)))
+            if (texts := known.get(own)) is None:
+                known[own] = texts = {name: encoded(row[name]) for name in tables if type(row.get(name)) is dict}
+            copies.append({**row, **texts})
+        # Other values are integers, text or lists of integers, which both encoders write equally.
+        text = orjson.dumps(copies, option=orjson.OPT_SORT_KEYS).decode()[1:-1]
+        yield f",{text}" if begin else text
+    yield "]"
 
 
 def _pieces(value: object) -> Iterator[str]:

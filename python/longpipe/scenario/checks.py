@@ -85,10 +85,11 @@ def _path_problems(topology: Topology) -> Iterator[str]:
 def check_classes(network: Network, switch: Switch, topology: Topology) -> None:
     """Raises ScenarioError for a flow whose class does not exist at a port on its route."""
     graph = topology.graph
+    everywhere = isinstance(switch.policy, StrictPriority | WeightedPriority)
     # Policies with classes, by directed link; most networks have none.
     policies = {
         2 * k + back: policy
-        for k, link in enumerate(graph.links)
+        for k, link in (enumerate(graph.links) if everywhere else topology.special_links)
         for back, at_switch in enumerate(
             (link.policy or switch.policy, link.return_policy or link.policy or switch.policy)
         )
@@ -139,7 +140,9 @@ def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:
     """Raises ScenarioError if switches have no VBR queue, a source shares its host, or its rate exceeds a link's."""
     graph = topology.graph
-    if graph.vbr and isinstance(switch.scheduler, Fifo):
+    if not graph.vbr:
+        return
+    if isinstance(switch.scheduler, Fifo):
         raise ScenarioError("switch.scheduler: fifo has no queue for VBR; needs priority or guaranteed-rate")
     used = {link for there, back in topology.routes for link in (*there, *back)}
     first_links = Counter(route[0] for route in topology.vbr_routes)
@@ -161,7 +164,7 @@ def tcp_field(network: Network, i: int, flow: Flow, name: str) -> str:
 def policies(network: Network, switch: Switch, topology: Topology) -> Iterator[tuple[str, Policy]]:
     """Yields each policy that the scenario sets, with the name of its field."""
     yield "switch.policy", switch.policy
-    for i, link in enumerate(topology.graph.links):
+    for i, link in topology.special_links:
         for name in ("policy", "return_policy", "host_policy"):
             if (policy := getattr(link, name)) is not None:
                 yield _link_field(network, i, name), policy
@@ -175,7 +178,7 @@ def _link_field(network: Network, i: int, name: str) -> str:
 def _conditioner_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
     """Yields the problems of conditioners: of each, of their combination, and with framing or send jitter."""
     jitter = _send_jitter(topology)
-    for i, link in enumerate(topology.graph.links):
+    for i, link in topology.special_links:
         for name, node in zip(("conditioners", "return_conditioners"), link.between, strict=True):
             if not (own := getattr(link, name)):
                 continue
@@ -192,7 +195,7 @@ def _conditioner_problems(framing: Framing, network: Network, topology: Topology
 def _host_problems(framing: Framing, network: Network, topology: Topology) -> Iterator[str]:
     """Yields the problems of queues at hosts' interfaces with framing or send jitter."""
     jitter = _send_jitter(topology)
-    for i, link in enumerate(topology.graph.links):
+    for i, link in topology.special_links:
         if link.host_policy is None and link.host_buffer is None:
             continue
         field = _link_field(network, i, "host_buffer" if link.host_policy is None else "host_policy")
@@ -209,8 +212,9 @@ def _host_problems(framing: Framing, network: Network, topology: Topology) -> It
 
 
 def _send_jitter(topology: Topology) -> dict[str, str]:
-    """Returns the nodes with send jitter, and its bound as the scenario writes it."""
-    return {node.name: node.send_jitter for node in topology.graph.nodes if TIME.parse(node.send_jitter) > 0}
+    """Returns the nodes with send jitter, and its bound as the scenario writes it; none without special links."""
+    nodes = topology.graph.nodes if topology.special_links else ()
+    return {node.name: node.send_jitter for node in nodes if TIME.parse(node.send_jitter) > 0}
 
 
 def _misplaced(framing: Framing, policy: Policy) -> str | None:

@@ -24,7 +24,7 @@ from longpipe.units import RATE, SIZE, TICKS, TIME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longpipe.scenario.network import Network
+    from longpipe.scenario.network import Flow, Network
     from longpipe.scenario.stream import WriteBursts
     from longpipe.scenario.switch import Switch
     from longpipe.scenario.tcp import Tcp
@@ -75,7 +75,7 @@ def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> 
         if isinstance(policy, Pie | DualPi2):
             yield f"{field}.update", policy.update, TIME.parse(policy.update)
     dumbbell = isinstance(scenario.network, Dumbbell)
-    for i, link in enumerate(topology.graph.links):
+    for i, link in topology.special_links:
         for name in ("loss", "return_loss"):
             loss = getattr(link, name)
             if isinstance(loss, GilbertElliottTimeLoss):
@@ -99,11 +99,12 @@ def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
             yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
     flows = topology.graph.flows
     with_timer = {
-        id(tcp): (i, tcp.timer)
-        for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
-        if not isinstance(flow.traffic or scenario.traffic, (*KINDS, Stack, OwnStack))
+        id(tcps[i]): i
+        for i in _unlike(flows, tcps)
+        if not isinstance(flows[i].traffic or scenario.traffic, (*KINDS, Stack, OwnStack))
     }
-    for i, timer in with_timer.values():
+    for i in with_timer.values():
+        timer = tcps[i].timer
         tick_ps = TIME.parse(timer.tick) if isinstance(timer, Coarse) else 1
         parse = TICKS.parse if isinstance(timer, Coarse) else TIME.parse
         for name, factor in (("initial_rto", 2**MAX_BACKOFF), ("max_rto", 1)):
@@ -116,13 +117,16 @@ def _traffics(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> I
     """Yields the traffic of the scenario and flows' own traffic, each with its field and the MSS of its flow."""
     flows = topology.graph.flows
     yield "traffic", scenario.traffic, tcps[next((i for i, flow in enumerate(flows) if flow.traffic is None), 0)].mss
-    # Flows of a group share one.
-    own = {
-        (id(flow.traffic), tcp.mss): (i, flow.traffic) for i, (flow, tcp) in enumerate(zip(flows, tcps, strict=True))
-    }
-    for (_, mss), (i, traffic) in own.items():
-        if traffic is not None:
+    own = {(id(flows[i].traffic), tcps[i].mss): i for i in _unlike(flows, tcps)}
+    for (_, mss), i in own.items():
+        if (traffic := flows[i].traffic) is not None:
             yield f"{flow_field(scenario.network, i)}.traffic", traffic, mss
+
+
+def _unlike(flows: Sequence[Flow], tcps: Sequence[Tcp]) -> list[int]:
+    """Returns the number of the last of all flows that share both traffic and TCP; flows of a group do."""
+    both = ((id(flow.traffic), id(tcp)) for flow, tcp in zip(flows, tcps, strict=True))
+    return sorted({key: i for i, key in enumerate(both)}.values())
 
 
 def _write_ps(stream: Stream, mss: str) -> int:

@@ -6,19 +6,19 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.errors import ScenarioError
-from longpipe.scenario.base import AS_NEEDED, AUTO, Model
-from longpipe.scenario.buffers import Framing, Packet, Pipe, buffer
+from longpipe.scenario.base import AS_NEEDED, AUTO
+from longpipe.scenario.buffers import Framing, Packet
 from longpipe.scenario.checks import check, check_begin, check_classes, check_network, check_stops, check_vbr
-from longpipe.scenario.conditioners import core_conditioner
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
 from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
+from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
-from longpipe.scenario.network import Dumbbell, Flow, Graph, flow_field
+from longpipe.scenario.network import Dumbbell, Flow, Graph, Node, flow_field
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
@@ -27,7 +27,6 @@ from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
 from longpipe.scenario.stack import Stack, core_stack, stack_tcp
-from longpipe.scenario.switch import Fifo, TailDrop
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.topology import Topology, as_graph
 from longpipe.scenario.traffic import RandomStart, StaggeredStart, Stop, Traffic
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 # Fields that the core does not have, or that it has in another form.
 _OF_SCENARIO: Final = ("name", "network", "switch", "tcp", "traffic", "start", "stop", "warm_up")
 _OF_SWITCH: Final = ("buffer", "policy", "scheduler")
-_OF_FLOWS: Final = ("from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
+_OF_FLOWS: Final = ("name", "from_", "to", "route", "return_route", "tcp", "traffic", "start", "stop")
 _NOTHING: Final[dict[str, Any]] = {}
 _OF_VBR: Final = ("from_", "to", "route", "period", "duty", "phase", "rate")
 
@@ -67,20 +66,20 @@ def _resolved(scenario: "Scenario", numbers: Sequence[int]) -> dict[str, Any]:
     if any(tcp.receiver_window == AUTO for tcp in tcps):
         # The window follows from the links, which have to be valid.
         check_network(scenario.framing, scenario.network, scenario.switch, topology)
-        tcps = fitted(tcps, topology, list(_links(scenario, topology, _largest(tcps))))
+        tcps = fitted(tcps, topology, list(directed_links(scenario, topology, _largest(tcps))))
     check(scenario.framing, scenario.network, scenario.switch, topology, tcps)
     check_buffers(scenario.network, parts, tcps)
     check_classes(scenario.network, scenario.switch, topology)
     _check_vbr(topology, moving)
     check_repetition(scenario, topology, tcps)
-    links = list(_links(scenario, topology, _largest(tcps)))
+    links = list(directed_links(scenario, topology, _largest(tcps)))
     for link, one in moving.items():
         links[link] |= _moving(one, links[link], scenario.framing)
     resolved = {
         **core_fields(scenario, without=_OF_SCENARIO),
         **resolved_warm_up(scenario.warm_up, scenario.duration),
         **core_fields(scenario.switch, without=_OF_SWITCH),
-        "nodes": [core_fields(node, without=("pep",)) for node in topology.graph.nodes],
+        "nodes": list(_nodes(topology.graph.nodes)),
         "links": links,
         "flows": list(_flows(scenario, topology, tcps, parts, numbers)),
         "vbr": list(_vbr(scenario, topology)),
@@ -97,10 +96,13 @@ def _moved(scenario: "Scenario") -> tuple[Graph, dict[int, Series], Crossings]:
     links = list(graph.links)
     known: dict[int, Series] = {}
     over = crossings(graph, scenario.framing, scenario.duration, dumbbell=isinstance(scenario.network, Dumbbell))
-    for i, link in enumerate(links):
-        if (longest_ps := over.longest_ps.get(i)) is not None:
-            links[i] = link.model_copy(update={"delay": TIME.format(longest_ps)})
+    for i, longest_ps in over.longest_ps.items():
+        links[i] = links[i].model_copy(update={"delay": TIME.format(longest_ps)})
+    varying = [i for i, link in enumerate(links) if link.path is not None or link.return_path is not None]
+    for i in varying:
+        if i in over.longest_ps:
             continue
+        link = links[i]
         for back, name in enumerate(("path", "return_path")):
             # The return direction varies like the forward direction unless return_path is set.
             path = link.return_path or link.path if back else link.path
@@ -190,83 +192,14 @@ def _with_own(tcp: Tcp, own: Tcp) -> Tcp:
     return tcp.model_copy(update=fields)
 
 
-def _links(scenario: "Scenario", topology: Topology, largest: Packet) -> Iterator[dict[str, Any]]:
-    """Yields both directions of each link of the graph, each with its port."""
-    switch, kinds, position = scenario.switch, topology.kinds, topology.position
-    fifo = core_fields(Fifo())
-    host_port = {"buffer": None, "policy": core_fields(TailDrop()), "scheduler": fifo}
-    scheduler, buffers = core_fields(switch.scheduler), _Buffers(scenario, topology, largest)
-    # Links share equal parts, so that each is built and encoded once.
-    made: dict[int, dict[str, Any]] = {}
-
-    def shared(part: Model) -> dict[str, Any]:
-        if (found := made.get(id(part))) is None:
-            made[id(part)] = found = core_fields(part)
-        return found
-
-    rates, delays_ps = topology.rates, topology.delays_ps
-    for i, link in enumerate(topology.graph.links):
-        forth = link.policy or switch.policy
-        ports = zip((forth, link.return_policy or forth), buffers.of_link(i), strict=True)
-        losses = (link.loss, link.return_loss)
-        conditioners = (link.conditioners, link.return_conditioners)
-        for back, (policy, room) in enumerate(ports):
-            a, b = link.between[back], link.between[1 - back]
-            at = 2 * i + back
-            port = host_port
-            if kinds[a] == "switch":
-                port = {"policy": shared(policy), "scheduler": scheduler, "buffer": room}
-            elif link.host_policy is not None or link.host_buffer is not None:
-                queue = shared(link.host_policy) if link.host_policy else host_port["policy"]
-                port = {"policy": queue, "scheduler": fifo, "buffer": buffers.of_host(i, rates[at])}
-            yield {
-                "from": position[a],
-                "to": position[b],
-                "rate_bps": RATE.parse(rates[at]),
-                "delay_ps": delays_ps[at],
-                **port,
-                "loss": shared(losses[back]),
-                **({"conditioners": [core_conditioner(one) for one in own]} if (own := conditioners[back]) else {}),
-            }
-
-
-class _Buffers:
-    """Buffers of the ports of a topology's links; equal ones are built once."""
-
-    def __init__(self, scenario: "Scenario", topology: Topology, largest: Packet) -> None:
-        self._scenario, self._topology, self._largest = scenario, topology, largest
-        self._made: dict[tuple[str, str], dict[str, Any] | None] = {}
-
-    def of_link(self, i: int) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """Returns the buffers of a link's two ports: at its first node and at its second."""
-        network, link = self._scenario.network, self._topology.graph.links[i]
-        # In a dumbbell, 1 BDP is computed with the trunk's rate at all ports.
-        rate = network.trunk_rate if isinstance(network, Dumbbell) else link.rate
-        text = link.buffer or self._scenario.switch.buffer
-        first = self._made_of(i, "buffer", text, rate)
-        if link.return_buffer is None and link.return_rate is None:
-            return first, first
-        return first, self._made_of(i, "return_buffer", link.return_buffer or text, link.return_rate or rate)
-
-    def of_host(self, i: int, rate: str) -> dict[str, Any] | None:
-        """Returns the buffer of a link's port at a host; `rate` is the rate of the port."""
-        text = self._topology.graph.links[i].host_buffer
-        return None if text is None else self._made_of(i, "host_buffer", text, rate)
-
-    def _made_of(self, i: int, name: str, text: str, rate: str) -> dict[str, Any] | None:
-        if (text, rate) not in self._made:
-            pipe = Pipe(RATE.parse(rate), self._topology.longest_round_trip_ps)
-            field, framing = self._field(i, name), self._scenario.framing
-            self._made[text, rate] = buffer(field, text, framing, pipe, self._largest)
-        return self._made[text, rate]
-
-    def _field(self, i: int, name: str) -> str:
-        """Returns the name under which the buffer of a link's port is set in the scenario."""
-        link = self._topology.graph.links[i]
-        if name == "host_buffer" or (name == "return_buffer" and link.return_buffer is not None):
-            dumbbell = isinstance(self._scenario.network, Dumbbell)
-            return f"network.{name}" if dumbbell else f"network.links[{i}].{name}"
-        return "switch.buffer" if link.buffer is None else f"network.links[{i}].buffer"
+def _nodes(nodes: Iterable[Node]) -> Iterator[dict[str, Any]]:
+    """Yields the nodes of the graph; those that differ only in their names are converted once."""
+    made: dict[tuple[str, str], dict[str, Any]] = {}
+    for node in nodes:
+        key = (node.kind, node.send_jitter)
+        if (common := made.get(key)) is None:
+            made[key] = common = core_fields(node, without=("name", "pep"))
+        yield {"name": node.name, **common}
 
 
 def _flows(
@@ -275,25 +208,37 @@ def _flows(
     shared = {key: _tcp(tcp) for key, tcp in {id(tcp): tcp for tcp in tcps}.items()}
     known = _traffics(scenario.traffic, (flow.traffic for flow in topology.graph.flows))
     starts = _Starts(scenario, numbers)
+    # Fields of flows with the same TCP, traffic and class.
+    made: dict[tuple[int, int, int], dict[str, Any]] = {}
     for i, (flow, tcp) in enumerate(zip(topology.graph.flows, tcps, strict=True)):
+        traffic = flow.traffic or scenario.traffic
+        key = (id(tcp), id(traffic), flow.class_)
+        if (common := made.get(key)) is None:
+            own = core_fields(flow, without=_OF_FLOWS)
+            made[key] = common = {**own, "tcp": shared[id(tcp)], "traffic": known[id(traffic)], **_marks(tcp, traffic)}
         route, return_route = topology.routes[i]
         resolved = {
-            **core_fields(flow, without=_OF_FLOWS),
+            "name": flow.name,
+            **common,
             "route": route,
             "return_route": return_route,
-            "tcp": shared[id(tcp)],
-            "traffic": known[id(flow.traffic or scenario.traffic)],
             "start": starts.of_flow(parts.of.get(i, i), flow),
             **parts.fields.get(i, _NOTHING),
         }
-        # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
-        if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
-            resolved["scalable"] = True
-        if isinstance(flow.traffic or scenario.traffic, Stack | OwnStack):
-            resolved["foreign"] = True
         if (stop := flow.stop or scenario.stop) is not None:
             resolved["stop"] = _stop(scenario, parts.of.get(i, i), flow, stop, resolved)
         yield resolved
+
+
+def _marks(tcp: Tcp, traffic: Traffic) -> dict[str, Any]:
+    """Returns whether a flow's packets are scalable, and whether a real stack sends them, where that is so."""
+    found = {}
+    # ECT(1) selects the low-latency queue of DualPI2: a property of the flow's packets, not a rule of TCP.
+    if isinstance(tcp.ecn, EcnDctcp | EcnAccurate) and tcp.ecn.ect == 1:
+        found["scalable"] = True
+    if isinstance(traffic, Stack | OwnStack):
+        found["foreign"] = True
+    return found
 
 
 def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[str, Any]]:

@@ -28,6 +28,8 @@ class ShortestRoutes:
         """Creates a search from the kind of each node, and its neighbours in the order of links."""
         self._kinds, self._neighbours = kinds, neighbours
         self._trees: dict[str, _Tree] = {}
+        # Routes from the root of a tree to the only neighbour of a host.
+        self._inner: dict[tuple[str, str], tuple[str, ...]] = {}
 
     @cached_property
     def _switches(self) -> dict[str, list[str]]:
@@ -38,16 +40,24 @@ class ShortestRoutes:
     def find(self, first: str, last: str) -> tuple[str, ...] | None:
         """Returns the nodes from one host to another, or None without a route."""
         # Hosts with a single link share the tree of the switch behind it.
-        head = self._neighbours[first]
+        head, tail = self._neighbours[first], self._neighbours[last]
         root = head[0] if len(head) == 1 and self._switches[first] else first
+        ends = (root, tail[0]) if len(tail) == 1 else None
+        if ends is None or (inner := self._inner.get(ends)) is None:
+            if (inner := self._before(root, last)) is None:
+                return None
+            if ends is not None:
+                self._inner[ends] = inner
+        return (*inner, last) if root == first else (first, *inner, last)
+
+    def _before(self, root: str, last: str) -> tuple[str, ...] | None:
+        """Returns the nodes from a root to the neighbour of `last`, or None without a route."""
         tree = self._tree(root)
         if (end := self._node_before(tree, last)) is None:
             return None
-        route = [last, end]
+        route = [end]
         while route[-1] != root:
             route.append(tree.before[route[-1]])
-        if root != first:
-            route.append(first)
         return tuple(reversed(route))
 
     def _tree(self, root: str) -> _Tree:

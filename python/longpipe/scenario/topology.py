@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise, repeat
+from operator import itemgetter
 from typing import Final
 
 from longpipe.errors import ScenarioError, nearest
@@ -105,6 +106,15 @@ MOST_PROBLEMS: Final = 10
 MOST_NAMED: Final = 12
 
 
+# Fields that most links leave at their defaults: queues, conditioners and losses.
+_RARE: Final = (
+    "policy", "return_policy", "host_policy", "host_buffer", "loss", "return_loss",
+    "conditioners", "return_conditioners",
+)  # fmt: skip
+_DEFAULTS: Final = tuple(Link.model_fields[name].default for name in _RARE)
+_rare_of: Final = itemgetter(*_RARE)
+
+
 class Topology:
     """A checked graph; link k consists of the directed links 2k (as written) and 2k + 1 (reverse)."""
 
@@ -156,6 +166,11 @@ class Topology:
         """Returns the rate of each directed link."""
         return [rate for link in self.graph.links for rate in (link.rate, link.return_rate or link.rate)]
 
+    @cached_property
+    def special_links(self) -> list[tuple[int, Link]]:
+        """Returns the links, with their numbers, that have a policy, a buffer of hosts, conditioners or losses."""
+        return [(i, link) for i, link in enumerate(self.graph.links) if _rare_of(link.__dict__) != _DEFAULTS]
+
     def slowest_rate(self, route: Iterable[int]) -> str:
         """Returns the lowest rate of the links of a route."""
         return min((self.rates[k] for k in route), key=RATE.parse)
@@ -169,8 +184,10 @@ class Topology:
         return links
 
     def _routes(self, i: int, flow: Flow) -> tuple[list[int], list[int]]:
-        route = flow.route or self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to)
-        there = self._links(f"network.flows[{i}].route", route, flow.from_, flow.to)
+        if flow.route:
+            there = self._links(f"network.flows[{i}].route", flow.route, flow.from_, flow.to)
+        else:
+            there = self._along(self._fewest_hops(f"network.flows[{i}]", flow.from_, flow.to))
         if flow.return_route is None:
             # The two directions of a link differ in the last bit.
             return there, [k ^ 1 for k in reversed(there)]
@@ -184,6 +201,10 @@ class Topology:
     def _links(self, field: str, route: Sequence[str], first: str, last: str) -> list[int]:
         """Checks a route and returns its directed links."""
         self._check_route(field, route, first, last)
+        return self._along(route)
+
+    def _along(self, route: Sequence[str]) -> list[int]:
+        """Returns the directed links of a route."""
         index = self.index
         return [index[hop] for hop in pairwise(route)]
 
@@ -205,7 +226,8 @@ class Topology:
     def _node_problems(self) -> Iterator[str]:
         if not self.graph.nodes:
             yield "network.nodes: empty; needs at least two hosts"
-        yield from duplicates("network.nodes", [node.name for node in self.graph.nodes])
+        if len(self.kinds) < len(self.graph.nodes):
+            yield from duplicates("network.nodes", [node.name for node in self.graph.nodes])
         for i, node in enumerate(self.graph.nodes):
             if node.kind == "switch" and not node.send_jitter.startswith("0 "):
                 yield f"network.nodes[{i}].send_jitter: {node.send_jitter}; only hosts delay packets, needs '0 s'"
@@ -215,16 +237,17 @@ class Topology:
         seen: set[tuple[str, str]] = set()
         for i, link in enumerate(self.graph.links):
             a, b = link.between
-            for name in (a, b):
+            for name in link.between:
                 if name not in kinds:
                     yield f"network.links[{i}].between: {name!r} is not a node; {nearest(name, kinds, MOST_NAMED)}"
             if a == b:
                 yield f"network.links[{i}].between: {a!r} twice; needs two different nodes"
-            elif (a, b) in seen or (b, a) in seen:
+            elif (pair := (a, b) if a < b else (b, a)) in seen:
                 yield f"network.links[{i}].between: {a} and {b} are linked already; needs each pair once"
-            seen.add((a, b))
-            if (link.buffer or link.return_buffer or link.policy or link.return_policy) and (
-                kinds.get(a) == kinds.get(b) == "host"
+            else:
+                seen.add(pair)
+            if kinds.get(a) == kinds.get(b) == "host" and (
+                link.buffer or link.return_buffer or link.policy or link.return_policy
             ):
                 yield f"network.links[{i}]: buffer or policy between two hosts; needs a switch at one end"
 
@@ -232,13 +255,14 @@ class Topology:
         hosts = {name: None for name, kind in self.kinds.items() if kind == "host"}
         if not self.graph.flows:
             yield "network.flows: empty; needs at least one flow"
-        ends = {
-            "network.flows": [(flow.name, flow.from_, flow.to) for flow in self.graph.flows],
-            "network.vbr": [(source.name, source.from_, source.to) for source in self.graph.vbr],
+        streams: dict[str, Sequence[Flow | VbrFlow]] = {
+            "network.flows": self.graph.flows,
+            "network.vbr": self.graph.vbr,
         }
-        for field, flows in ends.items():
-            yield from duplicates(field, [name for name, *_ in flows])
-            for i, (_, first, last) in enumerate(flows):
+        for field, flows in streams.items():
+            yield from duplicates(field, [flow.name for flow in flows])
+            for i, flow in enumerate(flows):
+                first, last = flow.from_, flow.to
                 if first not in hosts:
                     yield f"{field}[{i}].from: {first!r} is not a host; {nearest(first, hosts, MOST_NAMED)}"
                 if last not in hosts:
@@ -249,6 +273,8 @@ class Topology:
 
 def duplicates(field: str, names: Sequence[str]) -> Iterator[str]:
     """Yields a problem for each name that occurs earlier in its list."""
+    if len(set(names)) == len(names):
+        return
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if first.setdefault(name, i) != i:
