@@ -46,6 +46,7 @@ REPLACED: Final = (
 )  # fmt: skip
 # Comments and texts, in which some of these names are ordinary words.
 COMMENT: Final = re.compile(r"//.*|(?<![\w\"'])#.*|\"(?:\\.|[^\"\\])*\"")
+WORD: Final = re.compile(r"\w+")
 PARTS: Final = (
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benches", "crates", "docs", "lab/src", "lab/tests", "python", "tests",
 )  # fmt: skip
@@ -72,11 +73,21 @@ def refused(part: str) -> Iterator[str]:
                 yield f"{file}:{number}: {found[0]}"
 
 
+@cache
+def identifiers(part: str) -> dict[str, list[tuple[str, int]]]:
+    """Returns the files and lines of each word of the code in a file or folder."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for file, number, line in lines(part):
+        for word in set(WORD.findall(COMMENT.sub("", line))):
+            found.setdefault(word, []).append((file, number))
+    return found
+
+
 def replaced(name: str, part: str) -> Iterator[str]:
     """Yields each use of a replaced identifier in code, other than within a longer one, as FILE:LINE: NAME."""
-    word = re.compile(rf"\b{name}\b")
-    for file, number, line in lines(part):
-        if word.search(COMMENT.sub("", line)):
+    # All of a top folder, as many parts are within one.
+    for file, number in identifiers(part.partition("/")[0]).get(name, ()):
+        if file.startswith(f"{part}/"):
             yield f"{file}:{number}: {name}"
 
 
