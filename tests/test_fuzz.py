@@ -9,8 +9,9 @@ from formats import FORMATS, Format
 from fuzz import Tally, fuzz, one, wrong
 from longpipe.errors import ScenarioError
 from mutations import ALL, mutated
+from thorough import examples
 
-CASES = 200
+CASES = examples(50, 200)
 # The seed differs from that of `make fuzz`, to cover more files.
 SEED = 2
 
@@ -28,7 +29,7 @@ def test_each_seed_is_read(kind: Format) -> None:
     assert (found.read, found.failures) == (len(kind.seeds), [])
 
 
-def test_what_a_reader_must_not_do_is_found(tmp_path: Path) -> None:
+def test_what_a_reader_must_not_do_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def hangs(_file: Path) -> None:
         while True:
             pass
@@ -45,6 +46,7 @@ def test_what_a_reader_must_not_do_is_found(tmp_path: Path) -> None:
     assert wrong(f"{file}:2: a\nb", file) == "not one line"
     assert wrong(f"{file}:2: " + "a" * 1000, file) == "long"
     assert wrong("network.group[0].tcp.mss: 1", file) is None
+    monkeypatch.setattr("fuzz.CPU_S", 0.2)
     assert str(one(Format("a", (), "", hangs), b"", file, Tally())).startswith("slow: ")
 
 
