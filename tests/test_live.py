@@ -8,10 +8,12 @@ import re
 import struct
 import sys
 from collections import Counter
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from commands import run
 from live_programs import ASK, IDLE, SERVE, counted, live, python
 from longpipe import Scenario, ScenarioError
 from longpipe.live import Settings, plan, replay
@@ -19,6 +21,7 @@ from longpipe.live.link_log import entries
 from longpipe.live.measures import kills, replays
 from longpipe.live.records import MAGIC, read
 from longpipe.validate.kernel import available, compare
+from thorough import one_in
 
 
 def test_a_host_is_real_or_simulated() -> None:
@@ -81,7 +84,7 @@ def test_hosts_have_the_addresses_of_captures() -> None:
     ],
 )
 def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> None:
-    done = live(idle, *arguments)
+    done = run("live", idle, *arguments)
     assert done.returncode == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1
@@ -90,14 +93,14 @@ def test_bad_input_is_one_line(idle: str, arguments: list[str], line: str) -> No
 @pytest.mark.parametrize("option", ["--record", "--capture"])
 def test_a_directory_is_not_made_for_a_record(idle: str, tmp_path: Path, option: str) -> None:
     folder = tmp_path / "nowhere"
-    done = live(idle, option, str(folder / "a"), "--", "true")
+    done = run("live", idle, option, str(folder / "a"), "--", "true")
     assert done.returncode == 2
     assert done.stderr == f"error: {option}: {folder}/a: {folder} is not there; needs a directory that is\n"
     assert not folder.exists()
 
 
 def test_a_path_that_is_not_there_is_one_line() -> None:
-    done = live("nowhere.toml", "--", "true")
+    done = run("live", "nowhere.toml", "--", "true")
     assert done.returncode == 2
     assert done.stderr == "error: nowhere.toml: can't be read, no such file or directory; needs a TOML file\n"
 
@@ -110,7 +113,7 @@ def test_records_of_others_are_refused(tmp_path: Path) -> None:
         (MAGIC + b"1\nab", "broken off in its head; needs a whole record"),
     ]:
         file.write_bytes(content)
-        done = live("replay", str(file))
+        done = run("live", "replay", str(file))
         assert (done.returncode, done.stderr) == (2, f"error: {file}: {line}\n")
 
 
@@ -126,8 +129,13 @@ def test_the_exit_status_is_the_commands(idle: str) -> None:
 
 
 @pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("way", [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])
-@pytest.mark.parametrize("ipv6", [[], ["6"]])
+@pytest.mark.parametrize(
+    ("ipv6", "way"),
+    one_in(
+        2,
+        list(product([[], ["6"]], [["--device", "any"], ["--device", "packet"], ["--device", "packet", "--as-user"]])),
+    ),
+)
 def test_packets_go_there_and_back_and_none_is_early(
     idle: str, tmp_path: Path, way: list[str], ipv6: list[str]
 ) -> None:
@@ -159,7 +167,7 @@ def test_a_record_decides_the_same_again_and_another_path_otherwise(idle: str, t
     other = replay(record, **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.5}})
     assert other.lost["forced"] > 0
     assert not other.agrees
-    shown = live("replay", str(record))
+    shown = run("live", "replay", str(record))
     assert shown.returncode == 0
     assert "every decision is that of the recorded run" in shown.stdout
     assert read(record).hosts == ("source1", "sink1")
@@ -279,7 +287,7 @@ def test_measures_say_what_they_found_and_what_is_asked() -> None:
         done.stderr
     )
     assert done.returncode == (0 if "reached" in done.stdout else 1)
-    done = live("measure", "echos")
+    done = run("live", "measure", "echos")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "did you mean 'echo'?" in done.stderr
     assert replays(Settings(), 2).reached

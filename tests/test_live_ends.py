@@ -6,17 +6,20 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from live_programs import ASK, SERVE, python, refused
 from longpipe.live.left import held, namespaces_below
+from thorough import one_in
 
 
 @pytest.mark.usefixtures("namespaces")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("device", ["any", "packet"])
+@pytest.mark.parametrize(
+    ("device", "number"), one_in(2, list(product(["any", "packet"], [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])))
+)
 def test_nothing_is_left_of_a_run_that_is_ended(idle: str, number: signal.Signals, device: str) -> None:
     # Background processes of the command end as well.
     command = "sleep 1000 & setsid sleep 1001 & echo ready; exec sleep 1002"

@@ -45,8 +45,8 @@ def test_no_more_are_lost_in_a_row_than_may_be() -> None:
     text = f"drop-rate {LINK} --rate_to_client=30 --rate_to_server=30 --burst_to_client=3 --burst_to_server=3"
     links = scenario(text).resolve()["links"]
     for link in (links[1], links[4]):
-        lost = link["loss"]["indices"]
-        runs = "".join("x" if number in set(lost) else "." for number in range(5000)).split(".")
+        lost = set(link["loss"]["indices"])
+        runs = "".join("x" if number in lost else "." for number in range(5000)).split(".")
         assert max(map(len, runs)) == 3
         # The chain drops a packet with probability 0.3, except in the state after three drops: the loss rate is 0.3
         # times the fraction of the other states.
