@@ -1,10 +1,24 @@
-"""Shared code of tests of reproductions: frr-96 with runs of 60 ms, and the files in every output folder."""
+"""Shared code of tests of reproductions: frr-96 with runs of 60 ms, lbd-01, and the files of every output folder."""
 
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
-from longpipe.papers import frr_96
+import pytest
+
+from longpipe.cli.reproduce import parts
+from longpipe.locks import locked
+from longpipe.papers import frr_96, lbd_01
 from longpipe.papers.experiments import Experiment
+from longpipe.report import drawing
+from longpipe.report.folder import Part
+from longpipe.store import Store
+from longpipe.study import Runner
 
 # Files in addition to tables and figures.
 WRITTEN: Final = {"provenance.json", "report.json", "report.txt", "scenarios.csv"}
@@ -20,3 +34,55 @@ def experiments() -> list[Experiment]:
 
 
 PAPER = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.variants[:2])
+
+
+@contextmanager
+def drawn_here() -> Iterator[None]:
+    """Context that draws figures in this process, not in two that load Matplotlib, as in test_papers.py."""
+
+    def draw(module: str, function: str, subject: object, directory: Path) -> list[str]:
+        return [name for _, names in drawing._share(module, function, subject, directory, 0, 1) for name in names]
+
+    with patch.object(drawing, "draw", draw):
+        yield
+
+
+def short_frr_96(factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder: short runs of frr-96 with two seeds, their store `runs.db`, `frr-96` with its sensitivity, too.
+
+    `reproduction` is the folder before its sensitivity. All is read and copied only.
+    """
+
+    def make(folder: Path) -> None:
+        (folder / "frr-96").mkdir()
+        with drawn_here(), closing(Store(folder / "runs.db")) as store:
+            parts.run(PAPER, Part.REPRODUCTION, 2, folder / "frr-96", Runner(store))
+            shutil.copytree(folder / "frr-96", folder / "reproduction")
+            parts.run(PAPER, Part.SENSITIVITY, 1, folder / "frr-96", Runner(store))
+
+    return _made_once(factory, "frr-96", make)
+
+
+def whole_lbd_01(factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder that is read and copied only: `lbd-01`, and the store of its runs, `runs.db`."""
+
+    def make(folder: Path) -> None:
+        (folder / "lbd-01").mkdir()
+        with drawn_here(), closing(Store(folder / "runs.db")) as store:
+            parts.run(lbd_01.PAPER, Part.REPRODUCTION, None, folder / "lbd-01", Runner(store))
+
+    return _made_once(factory, "lbd-01", make)
+
+
+def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Returns a folder that the first process of a test session makes, while others that need it wait."""
+    own = factory.getbasetemp()
+    base = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    folder, partial = base / f"made-{name}", base / f"making-{name}"
+    with locked(base / f"{name}.lock"):
+        if not folder.exists():
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir()
+            make(partial)
+            partial.rename(folder)
+    return folder

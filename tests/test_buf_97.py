@@ -25,7 +25,7 @@ from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
-from reproduced import WRITTEN
+from reproduced import WRITTEN, drawn_here
 
 EXPERIMENTS = PAPER.experiments()
 POINTS = [e for e in EXPERIMENTS if e.table]
@@ -139,7 +139,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = pd.concat([single, replicated], ignore_index=True)
     claims = tuple(judge(claim, replicated, replicated) for claim in PAPER.claims)
     made_up = Reproduction(PAPER, "train", 3, 1.0, runs, table_rows(PAPER, runs), claims)
-    with pytest.MonkeyPatch.context() as patch:
+    with drawn_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: made_up)
         patch.setattr("longpipe.papers.replicated.reproduce_beyond", lambda *_, **__: made_up_beyond(grid()))
         parts.run(PAPER, Part.REPRODUCTION, 3, directory, Runner(Store()))

@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,21 +19,17 @@ from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
-from reproduced import WRITTEN
+from reproduced import WRITTEN, whole_lbd_01
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("lbd-01")
-    (directory / "out").mkdir()
-    with closing(Store(directory / "runs.db")) as store:
-        parts.run(PAPER, Part.REPRODUCTION, None, directory / "out", Runner(store))
-    return directory / "out"
+    return whole_lbd_01(tmp_path_factory) / "lbd-01"
 
 
 @pytest.fixture(scope="module")
-def found(out: Path) -> Iterator[TransferReproduction]:
-    with closing(Store(out.with_name("runs.db"))) as store:
+def found(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TransferReproduction]:
+    with closing(Store(shutil.copy(out.with_name("runs.db"), tmp_path_factory.mktemp("lbd-01")))) as store:
         yield reproduce(Runner(store))
 
 

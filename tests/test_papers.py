@@ -16,6 +16,7 @@ from longpipe.papers.paper import published_data
 from longpipe.papers.replicated import ReplicatedPaper
 from longpipe.store import Store
 from reproduced import PAPER as SHORT
+from reproduced import short_frr_96
 
 TOY = {
     "__init__.py": '''
@@ -98,7 +99,8 @@ def test_every_paper_is_known_by_its_id_and_package() -> None:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a copy of longpipe with an additional paper: its folder, and its line in the registry."""
     home = tmp_path_factory.mktemp("toy")
-    shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe", ignore=shutil.ignore_patterns("__pycache__"))
+    # With what Python has compiled, which is a tenth of a minute's work.
+    shutil.copytree(Path(longpipe.__file__).parent, home / "longpipe")
     papers = home / "longpipe" / "papers"
     (papers / "toy_26").mkdir()
     for name, text in TOY.items():
@@ -141,9 +143,12 @@ def test_messages_name_the_paper_that_was_added(home: Path) -> None:
     )
 
 
-def test_one_table_is_that_of_the_whole_paper(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_table_is_that_of_the_whole_paper(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
-    store = Store()
+    # Its runs are stored.
+    store = Store(shutil.copy(short_frr_96(tmp_path_factory) / "runs.db", tmp_path))
     found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=2)
     assert list(found.tables) == ["Table 2"]
     table = found.tables["Table 2"]

@@ -3,7 +3,6 @@ import json
 import re
 import shutil
 import subprocess
-from contextlib import closing
 from io import BytesIO
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -14,10 +13,9 @@ import pytest
 
 from commands import run
 from longpipe import Scenario
-from longpipe.cli.reproduce import parts
 from longpipe.design import Design, Factor
 from longpipe.errors import ScenarioError
-from longpipe.papers import frr_96, lbd_01
+from longpipe.papers import frr_96
 from longpipe.papers.lbd_01.claims import Recorded, claims
 from longpipe.papers.statements import statements
 from longpipe.report import study as study_page
@@ -27,9 +25,8 @@ from longpipe.report.papers import page
 from longpipe.report.parts import claims_of, number
 from longpipe.report.results import Results
 from longpipe.report.svg import DARK_CARD, Palette, contrast, in_the_dark, inline
-from longpipe.store import Store
-from longpipe.study import Runner, Study, complete_study
-from reproduced import PAPER
+from longpipe.study import Study, complete_study
+from reproduced import PAPER, short_frr_96, whole_lbd_01
 
 CHROMIUM = shutil.which("chromium")
 
@@ -38,12 +35,8 @@ CHROMIUM = shutil.which("chromium")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns short runs of frr-96 with two seeds, its sensitivity, and all runs of lbd-01."""
     directory = tmp_path_factory.mktemp("results")
-    for name in ("frr-96", "lbd-01"):
-        (directory / name).mkdir()
-    with closing(Store()) as store:
-        parts.run(PAPER, Part.REPRODUCTION, 2, directory / "frr-96", Runner(store))
-        parts.run(PAPER, Part.SENSITIVITY, 1, directory / "frr-96", Runner(store))
-        parts.run(lbd_01.PAPER, Part.REPRODUCTION, None, directory / "lbd-01", Runner(store))
+    for name, made in (("frr-96", short_frr_96), ("lbd-01", whole_lbd_01)):
+        shutil.copytree(made(tmp_path_factory) / name, directory / name)
     return directory
 
 

@@ -1,8 +1,6 @@
 import json
 import math
-import os
-import subprocess
-import sys
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
@@ -12,6 +10,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from commands import run
 from longpipe import Scenario
 from longpipe.cli.reproduce import parts
 from longpipe.papers.frr_96 import figures
@@ -21,18 +20,15 @@ from longpipe.pictures.saving import save
 from longpipe.report.folder import Part
 from longpipe.store import Store
 from longpipe.study import Runner
-from reproduced import PAPER, WRITTEN
-
-LONGPIPE = str(Path(sys.executable).with_name("longpipe"))
+from reproduced import PAPER, WRITTEN, short_frr_96
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns a directory in which all short runs with two seeds are stored."""
-    directory = tmp_path_factory.mktemp("frr-96")
-    (directory / "out").mkdir()
-    with closing(Store(directory / "runs.db")) as store:
-        parts.run(PAPER, Part.REPRODUCTION, 2, directory / "out", Runner(store))
+    directory, made = tmp_path_factory.mktemp("frr-96"), short_frr_96(tmp_path_factory)
+    shutil.copytree(made / "reproduction", directory / "out")
+    shutil.copy(made / "runs.db", directory)
     return directory / "out"
 
 
@@ -155,20 +151,14 @@ def test_sensitivity_has_a_row_for_every_variant(out: Path, capsys: pytest.Captu
 )
 def test_bad_input_is_one_line_and_status_2(arguments: list[str], message: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
-    refused = subprocess.run(
-        [LONGPIPE, "reproduce", *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
+    refused = run("reproduce", *arguments, cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"error: {message}")
     assert refused.stderr.count("\n") == 1
 
 
 def test_a_scheduler_that_cannot_be_reached_is_one_line(tmp_path: Path) -> None:
-    refused = subprocess.run(
-        [LONGPIPE, "reproduce", "frr-96", "--no-store", "--executor", "dask://127.0.0.1:9"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    refused = run("reproduce", "frr-96", "--no-store", "--executor", "dask://127.0.0.1:9", cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: executor: dask://127.0.0.1:9: no Dask scheduler answers")
     assert refused.stderr.count("\n") == 1
