@@ -82,6 +82,7 @@ def advise(
         while not selection.done:
             if selection.replications >= MOST_REPLICATIONS:
                 raise SpentError
+            work.expect(selection)
             work.replicate(selection.alive, selection.replications + 1)
             _feed(question, selection, work.values, selection.replications)
     except SpentError:
@@ -104,6 +105,14 @@ class _Work:
         self.shape = (len(question.scenarios[0]), len(question.measures))
         self.runs = 0
         self._ready = 0
+        # Runs that the selection is expected to take in all, and its probable ends.
+        self._expected: tuple[float, float, float] | None = None
+
+    def expect(self, selection: Selection) -> None:
+        """Estimates the number of runs that are still needed, from the differences so far."""
+        situations = self.shape[0]
+        likely, most, least = (self.runs + situations * selection.outlook(errors) for errors in (0.0, 2.0, -2.0))
+        self._expected = likely, least, most
 
     def replicate(self, alternatives: list[int], wanted: int) -> None:
         """Completes `wanted` replications of these alternatives; raises SpentError if the budget ends before that."""
@@ -127,10 +136,22 @@ class _Work:
 
     def _complete(self, jobs: list[Job]) -> None:
         def tell(now: Progress) -> None:
-            self._tell(Progress(self.runs + now.wanted, self.runs + now.stored, now.done, now.failed))
+            self._tell(self._overall(now))
             self._budget.check()
 
         self._runner.telling(tell).complete(jobs)
+
+    def _overall(self, now: Progress) -> Progress:
+        """Returns the progress of the selection from that of the runs in progress."""
+        wanted, ran = self.runs + now.wanted, now.done + now.failed
+        counts = (self.runs + now.stored, now.done, now.failed)
+        if self._expected is None:
+            return Progress(wanted, *counts, now.worked, now.left, "at least")
+        likely, least, most = (max(wanted, end) for end in self._expected)
+        rest = max(likely - counts[0] - ran, 1.0)
+        ends = ((least - counts[0] - ran) / rest, (most - counts[0] - ran) / rest)
+        left = now.worked / ran * rest if ran and now.worked else 0.0
+        return Progress(round(likely), *counts, now.worked, left, "about", ends)
 
     def _read(self, chosen: list[tuple[int, int]]) -> None:
         """Reads the replications among the given ones that are complete."""

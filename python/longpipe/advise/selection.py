@@ -171,6 +171,45 @@ class Selection:
             self.alive.remove(one)
             self.eliminated[one] = (self.replications, WORSE)
 
+    def outlook(self, errors: float = 0.0) -> int:
+        """Returns how many more observations, of all survivors together, the selection takes if means stay as they are.
+
+        With `errors`, each mean difference is smaller by that many standard errors, so that decisions take longer, or
+        larger if it is negative. At most those after which the continuation regions end.
+        """
+        if self.done or self.replications < self.allowances.first:
+            return 0
+        passing = [one for one in self.alive if self._sums[one, 1:].min(initial=0.0) >= 0] or self.alive
+        best = max(passing, key=lambda one: float(self._sums[one, 0]))
+        until = {one: self._compared(best, one, errors) for one in self.alive if one != best}
+        for one in until:
+            for limit in range(len(self.allowances.tolerances)):
+                if self._sums[one, 1 + limit] < 0:
+                    until[one] = min(until[one], self._screened(one, limit, errors))
+        limits = (limit for limit in range(len(self.allowances.tolerances)) if (best, limit) not in self._passed)
+        until[best] = max([*until.values(), *(self._screened(best, limit, errors) for limit in limits)], default=0.0)
+        return sum(max(1, math.ceil(last - self.replications)) for last in until.values())
+
+    def _compared(self, best: int, other: int, errors: float) -> float:
+        """Returns the replications after which `best` wins against another alternative."""
+        return self._crossing(
+            self._sums[best, 0] - self._sums[other, 0], self._of_pairs[best, other], self.allowances.zone, errors
+        )
+
+    def _screened(self, alternative: int, limit: int, errors: float) -> float:
+        """Returns the replications after which an alternative passes or violates a limit."""
+        return self._crossing(
+            abs(self._sums[alternative, 1 + limit]),
+            self._of_margins[alternative, limit],
+            self.allowances.tolerances[limit],
+            errors,
+        )
+
+    def _crossing(self, total: float, variance: float, zone: float, errors: float) -> float:
+        """Returns the replications at which a sum that grows as until now leaves its continuation region."""
+        drift = total / self.replications - errors * math.sqrt(variance / self.replications)
+        return float(self._h2 * variance / (2 * zone) / (max(drift, 0.0) + zone / 2))
+
     def _is_feasible(self, alternative: int) -> bool:
         limits = range(len(self.allowances.tolerances))
         return self.replications >= self.allowances.first and all((alternative, one) in self._passed for one in limits)

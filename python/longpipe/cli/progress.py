@@ -15,9 +15,14 @@ if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
     from longpipe.study import Progress
+    from longpipe.study.remaining import Remaining
 
 PATIENCE_S = 1.0
 REPORT_S = 60.0
+# The first line of a campaign away from a terminal, which takes longer than a minute: after this time and number of
+# runs, which give its duration a range.
+FIRST_REPORT_S = 5.0
+FEWEST_RUNS = 8
 
 
 class _Shown:
@@ -94,8 +99,8 @@ class Bar(_Shown):
 
     def __init__(self, name: str) -> None:
         super().__init__(name, runs="", failed="")
-        self._began: Progress | None = None
-        self._told_s = self._began_s
+        self._remaining: Remaining | None = None
+        self._told_s: float | None = None
 
     def _columns(self) -> Sequence["ProgressColumn"]:
         from rich.progress import BarColumn, TextColumn
@@ -105,26 +110,40 @@ class Bar(_Shown):
 
     def update(self, now: "Progress") -> None:
         """Shows the progress of the campaign."""
-        # A campaign that grows starts again with its stored runs.
-        if self._began is None or now.stored != self._began.stored:
-            self._began, self._since_s = now, time.monotonic()
+        # Imported only here, because at this point the caller of a campaign has already loaded studies.
+        from longpipe.study.remaining import Remaining
+
+        if self._remaining is None:
+            self._remaining = Remaining(time.monotonic)
+        self._remaining.update(now)
         runs, failed = self._runs(now), f"{now.failed} failed" if now.failed else ""
         self._show(now.ended, now.wanted, runs=runs, failed=failed)
-        if not self._console.is_terminal and time.monotonic() > self._told_s + REPORT_S:
+        if not self._console.is_terminal and self._is_time(now):
             self._told_s = time.monotonic()
             told = [f"{self._name}: {runs}", failed] if failed else [f"{self._name}: {runs}"]
             self._console.print(", ".join(told), markup=False, highlight=False, soft_wrap=True)
 
+    def _is_time(self, now: "Progress") -> bool:
+        """Returns whether a line is due: one per minute, and a first one as soon as the duration has a range."""
+        if self._told_s is not None:
+            return time.monotonic() > self._told_s + REPORT_S
+        since_s = time.monotonic() - self._began_s
+        left = self._remaining.left() if self._remaining is not None else None
+        is_long = left is not None and left.expected_s > REPORT_S and now.done + now.failed >= FEWEST_RUNS
+        return since_s > REPORT_S or (is_long and since_s > FIRST_REPORT_S)
+
     def _runs(self, now: "Progress") -> str:
-        counts = f"{now.ended} of {now.wanted} runs"
-        ran, seconds = now.done + now.failed, time.monotonic() - self._since_s
-        if not ran:
-            return counts
         # Imported only here, because at this point the caller of a campaign has already loaded studies.
         from longpipe.design.cost import duration_text
 
-        left_s = (now.wanted - now.ended) * seconds / ran
-        return f"{counts}, {_rate(ran / seconds)}, {duration_text(left_s)} left"
+        bound = f"{now.bound} " if now.bound else ""
+        counts = f"{now.ended} of {bound}{now.wanted} runs"
+        found = self._remaining.left() if self._remaining is not None else None
+        if found is None:
+            return counts
+        left, low, high = (duration_text(one) for one in (found.expected_s, found.low_s, found.high_s))
+        between = "" if low == high else f" ({low.removesuffix(high[high.index(' ') :])} to {high})"
+        return f"{counts}, {_rate(found.runs_per_s)}, {bound}{left} left{between}"
 
 
 def _rate(per_s: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 from longpipe.aal5 import CELL_BITS, packet_cells
@@ -54,6 +55,10 @@ def cpu_s(scenario: Scenario) -> float:
         units = min(share_bps * duration_s / bits, _most_packets(flow) * data)
         hops += units * (len(flow["route"]) + len(flow["return_route"]) * ack / data)
     return hops * S_PER_HOP + S_PER_RUN
+
+
+# For the same scenarios again and again.
+estimated_cpu_s = lru_cache(maxsize=4096)(cpu_s)
 
 
 def duration_text(seconds: float) -> str:

@@ -2,18 +2,15 @@
 
 from collections import deque
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final
 
-from longpipe.design import cost
+from longpipe.design.cost import estimated_cpu_s
 from longpipe.executors.base import Job
 
 LARGEST: Final = 200
 
 # Weight of the latest batch in the correction factor of the time estimates.
 _WEIGHT: Final = 0.3
-
-_cpu_s = lru_cache(maxsize=4096)(cost.cpu_s)
 
 
 class Batches:
@@ -36,7 +33,7 @@ class Batches:
         batch: list[Job] = []
         expected_s = 0.0
         while len(batch) < LARGEST and (job := self._take()) is not None:
-            expected_s += self._ratio * _cpu_s(job[0])
+            expected_s += self._ratio * estimated_cpu_s(job[0])
             if batch and expected_s > self._target_s:
                 self._held = job
                 break
@@ -45,7 +42,7 @@ class Batches:
 
     def took(self, batch: Iterable[Job], seconds: float) -> None:
         """Corrects the estimates by the measured time of a batch."""
-        ratio = seconds / sum(_cpu_s(scenario) for scenario, _ in batch)
+        ratio = seconds / sum(estimated_cpu_s(scenario) for scenario, _ in batch)
         self._ratio += _WEIGHT * (ratio - self._ratio)
 
     def apart(self, batch: Iterable[Job]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Final
 
+from longpipe.design.cost import estimated_cpu_s
 from longpipe.errors import RunError
 from longpipe.executors import Failure, Job, Where, executor_for, name
 from longpipe.store import Store, digest_of
@@ -49,10 +50,18 @@ def complete_study(
     if not left:
         return
     failures: list[str] = []
+    work = {digest: estimated_cpu_s(scenario) for (digest, _), (scenario, _) in left.items()}
+    undone_s = in_all_s = sum(work[digest] for digest, _ in left)
+
+    def forget(key: Key) -> None:
+        nonlocal undone_s
+        del left[key]
+        undone_s -= work[key[0]]
 
     def tell() -> None:
         ended = len(wanted) - len(done) - len(left)
-        progress(Progress(len(wanted), len(done), ended - len(failures), len(failures)))
+        counts = (len(wanted), len(done), ended - len(failures), len(failures))
+        progress(Progress(*counts, worked=in_all_s - undone_s, left=undone_s))
 
     tell()
     shortest, longest = _LOOK_AGAIN_S
@@ -61,14 +70,14 @@ def complete_study(
         while True:
             before = len(left)
             # Close it first, because an error while storing must not wait for runs in progress.
-            with closing(runner.run(_leased(left, leases, fresh=fresh))) as outcomes:
+            with closing(runner.run(_leased(left, leases, forget, fresh=fresh))) as outcomes:
                 for job, outcome in outcomes:
                     if isinstance(outcome, Failure):
                         store.fail(*job, outcome.reason)
                         failures.append(f"{name(job)}: {outcome.reason}")
                     else:
                         store.save(*job, outcome)
-                    del left[digest_of(job[0]), str(job[1])]
+                    forget((digest_of(job[0]), str(job[1])))
                     tell()
             if not left:
                 break
@@ -81,15 +90,15 @@ def complete_study(
         raise StudyError("\n".join(failures))
 
 
-def _leased(left: dict[Key, Job], leases: Leases, *, fresh: bool) -> Iterator[Job]:
-    """Yields the jobs that no other process has and leases them; skips those finished elsewhere."""
+def _leased(left: dict[Key, Job], leases: Leases, forget: Callable[[Key], None], *, fresh: bool) -> Iterator[Job]:
+    """Yields the jobs that no other process has and leases them; forgets those finished elsewhere."""
     waiting, size = list(left), 1
     while waiting:
         chunk, waiting = waiting[:size], waiting[size:]
         began_s = time.monotonic()
         ours, done = leases.take(chunk, fresh=fresh)
         for key in done:
-            del left[key]
+            forget(key)
         for key in chunk:
             if key in ours:
                 yield left[key]

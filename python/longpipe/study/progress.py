@@ -1,16 +1,26 @@
 """Progress of a campaign."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Numbers of runs: `wanted` in total, `stored` before the start, and `done` and `failed` since then."""
+    """Numbers of runs: `wanted` in total, `stored` before the start, and `done` and `failed` since then.
+
+    `worked` and `left` are the work of the runs that have ended since the start and of the remaining ones, by
+    `design.cost` [s]; both are 0 if they are not known. `bound` says whether `wanted` is exact (""), or "about", "at
+    least" or "at most" the number of runs. `spread` has the factors from `left` to its probable ends, where decisions
+    during the campaign determine the number of runs.
+    """
 
     wanted: int
     stored: int
     done: int = 0
     failed: int = 0
+    worked: float = field(default=0.0, compare=False)
+    left: float = field(default=0.0, compare=False)
+    bound: str = field(default="", compare=False)
+    spread: tuple[float, float] = field(default=(1.0, 1.0), compare=False)
 
     @property
     def ended(self) -> int:

@@ -1,0 +1,70 @@
+"""Remaining time of campaigns: its estimate and range, from runs of different lengths."""
+
+import numpy as np
+import pytest
+
+from longpipe.study import Progress
+from longpipe.study.remaining import Left, Remaining
+
+
+def left_of(work: list[float], seconds: list[float], ended: int, **more: object) -> Left:
+    """Returns the estimate after `ended` of the runs, of which each takes its seconds."""
+    now_s = 0.0
+    remaining = Remaining(lambda: now_s)
+    remaining.update(Progress(len(work), 0))
+    for done in range(1, ended + 1):
+        now_s += seconds[done - 1]
+        parts = sum(work[:done]), sum(work[done:])
+        remaining.update(Progress(len(work), 0, done, worked=parts[0], left=parts[1], **more))  # type: ignore[arg-type]
+    found = remaining.left()
+    assert found is not None
+    return found
+
+
+def test_runs_count_by_their_work() -> None:
+    """Ten runs of 1 s, then ten that take five times as long, as their work says."""
+    found = left_of([0.1] * 10 + [0.5] * 10, [1.0] * 10, 10)
+    assert (found.expected_s, found.low_s, found.high_s) == pytest.approx((50.0, 50.0, 50.0))
+    assert found.runs_per_s == pytest.approx(1.0)
+
+
+def test_without_work_runs_count_equally() -> None:
+    found = left_of([0.0] * 20, [2.0] * 5, 5)
+    assert found.expected_s == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize(("spread", "ended"), [(0.3, 12), (0.8, 40)])
+def test_the_range_holds_the_remaining_time_as_often_as_stated(spread: float, ended: int) -> None:
+    rng = np.random.default_rng(1)
+    held, ratios = 0, []
+    for _ in range(200):
+        work = rng.uniform(0.5, 2.0, 100)
+        # A ratio of seconds to work that varies from run to run, lognormally.
+        seconds = 3.0 * work * np.exp(rng.normal(0, spread, 100))
+        found, actual = left_of(list(work), list(seconds), ended), seconds[ended:].sum()
+        held += found.low_s <= actual <= found.high_s
+        ratios.append(found.expected_s / actual)
+    # At least 90 % with a probability of .999, if 95 % hold.
+    assert held >= 180
+    # Within a factor of 1.5, as is to be expected of 12 runs.
+    assert np.quantile(ratios, [0.05, 0.95]) == pytest.approx([1.0, 1.0], abs=0.5)
+
+
+def test_few_runs_have_no_range_and_a_campaign_that_grows_keeps_what_was_measured() -> None:
+    now_s = 0.0
+    remaining = Remaining(lambda: now_s)
+    assert remaining.left() is None
+    remaining.update(Progress(10, 0))
+    for done in (1, 2, 3):
+        now_s += done
+        remaining.update(Progress(10, 0, done))
+    assert remaining.left() == Left(14.0, 14.0, 14.0, 0.5)
+    # The campaign grows after a pause, which no run took.
+    now_s += 100
+    remaining.update(Progress(30, 3))
+    assert remaining.left() == Left(54.0, 54.0, 54.0, 0.5)
+
+
+def test_decisions_that_determine_the_number_of_runs_widen_the_range() -> None:
+    found = left_of([1.0] * 20, [1.0] * 10, 10, spread=(0.5, 3.0))
+    assert (found.expected_s, found.low_s, found.high_s) == pytest.approx((10.0, 5.0, 30.0))
