@@ -47,6 +47,7 @@ class _Commands(Commands):
         "fairness",
         "design",
         "advise",
+        "attack",
         "analyse",
         "doctor",
         "version",

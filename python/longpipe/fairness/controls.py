@@ -19,10 +19,10 @@ class Sender:
     fields: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, text: str) -> Sender:
+    def parse(cls, text: str, option: str = "--controls") -> Sender:
         """Parses "cubic", "module:FILE", "python:CLASS", "stack:quinn-bbr", or "package.module:Class".
 
-        Raises ScenarioError for other text.
+        Raises ScenarioError that names `option` for other text.
         """
         text = text.strip()
         kind, colon, rest = text.partition(":")
@@ -30,9 +30,9 @@ class Sender:
             stack, _, control = rest.partition("-")
             known = [f"stack:{one}-{control}" for one, controls in CONTROLS.items() for control in controls]
             if text not in known:
-                raise ScenarioError(f"--controls: {text!r}; {nearest(text, known)}")
+                raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})
-        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, "--controls")
+        name, value = control_of(f"python:{text}" if colon and kind not in ("module", "python") else text, option)
         return cls(name, {"tcp": {"congestion": value}})
 
 

@@ -1,0 +1,120 @@
+"""Searches for a scenario with a defect, reduces it, and measures it with seeds of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from longpipe.advise.budget import Budget, SpentError
+from longpipe.attack.defect import score
+from longpipe.attack.search import evolve, reductions
+from longpipe.attack.trials import Trials
+from longpipe.study.progress import Progress, ignore
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.attack.target import Target
+    from longpipe.attack.varied import Setting
+    from longpipe.study import Runner
+
+    Numbers = NDArray[np.float64]
+
+# Candidates of one population that are confirmed, best first: more of them are mostly alike.
+CONFIRMED: Final = 3
+
+
+class _FoundError(Exception):
+    """Ends the search."""
+
+
+@dataclass
+class Attack:
+    """A search and what it has found so far, which stays if Ctrl-C ends `run`.
+
+    `setting` is the candidate with the defect, or without one the nearest candidate; None before the first. `measured`
+    has the values of the answer: seed, defect, side. `reduced` says whether the reduction is complete, and `ended`
+    whether `run` has returned.
+    """
+
+    target: Target
+    runner: Runner
+    budget: Budget = field(default_factory=Budget)
+    progress: Callable[[Progress], None] = ignore
+    setting: Setting | None = None
+    found: bool = False
+    reduced: bool = False
+    spent: bool = False
+    ended: bool = False
+    candidates: int = 0
+    measured: Numbers | None = None
+    nearest: float = -np.inf
+    # Runs until the defect was found.
+    runs_to_find: int = 0
+
+    def __post_init__(self) -> None:
+        self.trials = Trials(self.target, self.runner, self.budget, self.progress)
+
+    def run(self) -> None:
+        """Searches until a candidate has the defect or the budget is spent; equal input gives equal answers.
+
+        Where the budget is a time, the answer may depend on it.
+        """
+        self.target.check()
+        try:
+            self._search()
+            if self.setting is not None and self.found:
+                for simpler in reductions(self.target.varied, self.setting, self._stands):
+                    self.setting = simpler
+                self.reduced = True
+        except SpentError:
+            self.spent = True
+        if self.setting is not None:
+            [self.measured] = self.trials.values([self.setting], self.target.answer_seeds, limited=False)
+        self.ended = True
+
+    def _search(self) -> None:
+        """Tests the base scenario, then populations; sets `found` unless all candidates are known."""
+        try:
+            self._scores([{}])
+            start = self.target.first_seed
+            runs = -1
+            while self.trials.runs > runs:
+                runs = self.trials.runs
+                evolve(self.target.varied, self._scores, start)
+                start += 1
+        except _FoundError:
+            self.found = True
+            self.runs_to_find = self.trials.runs
+
+    def _scores(self, settings: list[Setting]) -> list[float]:
+        """Returns the score of each setting; raises _FoundError if one has the defect also with other seeds."""
+        self.candidates += len(settings)
+        scores = [
+            score(self.target.defects, values.mean(axis=0))
+            for values in self.trials.values(settings, self.target.search_seeds)
+        ]
+        order = sorted(range(len(settings)), key=lambda i: -scores[i])
+        if scores[order[0]] > self.nearest:
+            self.setting, self.nearest = settings[order[0]], scores[order[0]]
+        for place in order[:CONFIRMED]:
+            if scores[place] >= 0 and self._stands(settings[place]):
+                self.setting = settings[place]
+                raise _FoundError
+        return scores
+
+    def _stands(self, setting: Setting) -> bool:
+        """Returns whether the defect shows with each seed of the checks.
+
+        The means alone would let the reduction end at the limits, where further seeds show the defect as often as not.
+        """
+        [values] = self.trials.values([setting], self.target.check_seeds)
+        return all(shows(self.target, of_seed) for of_seed in values)
+
+
+def shows(target: Target, values: Numbers) -> bool:
+    """Returns whether all comparisons hold for values of defects and sides."""
+    return all(defect.holds(*sides) for defect, sides in zip(target.defects, values, strict=True))

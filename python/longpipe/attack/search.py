@@ -1,0 +1,85 @@
+"""Search for a setting with the defect by differential evolution, then its reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from longpipe.attack.varied import Setting, Varied, setting
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
+# Members of a population: at least, and per coordinate.
+MEMBERS: Final = 12
+MEMBERS_PER_COORDINATE: Final = 2
+# Generations after which the search starts again from other places, because a population that has gathered around a
+# local optimum rarely leaves it.
+GENERATIONS: Final = 10
+# Fewer significant digits that are tried for numbers of the answer.
+DIGITS: Final = (1, 2)
+
+
+def evolve(varied: Sequence[Varied], scores: Callable[[list[Setting]], list[float]], seed: int) -> None:
+    """Calls `scores` with one population of settings after another, which evolve towards larger scores.
+
+    It ends when a population has converged or after GENERATIONS; `scores` ends it earlier by an exception. Equal
+    arguments and scores give equal populations.
+    """
+    # Import only here, because SciPy's optimizers take a third of a second to load.
+    from scipy.optimize import Bounds, differential_evolution
+    from scipy.stats import qmc
+
+    size = sum(one.size for one in varied)
+    members = max(MEMBERS, MEMBERS_PER_COORDINATE * size)
+    rng = np.random.default_rng(seed)
+
+    def losses(places: Numbers) -> Numbers:
+        columns = np.atleast_2d(places.T)
+        return -np.array(scores([setting(varied, [float(place) for place in column]) for column in columns]))
+
+    differential_evolution(
+        # Vectorized: it takes and returns arrays.
+        losses,  # type: ignore[arg-type]
+        Bounds(np.zeros(size), np.ones(size)),
+        init=qmc.LatinHypercube(size, seed=rng).random(members),
+        maxiter=GENERATIONS,
+        mutation=(0.4, 0.9),
+        recombination=0.8,
+        tol=1e-6,
+        polish=False,
+        updating="deferred",
+        vectorized=True,
+        seed=rng,
+    )
+
+
+def reductions(varied: Sequence[Varied], start: Setting, stands: Callable[[Setting], bool]) -> Iterator[Setting]:
+    """Yields simpler and simpler settings in which the defect stands.
+
+    Fields return to their values in the base scenario one at a time, until no single field can return. Numbers of the
+    others are then rounded to one or two significant digits.
+    """
+    now = start
+    again = True
+    while again:
+        again = False
+        for name in list(now):
+            other = {field: numbers for field, numbers in now.items() if field != name}
+            if stands(other):
+                now, again = other, True
+                yield now
+    for one in varied:
+        for digits in DIGITS:
+            if one.field in now:
+                other = {**now, one.field: one.rounded(now[one.field], digits)}
+                if other == now:
+                    break
+                if stands(other):
+                    now = other
+                    yield now
+                    break

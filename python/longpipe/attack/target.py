@@ -1,0 +1,130 @@
+"""What an attack is about: base scenario, control, reference, fields to change and defects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from longpipe.attack.defect import Defect
+from longpipe.attack.varied import Setting, Varied, changes
+from longpipe.errors import ScenarioError, nearest
+from longpipe.fairness.controls import Sender
+from longpipe.scenario import Scenario
+from longpipe.scenario.network import Dumbbell
+
+# Replications, apart from the search's, in each of which a candidate has to show the defect.
+CHECKS: Final = 3
+
+
+@dataclass(frozen=True)
+class Target:
+    """Control and reference in a base scenario, the fields that may change, and the defects to find.
+
+    `written` are the base scenario's fields as its file has them, and `fixed` those that --set changed. The control
+    drives the flows of the group `group`, or all flows. The search uses the seed `first_seed`, the checks of candidates
+    the next CHECKS seeds, and the numbers of the answer the `seeds` seeds after those.
+    """
+
+    base: Scenario
+    written: Mapping[str, Any]
+    control: Sender
+    reference: Sender
+    varied: tuple[Varied, ...]
+    defects: tuple[Defect, ...]
+    fixed: Mapping[str, object] = field(default_factory=dict)
+    group: str | None = None
+    seeds: int = 10
+    first_seed: int = 1
+    _scenarios: dict[str, tuple[Scenario, Scenario]] = field(default_factory=dict, repr=False, compare=False)
+
+    def check(self) -> None:
+        """Raises ScenarioError for what cannot be run or measured in the base scenario."""
+        fields = [one.field for one in self.varied]
+        for name in fields:
+            if fields.count(name) > 1:
+                raise ScenarioError(f"--may: {name!r} is there {fields.count(name)} times; needs each once")
+        scenarios = self.pair({})
+        if scenarios[0].digest() == scenarios[1].digest():
+            raise ScenarioError(f"--reference: {self.reference.name!r} is the control; needs another one")
+        for defect in self.defects:
+            defect.check(*scenarios)
+        for one in self.varied:
+            self._check_values(one)
+
+    def _check_values(self, one: Varied) -> None:
+        """Raises ScenarioError if no level, or neither end of the ranges, is valid in the base scenario."""
+        ends: list[tuple[float, ...]] = [(float(i),) for i in range(len(one.levels))]
+        if not ends:
+            ends = [tuple(span.at(place) for span in one.ranges) for place in (0.0, 1.0)]
+        problems = []
+        for numbers in ends:
+            try:
+                self.pair({one.field: numbers})
+            except ScenarioError as error:
+                problems.append(error.problems[0])
+        if len(problems) == len(ends):
+            raise ScenarioError(f"--may: {problems[0]}")
+
+    @property
+    def search_seeds(self) -> range:
+        """Seeds of the search."""
+        return range(self.first_seed, self.first_seed + 1)
+
+    @property
+    def check_seeds(self) -> range:
+        """Seeds that confirm a candidate, and a reset of a field."""
+        return range(self.first_seed + 1, self.first_seed + 1 + CHECKS)
+
+    @property
+    def answer_seeds(self) -> range:
+        """Seeds of the numbers of the answer."""
+        return range(self.first_seed + 1 + CHECKS, self.first_seed + 1 + CHECKS + self.seeds)
+
+    def changes(self, setting: Setting, sender: Sender) -> dict[str, object]:
+        """Returns the fields of a setting and a sender that differ from the base scenario."""
+        return {**changes(self.varied, setting), **self._of_sender(sender)}
+
+    def pair(self, setting: Setting) -> tuple[Scenario, Scenario]:
+        """Returns the scenarios of control and reference; raises ScenarioError if the setting is invalid."""
+        key = repr(sorted(setting.items()))
+        if key not in self._scenarios:
+            control, reference = (
+                self.base.with_(**self.changes(setting, one)) for one in (self.control, self.reference)
+            )
+            self._scenarios[key] = control, reference
+        return self._scenarios[key]
+
+    def _of_sender(self, sender: Sender) -> dict[str, object]:
+        """Returns the fields that make a sender drive the tested flows."""
+        place = self._place()
+        found: dict[str, object] = {}
+        for name, value in sender.fields.items():
+            if name == "traffic":
+                found[f"{place}traffic"] = {**self._file(), **value}
+            else:
+                found |= {f"{place}{name}.{part}": one for part, one in value.items()}
+        return found
+
+    def _place(self) -> str:
+        """Returns the prefix of the fields of the tested flows."""
+        groups = self._groups()
+        names = [one.name for one in groups]
+        if self.group is None:
+            if len(groups) > 1:
+                raise ScenarioError(f"--group: absent; needs the group that the control drives, {' or '.join(names)}")
+            return "network.group.0." if groups else ""
+        if self.group not in names:
+            raise ScenarioError(f"--group: {self.group!r}; {nearest(self.group, names)}")
+        return f"network.group.{names.index(self.group)}."
+
+    def _groups(self) -> tuple[Any, ...]:
+        network = self.base.network
+        return (network.group or ()) if isinstance(network, Dumbbell) else ()
+
+    def _file(self) -> dict[str, object]:
+        """Returns the size of the file that the tested flows send, if it has an end, for a stack in their place."""
+        groups = [one for one in self._groups() if self.group in (None, one.name)]
+        traffic = (groups[0].traffic if groups else None) or self.base.traffic
+        size = getattr(traffic, "size", None)
+        return {} if size is None else {"size": size}

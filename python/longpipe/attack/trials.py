@@ -1,0 +1,113 @@
+"""Runs of control and reference in candidates, with equal seeds, within a budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from longpipe.advise.budget import Budget, SpentError
+from longpipe.errors import ScenarioError
+from longpipe.study.completion import StudyError
+from longpipe.study.progress import Progress
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.attack.target import Target
+    from longpipe.attack.varied import Setting
+    from longpipe.executors import Job
+    from longpipe.scenario import Scenario
+    from longpipe.study import Runner
+
+    Numbers = NDArray[np.float64]
+    Pair = tuple[Scenario, Scenario]
+
+
+class Trials:
+    """Measures candidates. The values do not depend on the number of workers nor on the order of completion."""
+
+    def __init__(self, target: Target, runner: Runner, budget: Budget, progress: Callable[[Progress], None]) -> None:
+        self._target = target
+        self._runner = runner
+        self._budget = budget
+        self._tell = progress
+        self._values: dict[tuple[str, str, int], list[tuple[float, float]]] = {}
+        self._counted: set[tuple[str, int]] = set()
+        self._ended = Progress(0, 0)
+        # Problems of candidates that are no valid scenarios, and of failed runs, in the order of their appearance.
+        self.invalid: list[str] = []
+        self.failures: list[str] = []
+
+    @property
+    def runs(self) -> int:
+        """Number of runs so far, stored ones included."""
+        return len(self._counted)
+
+    def values(self, settings: Sequence[Setting], seeds: Iterable[int], *, limited: bool = True) -> list[Numbers]:
+        """Returns the values of both sides of each defect, shape (seeds, defects, 2), for each setting.
+
+        They are nan for runs that failed and for invalid scenarios. Raises SpentError if the budget does not suffice,
+        unless `limited` is false.
+        """
+        seeds = list(seeds)
+        pairs = [self._pair(one) for one in settings]
+        jobs = {(one.digest(), seed): (one, seed) for pair in pairs for one in pair or () for seed in seeds}
+        missing = {key: job for key, job in jobs.items() if key not in self._counted}
+        if limited:
+            self._budget.check()
+            if self.runs + len(missing) > self._budget.runs:
+                raise SpentError
+        if missing:
+            self._complete(list(missing.values()), limited=limited)
+            self._counted |= set(missing)
+        return [np.array([self._of(pair, seed) for seed in seeds]) for pair in pairs]
+
+    def _pair(self, setting: Setting) -> Pair | None:
+        try:
+            return self._target.pair(setting)
+        except ScenarioError as error:
+            self.invalid.append(error.problems[0])
+            return None
+
+    def _complete(self, jobs: list[Job], *, limited: bool) -> None:
+        before = latest = self._ended
+        most = self._budget.runs if limited else math.inf
+
+        def tell(now: Progress) -> None:
+            nonlocal latest
+            stored, done, failed = before.stored + now.stored, before.done + now.done, before.failed + now.failed
+            worked, wanted, bound = before.worked + now.worked, before.ended + now.wanted, ""
+            if most < math.inf:
+                # The search ends early if it finds something.
+                wanted, bound = int(most), "at most"
+            rest = wanted - stored - done - failed
+            left = worked / (done + failed) * rest if done + failed else 0.0
+            latest = Progress(wanted, stored, done, failed, worked, left, bound)
+            self._tell(latest)
+            if limited:
+                self._budget.check()
+
+        try:
+            self._runner.telling(tell).complete(jobs)
+        except StudyError as error:
+            self.failures.extend(str(error).split("\n"))
+        finally:
+            self._ended = latest
+
+    def _of(self, pair: Pair | None, seed: int) -> list[tuple[float, float]]:
+        """Returns the values of a pair of finished runs; nan if there is none."""
+        defects, store = self._target.defects, self._runner.store
+        if pair is None:
+            return [(math.nan, math.nan)] * len(defects)
+        key = (pair[0].digest(), pair[1].digest(), seed)
+        if key not in self._values:
+            jobs = [(one, seed) for one in pair]
+            if len(store.finished(jobs)) < len(jobs):
+                self._values[key] = [(math.nan, math.nan)] * len(defects)
+            else:
+                control, reference = store.require_all(jobs)
+                self._values[key] = [one.values(control, reference) for one in defects]
+        return self._values[key]

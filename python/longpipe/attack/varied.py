@@ -1,0 +1,110 @@
+"""Fields that an attack may change: levels, ranges of numbers, and tables with ranges in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from longpipe.advise.ranges import Range
+
+# Part of the unit interval in which a coordinate leaves its field as it is in the base scenario.
+UNCHANGED: Final = 0.2
+
+# Numbers of the fields that a candidate changes: the number of the level, or a number for each range.
+Setting = Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class Varied:
+    """A field with the values that it may have besides its present one.
+
+    It has either `levels`, each with the fields that it sets, or a `value`: a Range, or tables and lists that contain
+    ranges.
+    """
+
+    field: str
+    value: Any = None
+    levels: tuple[Mapping[str, object], ...] = ()
+
+    @classmethod
+    def table(cls, field: str, value: object, option: str) -> Varied:
+        """Returns a field with a table or list, in which texts such as "1..50 ms" become ranges."""
+        return cls(field, _with_ranges(value, option))
+
+    @cached_property
+    def ranges(self) -> tuple[Range, ...]:
+        """The ranges of the value, in their order."""
+        return tuple(_ranges_in(self.value))
+
+    @property
+    def size(self) -> int:
+        """Number of coordinates."""
+        return max(1, len(self.ranges))
+
+    def numbers(self, places: Sequence[float]) -> tuple[float, ...] | None:
+        """Returns the numbers at places from 0 to 1; None if the field stays as it is."""
+        first = (places[0] - UNCHANGED) / (1 - UNCHANGED)
+        if first < 0:
+            return None
+        if self.levels:
+            return (min(int(first * len(self.levels)), len(self.levels) - 1),)
+        return tuple(span.at(place) for span, place in zip(self.ranges, (first, *places[1:]), strict=False))
+
+    def changes(self, numbers: Sequence[float], digits: int = 3) -> dict[str, object]:
+        """Returns the fields with their values, rounded to significant digits."""
+        if self.levels:
+            return dict(self.levels[int(numbers[0])])
+        return {self.field: _with_numbers(self.value, iter(numbers), digits)}
+
+    def rounded(self, numbers: Sequence[float], digits: int) -> tuple[float, ...]:
+        """Returns the numbers with fewer significant digits, except those that would leave their range."""
+        if self.levels:
+            return tuple(numbers)
+        found = [float(f"{number:.{digits}g}") for number in numbers]
+        return tuple(
+            short if span.low <= short <= span.high else number
+            for short, number, span in zip(found, numbers, self.ranges, strict=True)
+        )
+
+
+def setting(varied: Sequence[Varied], places: Sequence[float]) -> Setting:
+    """Returns the numbers of the fields that change at places from 0 to 1, one for each coordinate."""
+    found: dict[str, tuple[float, ...]] = {}
+    at = 0
+    for one in varied:
+        numbers = one.numbers(places[at : at + one.size])
+        at += one.size
+        if numbers is not None:
+            found[one.field] = numbers
+    return found
+
+
+def changes(varied: Sequence[Varied], of: Setting) -> dict[str, object]:
+    """Returns the fields that a setting changes, with their values."""
+    return {name: value for one in varied if one.field in of for name, value in one.changes(of[one.field]).items()}
+
+
+def _with_ranges(value: Any, option: str) -> Any:  # noqa: ANN401 - a TOML value
+    if isinstance(value, str):
+        return Range.parse(value, option) or value
+    if isinstance(value, dict):
+        return {name: _with_ranges(one, option) for name, one in value.items()}
+    return [_with_ranges(one, option) for one in value] if isinstance(value, list) else value
+
+
+def _ranges_in(value: object) -> Iterator[Range]:
+    if isinstance(value, Range):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _ranges_in(one)
+
+
+def _with_numbers(value: Any, numbers: Iterator[float], digits: int) -> Any:  # noqa: ANN401 - a TOML value
+    if isinstance(value, Range):
+        return value.value(next(numbers), digits)
+    if isinstance(value, dict):
+        return {name: _with_numbers(one, numbers, digits) for name, one in value.items()}
+    return [_with_numbers(one, numbers, digits) for one in value] if isinstance(value, list) else value

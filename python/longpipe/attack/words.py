@@ -1,0 +1,126 @@
+"""The outcome of an attack in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from longpipe.advise.quantities import unit
+from longpipe.analysis.intervals import estimate
+from longpipe.attack.attack import shows
+from longpipe.attack.varied import changes
+from longpipe.report.parts import number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from longpipe.attack.attack import Attack
+    from longpipe.attack.defect import Defect, Side
+
+# Failed runs and invalid candidates that are shown.
+MOST_PROBLEMS = 3
+
+
+def headline(attack: Attack) -> str:
+    """Returns whether a scenario with the defect was found."""
+    target = attack.target
+    names = f"{target.control.name} beside the reference {target.reference.name}"
+    if not attack.found:
+        return f"No scenario found in which {' and '.join(one.text for one in target.defects)}: {names}."
+    return f"Found: {' and '.join(one.text for one in target.defects)} for {names}."
+
+
+def fields(attack: Attack) -> Iterator[str]:
+    """Yields the fields that differ from the base scenario."""
+    found = changes(attack.target.varied, attack.setting or {})
+    if not found:
+        yield f"the base scenario {attack.target.base.name}, unchanged"
+    for name, value in found.items():
+        yield f"{name} = {_toml(value)}"
+
+
+def numbers(attack: Attack) -> Iterator[str]:
+    """Yields both sides of each comparison with their 95 % intervals over the seeds of the answer."""
+    if attack.measured is None:
+        return
+    for place, defect in enumerate(attack.target.defects):
+        values = attack.measured[:, place]
+        times = sum(defect.holds(*sides) for sides in values)
+        yield f"{defect.text}: {_sides(defect, values)}; in {times} of {len(values)} runs"
+
+
+def certainty(attack: Attack) -> str:
+    """Returns how sure the defect is, by the intervals of the differences of both sides."""
+    if attack.measured is None:
+        return "Interrupted: the numbers of the answer are missing; the same command continues."
+    if not attack.found:
+        return "These are the numbers of the nearest candidate."
+    if not shows(attack.target, attack.measured.mean(axis=0)):
+        return "It does not show on average over these seeds: repeat with another --first-seed, or a stricter defect."
+    if len(attack.measured) < 2:
+        return "One seed has no interval; --seeds 10 has one."
+    sure = all(_sure(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))
+    return "Sure to 95 %, for each comparison." if sure else "Not sure to 95 %; --seeds with a larger number is surer."
+
+
+def effort(attack: Attack) -> Iterator[str]:
+    """Yields the extent of the search, and why it ended."""
+    runs = attack.trials.runs
+    if attack.found:
+        why = "the budget ended" if attack.spent else "it was interrupted"
+        reduced = "no single field can return to its base value" if attack.reduced else f"not fully reduced, {why}"
+        yield f"{attack.candidates} candidates, found after {attack.runs_to_find} of {runs} runs; {reduced}"
+    else:
+        why = "interrupted" if not attack.ended else "all candidates are known" if not attack.spent else "budget spent"
+        yield f"{attack.candidates} candidates, {runs} runs; {why}"
+    for what, problems in (("failed run", attack.trials.failures), ("invalid candidate", attack.trials.invalid)):
+        told = list(dict.fromkeys(problems))
+        if told:
+            yield f"{len(told)} {what}{'s' if len(told) > 1 else ''}: {'; '.join(told[:MOST_PROBLEMS])}"
+
+
+def table(attack: Attack) -> pd.DataFrame:
+    """Returns a row per seed of the answer with both sides of each comparison, in base units."""
+    rows: list[dict[str, Any]] = []
+    for seed, values in zip(
+        attack.target.answer_seeds, [] if attack.measured is None else attack.measured, strict=False
+    ):
+        row: dict[str, Any] = {"seed": seed}
+        for defect, (left, right) in zip(attack.target.defects, values, strict=True):
+            row |= {side.text: value for side, value in ((defect.left, left), (defect.right, right)) if side.measure}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _sides(defect: Defect, values: NDArray[Any]) -> str:
+    shown = [(defect.left, values[:, 0]), (defect.right, values[:, 1])]
+    return ", ".join(f"{side.text} {_interval(side, of)}" for side, of in shown if side.measure is not None)
+
+
+def _interval(side: Side, values: NDArray[Any]) -> str:
+    measure = side.measure
+    if measure is None:
+        return ""
+    scale = measure.scale * measure.factor
+    found = estimate(values)
+    mean, low, high = (number(one / scale) for one in (found.mean, found.mean_low, found.mean_high))
+    of = f" {unit(measure)}" if unit(measure) else ""
+    return f"{mean}{of}" if len(values) < 2 else f"{mean} ({low} to {high}){of}"
+
+
+def _sure(defect: Defect, values: NDArray[Any]) -> bool:
+    found = estimate(values[:, 0] - values[:, 1])
+    return found.mean_high < 0 if defect.sign in ("<", "<=") else found.mean_low > 0
+
+
+def _toml(value: object) -> str:
+    """Formats a value as in a line of TOML."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else f"{value}"

@@ -1,0 +1,290 @@
+"""`longpipe attack`: a scenario in which a congestion control or a stack does badly."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from longpipe.cli.completers import field_and_level
+from longpipe.cli.safe import echo
+from longpipe.cli.storing import (
+    ExecutorOption,
+    MemoryOption,
+    NoStoreOption,
+    StoreOption,
+    WorkersOption,
+    opened_if_wanted,
+    repeatable,
+    typed_command,
+)
+from longpipe.errors import ScenarioError
+from longpipe.files import check_directory, check_file, write_text
+
+if TYPE_CHECKING:
+    from longpipe.attack.attack import Attack
+    from longpipe.attack.target import Target
+    from longpipe.attack.varied import Varied
+    from longpipe.fairness.controls import Sender
+
+BUDGET = "2000 runs"
+
+
+def attack(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE.toml]",
+            help="Scenario to change. \\[default: one download over 20 Mbit/s; --write writes it]",
+            show_default=False,
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTROL",
+            help="Control of longpipe, table with its options, module:FILE, python:FILE.py:CLASS, or stack:quinn-bbr.",
+            show_default=False,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="CONTROL", help="Control to compare with. \\[default: cubic]", show_default=False),
+    ] = None,
+    defects: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--defect",
+            metavar="COMPARISON",
+            help="What to find: 'efficiency < 30 %', 'reference(efficiency) > 80 %'. Repeat for more, which must all "
+            "hold. \\[default: less than half of the reference's efficiency, which is at least 50 %]",
+            show_default=False,
+        ),
+    ] = None,
+    varied: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--may",
+            metavar="FIELD=VALUES",
+            help="A field that may change: a range switch.buffer='0.1..4 BDP', levels switch.policy=pie,codel, a "
+            "table with ranges. Repeatable. \\[default without a file: rates, delays, buffer, queue, loss, jitter]",
+            autocompletion=field_and_level,
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Group of flows that the control drives. \\[default: all flows]", show_default=False
+        ),
+    ] = None,
+    budget: Annotated[
+        str, typer.Option(metavar="TIME|RUNS", help="Maximum of the search, as in '10 min' or '2000 runs'.")
+    ] = BUDGET,
+    seeds: Annotated[int, typer.Option(min=1, help="Replications of the answer, apart from those of the search.")] = 10,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the search; other runs have the next ones.")] = 1,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
+        ),
+    ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(
+            "--write",
+            metavar="FILE",
+            help="Write the scenario of a search without a file, and stop.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Directory for scenarios, picture and table. \\[default: results/attack-CONTROL]",
+            show_default=False,
+        ),
+    ] = None,
+    executor: ExecutorOption = None,
+    workers: WorkersOption = None,
+    memory: MemoryOption = None,
+    store: StoreOption = None,
+    no_store: NoStoreOption = False,
+) -> None:
+    """Search for a scenario in which a congestion control or a stack does badly compared with a reference.
+
+    longpipe attack --control bbr --defect 'efficiency <= 30 %' --defect 'reference(efficiency) >= 80 %'
+
+    The answer is a minimal scenario. Each run is stored as soon as it is complete: the same command continues after an
+    interruption.
+    """
+    # Import only here, because the database and pandas take a second to load.
+    from longpipe.advise.budget import Budget
+    from longpipe.attack import template
+    from longpipe.attack.attack import Attack
+    from longpipe.cli.progress import Bar
+    from longpipe.cli.warnings import warn
+    from longpipe.study import Runner
+
+    if write is not None:
+        if file is not None:
+            raise ScenarioError(f"--write: {write}; not with a file")
+        check_file("--write", write)
+        write_text(write, template.SCENARIO)
+        options = shlex.join(word for one in template.RANGES for word in ("--may", one))
+        echo(f"Scenario: {write}; change it, then: {shlex.join(['longpipe', 'attack', str(write)])} {options} ...")
+        return
+    if control is None:
+        raise ScenarioError("--control: absent; needs a congestion control, as in --control bbr")
+    target = _target(
+        file, control, reference or template.REFERENCE, defects or list(template.DEFECTS), varied, changes or [],
+        group=group, seeds=seeds, first_seed=first_seed,
+    )  # fmt: skip
+    target.check()
+    spending = Budget.parse(budget)
+    folder = out or Path("results") / re.sub(r"[^\w.]+", "-", f"attack-{target.control.name}")
+    check_directory("--out", folder)
+    warn(target.base)
+    with opened_if_wanted(store, no_store=no_store) as kept, repeatable(kept):
+        bar = Bar("attack")
+        hunt = Attack(target, Runner(kept, executor, workers, memory=memory), spending, bar.update)
+        try:
+            with bar:
+                hunt.run()
+        except KeyboardInterrupt:
+            _finish(hunt, folder)
+            raise
+    _finish(hunt, folder)
+
+
+def _target(
+    file: Path | None,
+    control: str,
+    reference: str,
+    defects: list[str],
+    varied: list[str] | None,
+    changes: list[str],
+    *,
+    group: str | None,
+    seeds: int,
+    first_seed: int,
+) -> Target:
+    from longpipe.attack import template
+    from longpipe.attack.defect import Defect
+    from longpipe.attack.target import Target
+    from longpipe.cli.run import change, scenario_with
+    from longpipe.inputs import load_toml, parse_toml
+    from longpipe.scenario import Scenario
+
+    fields = dict(change(text) for text in changes)
+    if file is None:
+        base = Scenario.from_toml(template.SCENARIO, fields)
+        written: dict[str, Any] = parse_toml(template.SCENARIO, "TOML text")
+        varied = list(template.RANGES) if varied is None else varied
+    else:
+        base, written = scenario_with(file, changes), load_toml(file)
+    if not varied:
+        raise ScenarioError("--may: absent; needs FIELD=LOW..HIGH, as in switch.buffer=0.1..4 BDP")
+    return Target(
+        base, written, _sender(control, "--control"), _sender(reference, "--reference"),
+        tuple(map(_varied, varied)), tuple(map(Defect.parse, defects)), fields, group, seeds, first_seed,
+    )  # fmt: skip
+
+
+def _sender(text: str, option: str) -> Sender:
+    """Returns a sender by name, or a control by its table."""
+    from longpipe.fairness.controls import Sender
+    from longpipe.inputs import parse_toml
+
+    if not text.lstrip().startswith("{"):
+        return Sender.parse(text, option)
+    table = parse_toml(f"congestion = {text}", option)["congestion"]
+    options = [f"{name}={value}" for name, value in table.items() if name != "kind"]
+    return Sender(" ".join([str(table.get("kind", "")), *options]).strip(), {"tcp": {"congestion": table}})
+
+
+def _varied(text: str) -> Varied:
+    """Parses FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE."""
+    from longpipe.advise.ranges import Range
+    from longpipe.attack.varied import Varied
+    from longpipe.cli.design.plan import parse_factor
+    from longpipe.cli.naming import check_whole
+    from longpipe.inputs import NoTomlError, parse_toml
+
+    field, equals, value = (part.strip() for part in text.partition("="))
+    if not (field and equals and value):
+        raise ScenarioError(f"--may: {text!r}; accepts FIELD=LOW..HIGH, FIELD=LEVEL,LEVEL or FIELD=TABLE")
+    check_whole("--may", field)
+    if (span := Range.parse(value, "--may")) is not None:
+        return Varied(field, span)
+    if value[0] in "{[":
+        try:
+            return Varied.table(field, parse_toml(f"value = {value}", "--may")["value"], "--may")
+        except NoTomlError:
+            # Several tables, separated by commas.
+            pass
+    factor = parse_factor(text, "--may")
+    return Varied(field, levels=tuple(factor.levels.values()))
+
+
+def _finish(hunt: Attack, folder: Path) -> None:
+    """Prints what was found and writes its files."""
+    from longpipe.attack import words
+    from longpipe.attack.written import short_toml
+    from longpipe.cli.console import terminal
+
+    console = terminal()
+    target, command = hunt.target, typed_command()
+
+    def tell(line: str, **style: Any) -> None:  # noqa: ANN401 - options of the console
+        console.print(line, markup=False, highlight=False, soft_wrap=True, **style)
+
+    tell(words.headline(hunt), style="bold")
+    for line in words.effort(hunt):
+        tell(line)
+    if hunt.setting is not None:
+        tell("\nScenario:" if hunt.found else "\nNearest candidate:", style="bold")
+        for line in words.fields(hunt):
+            tell(f"  {line}")
+        seeds = target.answer_seeds
+        tell(f"\nMeans over the seeds {seeds[0]} to {seeds[-1]}, with 95 % intervals:", style="bold")
+        found = list(words.numbers(hunt))
+        for line in found:
+            tell(f"- {line}")
+        tell(words.certainty(hunt))
+        control, reference = target.pair(hunt.setting)
+        for name, sender, scenario in (
+            ("control", target.control, control),
+            ("reference", target.reference, reference),
+        ):
+            notes = [f"{sender.name} of: {command}", *found, f"Run it: longpipe run {name}.toml --seed {seeds[0]}"]
+            text = short_toml(scenario, target.written, {**target.fixed, **target.changes(hunt.setting, sender)})
+            write_text(folder / f"{name}.toml", "".join(f"# {note}\n" for note in notes) + text)
+        if hunt.measured is not None:
+            write_text(folder / "runs.csv", words.table(hunt).to_csv(index=False))
+            _draw(hunt, folder)
+        tell("")
+        for name in ("control", "reference"):
+            tell(f"Run it: {shlex.join(['longpipe', 'run', str(folder / f'{name}.toml'), '--seed', str(seeds[0])])}")
+        tell(f"Files: {folder}")
+    tell(f"Repeat: {command}")
+
+
+def _draw(hunt: Attack, folder: Path) -> None:
+    """Draws the throughput of control and reference over time."""
+    from longpipe import simulate
+    from longpipe.pictures.overlay import overlay
+    from longpipe.pictures.saving import save_as
+
+    target = hunt.target
+    runs = {
+        sender.name: simulate(scenario.with_(**{"traces.arrivals": True}), target.answer_seeds[0])
+        for sender, scenario in zip((target.control, target.reference), target.pair(hunt.setting or {}), strict=True)
+    }
+    save_as(overlay(runs, "throughput", []), folder / "throughput.svg")
