@@ -23,13 +23,13 @@ class Control:
     interval: ClassVar[str | None] = None
     #: Whether grants set a pacing rate.
     paces: ClassVar[bool] = False
-    #: Whether the class moves the window during recoveries, too, which needs `tcp.recovery = "rack"`.
+    #: Whether the class also sets the window during recoveries, which needs `tcp.recovery = "rack"`.
     owns_window: ClassVar[bool] = False
     #: Whether `ack.delivery_rate` is measured.
     measures_rate: ClassVar[bool] = False
     #: Whether `ack.delay`, the one-way delay, is measured, by timestamps.
     measures_delay: ClassVar[bool] = False
-    #: Name of a congestion control of longpipe that acts where a hook returns None, and continues from what grants set.
+    #: Name of a congestion control of longpipe that acts if a hook returns None, and that continues from grants.
     base: ClassVar[str | None] = None
     #: Identity of the class in the store, in place of a digest of its code.
     version: ClassVar[str | None] = None
@@ -48,31 +48,34 @@ class Control:
         return random.Random(self._seed)  # noqa: S311 - of a simulation
 
     def on_start(self, event: Event) -> Grant | None:
-        """Is called before the first segment if the RTT, `event.rtt`, is known from the handshake."""
+        """Called before the first segment if the RTT, `event.rtt`, is known from the handshake."""
 
     def on_ack(self, ack: Ack) -> Grant | None:
-        """Is called for each ACK, after loss recovery has processed it.
+        """Called for each ACK, after loss recovery has processed it.
+
+        While `ack.grows` is false, the recovery sets the window, and the grant's window has no effect unless the class
+        owns the window.
 
         While `ack.grows` is false the recovery moves the window, and that of the grant has no effect unless the class
         owns the window.
         """
 
     def on_interval(self, interval: Interval) -> Grant | None:
-        """Is called with the first ACK at or after the end of a monitor interval."""
+        """Called with the first ACK at or after the end of a monitor interval."""
 
     def on_loss(self, event: Event) -> Grant | None:
-        """Is called when a recovery begins. Default: half of the window (RFC 5681), unless the class owns it."""
+        """Called when a recovery begins. Default: half of the window (RFC 5681), unless the class owns it."""
         if self.owns_window or self.base is not None:
             return None
         half = max(event.window / 2, 2 * event.mss)
         return Grant(window=half, ssthresh=half)
 
     def on_mark(self, event: Event) -> Grant | None:
-        """Is called at ECN marks, once in a round-trip time. Default: as for a loss."""
+        """Called at ECN marks, once per round-trip time. Default: as for a loss."""
         return self.on_loss(event)
 
     def on_timeout(self, event: Event) -> Grant | None:
-        """Is called when the retransmission timer expires. Default: a window of one segment (RFC 5681)."""
+        """Called when the retransmission timer expires. Default: a window of one segment (RFC 5681)."""
         if self.base is not None:
             return None
         if self.owns_window:
@@ -80,13 +83,13 @@ class Control:
         return Grant(window=event.mss, ssthresh=max(event.window / 2, 2 * event.mss))
 
     def on_recovered(self, event: Event) -> Grant | None:
-        """Is called at the end of a recovery."""
+        """Called at the end of a recovery."""
 
     def on_undo(self, event: Event) -> Grant | None:
-        """Is called if a reduction was spurious, after the window was restored, unless the class owns it."""
+        """Called if a reduction was spurious, after the window was restored, unless the class owns it."""
 
     def on_sent(self, sent: Sent) -> Grant | None:
-        """Is called for each transmission. Only the rate of its grant counts."""
+        """Called for each transmission. Only the rate of its grant has an effect."""
 
     def on_lost(self, lost: Lost) -> None:
-        """Is called for each transmission that is declared lost."""
+        """Called for each transmission that is declared lost."""

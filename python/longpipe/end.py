@@ -51,7 +51,7 @@ class Setup:
     seed: int
     # Start time of the flow [ps].
     start_ps: int
-    # Largest UDP payload that the path takes [byte].
+    # Maximum UDP payload on the path [byte].
     most_bytes: int
     # Settings of the scenario, as text.
     settings: Mapping[str, str]
@@ -83,11 +83,11 @@ class State:
 
 @dataclass
 class Report:
-    """Counters of an end: the sender's of what it sent, the receiver's of what arrived."""
+    """Counters of an end: the sender counts what it sent, the receiver what arrived."""
 
     # Data that the application has received, without gaps [byte].
     delivered_bytes: int = 0
-    # Time at which the application had all data that it expected [ps].
+    # Time at which the application had received all expected data [ps].
     completed_ps: int | None = None
     sent_packets: int = 0
     # UDP payload sent [byte].
@@ -98,7 +98,7 @@ class Report:
     congestion_events: int = 0
     # Time at which the handshake was complete [ps].
     handshake_ps: int | None = None
-    # Time [ps] and reason of the connection's end before the application was done.
+    # Time [ps] and reason if the connection ended before the application was finished.
     closed_ps: int | None = None
     closed: str = ""
     # Further columns of `Result.stacks`, by name with its unit.
@@ -106,19 +106,19 @@ class Report:
 
 
 class End(ABC):
-    """One end of a flow. Each flow has two, in processes of their own."""
+    """One end of a flow. A flow has two ends, each in its own process."""
 
     def __init__(self, setup: Setup) -> None:
-        """Creates an end. An error refuses the scenario with its message."""
+        """Creates an end. The scenario is rejected with the message of an exception."""
         self.setup = setup
 
     @abstractmethod
     def due(self) -> int | None:
-        """Returns the time at which `wake` is to be called if nothing arrives before [ps], or None."""
+        """Returns the time [ps] at which `wake` is to be called if no datagram arrives before, or None."""
 
     @abstractmethod
     def receive(self, now: int, payload: bytes, ecn: int) -> None:
-        """Takes a datagram that arrives at `now` [ps]; `wake` follows at the same time."""
+        """Accepts a datagram that arrives at `now` [ps]; `wake` is called afterwards at the same time."""
 
     @abstractmethod
     def wake(self, now: int) -> Iterable[Datagram]:
@@ -134,9 +134,12 @@ class End(ABC):
 
 
 def serve(create: Callable[[Setup], End]) -> None:
-    """Runs an end over standard input and output until the run closes them. Prints go to standard error instead."""
+    """Runs an end over standard input and output until the simulation closes them.
+
+    Prints go to standard error instead.
+    """
     source = sys.stdin.buffer
-    # A print of the stack must not mix with the protocol.
+    # Output of the stack must not mix with the protocol.
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:
@@ -161,7 +164,7 @@ def _serve(create: Callable[[Setup], End], source: BinaryIO, target: BinaryIO) -
     except Exception as error:
         _write(target, _FAILED, _told(error).encode())
         target.flush()
-        # The run decides when to end.
+        # The simulation decides when to end.
         source.read()
 
 
@@ -211,7 +214,7 @@ def _time(due: int | None) -> bytes:
 
 
 def _told(error: Exception) -> str:
-    """Returns an error as one line, with the place in the user's code."""
+    """Returns an error as one line, with the location in the user's code."""
     place, trace = "", error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ScenarioError(ValueError):
-    """Input that longpipe refuses; `str()` gives one line per problem: field, value, what would be accepted."""
+    """Invalid input; `str()` returns one line per problem: field, value, and what would be accepted."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -27,13 +27,13 @@ class ScenarioError(ValueError):
 
     @classmethod
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> ScenarioError:
-        """Translates pydantic's problems; `model` is the class that was being built."""
+        """Converts pydantic's problems; `model` is the class that was being built."""
         lines = (line for details in error.errors(include_url=False) for line in _lines(details, model))
         return cls(*dict.fromkeys(lines))
 
 
 class RunError(RuntimeError):
-    """Runs cannot be executed or stored; `str()` gives one line per problem."""
+    """Runs cannot be executed or stored; `str()` returns one line per problem."""
 
 
 # C0 and C1 controls, DEL, line separators, and characters that change the direction of text.
@@ -42,17 +42,17 @@ _WITHIN_LINES: Final = re.compile(rf"(?![\n\t]){CONTROLS.pattern}")
 
 
 def plain(text: str) -> str:
-    r"""Returns a text whose control characters are escaped, as in "\x1b[31m"."""
+    r"""Returns a text with its control characters escaped, as in "\x1b[31m"."""
     return CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def plain_lines(text: str) -> str:
-    """Returns a text whose control characters are escaped, except for tabs and line ends."""
+    """Returns a text with its control characters escaped, except for tabs and line ends."""
     return _WITHIN_LINES.sub(lambda found: plain(found[0]), text)
 
 
 def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
-    """Returns the clause that names at most `most` accepted values, after the closest name, if any is close."""
+    """Returns the clause that lists at most `most` accepted values, after the closest name, if any is close."""
     names = [_shortened(name) for name in accepted]
     word = _shortened(word)
     close = difflib.get_close_matches(word, names, n=3)
@@ -143,7 +143,7 @@ def _percent(text: str) -> float | None:
 
 
 def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
-    """Returns how to write a number that was given for a table: in the first kind that has a numeric field."""
+    """Returns how to write a number that was given instead of a table: in the first kind that has a numeric field."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     for owner in owners:
@@ -155,7 +155,7 @@ def _table(owners: list[type[BaseModel]], name: str, given: object) -> str:
 
 
 def _accepts(word: str, accepted: Iterable[str]) -> str:
-    """Returns the clause that names accepted values, after advice on a well-known name or else the closest name."""
+    """Returns the clause that lists accepted values, after advice on a well-known name or after the closest name."""
     names = list(accepted)
     if word not in names and word.lower() in names:
         return f"it is {word.lower()!r} here; accepts {', '.join(names)}"
@@ -207,7 +207,7 @@ def _named_fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:
-    # Import only here: pydantic takes .1 s to load, which code that raises other errors need not wait for.
+    # Import only here: pydantic takes .1 s to load, for which code that raises other errors need not wait.
     from pydantic import BaseModel
 
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -32,7 +32,7 @@ def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> No
     table = pa.Table.from_pandas(frame, preserve_index=False)
     file = BytesIO()
     if path.suffix == ".csv":
-        # Ten times as fast as pandas, and as exact.
+        # This is ten times as fast as pandas, and equally exact.
         csv.write_csv(table.replace_schema_metadata(), file)
     else:
         parquet.write_table(table, file, compression="zstd")
@@ -40,16 +40,16 @@ def write_table(frame: pd.DataFrame, path: Path, *, neutral: bool = False) -> No
 
 
 def _plain(column: pd.Series) -> list[Any]:
-    """The values as JSON has them, where nan is null."""
+    """Returns the values in JSON form, with null for nan."""
     if not pd.api.types.is_datetime64_any_dtype(column):
         return column.tolist()
-    # pandas takes half a second to format 100 000 of them.
+    # pandas takes half a second to format 100 000 numbers.
     texts: list[str] = np.datetime_as_string(column.to_numpy(dtype="datetime64[us]"), timezone="UTC").tolist()
     return [None if missing else text for text, missing in zip(texts, column.isna().tolist(), strict=True)]
 
 
 def _neutral(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with an apostrophe before each text, heads included, that begins like a formula."""
+    """Returns the table with an apostrophe before each text, including headings, that begins like a formula."""
 
     def neutral(value: Any) -> Any:  # noqa: ANN401 - a cell
         return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value

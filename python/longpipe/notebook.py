@@ -20,7 +20,7 @@ _APART_S: Final = 0.2
 
 
 def escape(text: str) -> str:
-    """Returns a text for HTML."""
+    """Returns a text with the special characters of HTML escaped."""
     # Import only here, because the table of entities takes 2 ms.
     from html import escape as escaped
 
@@ -28,13 +28,13 @@ def escape(text: str) -> str:
 
 
 def paragraph(lines: Iterable[str]) -> str:
-    """Returns lines of text as a paragraph; the first is bold."""
+    """Returns lines of text as a paragraph; the first line is bold."""
     first, *others = (escape(plain(line)) for line in lines)
     return f"<p>{'<br>'.join([f'<b>{first}</b>', *others])}</p>"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a table of text."""
+    """Returns a table of text as HTML."""
 
     def row(cells: Sequence[object], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{escape(plain(str(cell)))}</{tag}>" for cell in cells) + "</tr>"
@@ -44,7 +44,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def folded(summary: str, text: str) -> str:
-    """Returns preformatted text that opens on a click."""
+    """Returns preformatted text that is shown after a click."""
     return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
 
 
@@ -56,7 +56,7 @@ def in_notebook() -> bool:
 
 
 class Bar:
-    """Context of a long operation in a notebook: a progress bar that comes after a second and goes at the end."""
+    """Context of a long operation in a notebook: a progress bar that appears after a second and is then removed."""
 
     def __init__(self, name: str) -> None:
         self._name, self._began_s = name, time.monotonic()
@@ -91,7 +91,7 @@ class Bar:
         text = escape(f"{self._name}: {words or f'{fraction:.0%}'}{left}")
         shown = f'<progress value="{fraction:.4f}" max="1"></progress> {text}'
         if self._display is None:
-            # Import only here, because the kernel has loaded it.
+            # Import only here, because the kernel has already loaded it.
             ipython = import_module("IPython.display")
             self._html = ipython.HTML
             self._display = ipython.display(self._html(shown), display_id=True)

@@ -36,5 +36,5 @@ def cached(kind: str, content: bytes, suffix: str = ".so") -> Path:
 
 @lru_cache(maxsize=64)
 def cached_content(path: Path) -> bytes:
-    """Returns the bytes of cached code, always as the same value, so that a pickle contains it once."""
+    """Returns the bytes of cached code, always as the same object, so that a pickle contains it once."""
     return path.read_bytes()

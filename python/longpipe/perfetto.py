@@ -41,7 +41,7 @@ _NS: Final = 1e9
 
 
 def write(result: Result, path: Path) -> None:
-    """Writes a run to a file. Raises ScenarioError if the run has no trace to show, or the file cannot be written."""
+    """Writes a run to a file. Raises ScenarioError if the run has no suitable trace, or the file cannot be written."""
     if not any(name in result.traces for name in TRACES):
         raise ScenarioError(f"perfetto: the run has no traces; needs one of {', '.join(TRACES)}")
     check_file("--perfetto", path)

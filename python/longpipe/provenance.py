@@ -13,7 +13,7 @@ LIBRARIES: Final = ("numpy", "pandas", "scipy", "statsmodels", "matplotlib")
 
 @cache
 def code_digest() -> str:
-    """SHA-256 over the installed package including the compiled core, which identifies the code of results."""
+    """Returns the SHA-256 of the installed package including the core, which identifies the code of results."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*")):
@@ -24,8 +24,8 @@ def code_digest() -> str:
 
 
 def software() -> dict[str, str]:
-    """Versions of longpipe, Python, and the libraries that affect results."""
-    # Import only here, because it loads the parser of mails.
+    """Returns the versions of longpipe, Python, and the libraries that affect results."""
+    # Import only here, because it loads the parser of e-mails.
     from importlib.metadata import version
 
     found = {"longpipe": version("longpipe"), "Python": platform.python_version()}
@@ -33,7 +33,7 @@ def software() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """The machine: `system`, `processor`, `cores` (those this process may use), `memory_gb`."""
+    """Returns the machine: `system`, `processor`, `cores` (those this process may use), `memory_gb`."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     found: dict[str, Any] = {"system": platform.platform(), "processor": _processor(), "cores": cores}
     if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):

@@ -44,7 +44,7 @@ _OLD: Final[Mapping[str, str]] = {
 # Triggers of packet_lost and of packet_sent, by the cause that the trace `events` has.
 _LOST_BY: Final[Mapping[str, str]] = {"timeout": "pto_expired", "rack": "time_threshold"}
 _SENT_BY: Final[Mapping[str, str]] = {"timeout": "retransmit_timeout", "tail-loss-probe": "pto_probe"}
-# Order of simultaneous events: an ACK, the sender's conclusions, transmissions, the state afterwards.
+# Order of simultaneous events: an ACK, the sender's reactions, transmissions, the state afterwards.
 _ACK, _CONCLUSION, _SENT, _STATE = range(4)
 
 
@@ -82,7 +82,7 @@ def _records(result: Result, flow: Mapping[str, Any], rows: Mapping[str, list[Ro
     )
     for time_s, _, name, data in events:
         full = _OLD.get(name, name) if dialect == "0.3" else name if ":" in name else f"quic:{name}"
-        # Drops of the network are no event of 0.3.
+        # Dialect 0.3 has no event for drops in the network.
         if dialect == "0.3" and full.startswith("simulation:"):
             continue
         yield _framed({"time": 1e3 * time_s, "name": full, "data": data})
@@ -173,7 +173,7 @@ class _Packets:
         self._next_number = 0
         self._highest = -1
         self._acks = 0
-        # Why each retransmission was sent, in order.
+        # The reason for each retransmission, in order.
         self._causes = iter([str(row["event_cause"]) for row in rows["events"] if str(row["kind"]) == "retransmit"])
 
     def events(self) -> Iterator[Event]:
@@ -212,7 +212,10 @@ class _Packets:
         return row["time_s"], _SENT, "packet_sent", data
 
     def _place(self, begin: int, end: int, number: int) -> None:
-        """Notes a transmission of data; one of data that was sent before is that of the segments within it."""
+        """Records a transmission of data.
+
+        A transmission of data that was sent before belongs to the segments within it.
+        """
         if not self._ends or begin >= self._ends[-1]:
             self._begins.append(begin)
             self._ends.append(end)
@@ -266,7 +269,7 @@ class _Packets:
 
 
 def _ranges(numbers: list[int]) -> list[list[int]]:
-    """Returns ascending numbers as ranges, each with its first and its last one, or with one that is alone."""
+    """Returns ascending numbers as ranges: a list of first and last number, or of a single number."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][-1] + 1:

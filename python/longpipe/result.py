@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-# Parts of a result that a store keeps besides its traces, by name.
+# Parts of a result that a store keeps in addition to its traces, by name.
 PARTS: Final = (
     "flows",
     "relays",
@@ -52,7 +52,8 @@ STAGES: Final = (
     "reconnaissance", "unvalidated", "validating", "safe-retreat",
 )  # fmt: skip
 STATES: Final = ("open", "reduced", "recovery", "loss")
-# Kinds and causes in the trace `events`, in the order of the core's numbers. The network drops; senders do the rest.
+# Kinds and causes in the trace `events`, in the order of the core's numbers. Drops are events of the network; all
+# others are events of senders.
 EVENTS: Final = (
     "dropped", "retransmit", "declared-lost", "fast-retransmit", "timeout", "reduction", "undo", "state",
 )  # fmt: skip
@@ -149,7 +150,9 @@ class Result:
 
     @cached_property
     def stacks(self) -> pd.DataFrame:
-        """A row per flow with a real stack: its state at the end of the run; nan for what the stack does not show.
+        """A row per flow with a real stack: its state at the end of the run.
+
+        Nan for values that the stack does not provide.
 
         `closed` says why a connection ended before all data had arrived, at `closed_s`; "" if it did not. The counters
         of `flows` are the stack's: a retransmission is a packet that it declared lost, `fast_retransmits` the
@@ -201,12 +204,12 @@ class Result:
 
     @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
-        """What limited each flow, in order of flows; `limits` has the same data as a frame."""
+        """The limit of each flow, in order of flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
 
     @cached_property
     def limits(self) -> pd.DataFrame:
-        """A row per flow with what limited it: see `analysis.limits.FlowLimit`."""
+        """A row per flow with its limit: see `analysis.limits.FlowLimit`."""
         import pandas as pd
 
         return pd.DataFrame(map(vars, self.flow_limits))
@@ -235,7 +238,7 @@ class Result:
 
     @property
     def replaced(self) -> tuple[str, ...]:
-        """Values of loaded congestion controllers that made no sense and were replaced, a line for each kind."""
+        """Invalid values of loaded congestion controllers, which were replaced, a line for each kind."""
         found: Mapping[str, Sequence[str]] = self.part("modules")
         rows = zip(found.get("module", ()), found.get("warning", ()), strict=True)
         return tuple(f"{module}: {warning}" for module, warning in rows)
@@ -248,12 +251,12 @@ class Result:
 
     @property
     def measured_s(self) -> float:
-        """Simulated time that counters and means are about: the duration, without `scenario.warm_up` [s]."""
+        """Simulated time that counters and means cover: the duration without `scenario.warm_up` [s]."""
         return duration_s(self.scenario) - begin_s(self.columns)
 
     @property
     def warm_up(self) -> str:
-        """The time that counters and means leave out, how it was chosen, and whether the rest is stationary."""
+        """The time that counters and means exclude, how it was chosen, and whether the rest is stationary."""
         found = self.part("warm_up")
         if not found.get("begin_s"):
             return ""
@@ -269,7 +272,7 @@ class Result:
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
         if name in ("datagrams", "relays", "reductions", "modules", "stacks", "warm_up"):
-            # Runs stored by early versions have none.
+            # Runs stored by early versions do not have them.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
             # A stored run has them, unless an early version stored it.
@@ -378,7 +381,7 @@ class Result:
         if not self.demands_differ:
             flows = zip(self._throughputs_bps, self._demands_bps, strict=True)
             return metrics.fairness(x for x, demand in flows if not math.isnan(demand))
-        # Import only here, because most flows send all they can.
+        # Import only here, because most flows send as much as they can.
         from longpipe.analysis import shares
 
         left_bps = None if self._trunk is None else self._trunk.left_bps
@@ -411,12 +414,12 @@ class Result:
         }
 
     def _is_told(self, part: str) -> bool:
-        """Returns whether a summary has a part; some are only there if they say something."""
+        """Returns whether a summary has a part; some parts exist only if they contain data."""
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
     def to_json(self) -> str:
-        """`summary()` as JSON text."""
-        # Python's own encoder takes as long as the run if it has to indent.
+        """Returns `summary()` as JSON text."""
+        # Python's own encoder takes as long as the run if it indents.
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
         return orjson.dumps(self.summary(), option=options).decode()
 

@@ -28,7 +28,7 @@ def simulate(
     captures: Mapping[str, str | Path] | None = None,
     memory: str | None = None,
 ) -> Result:
-    """Runs a scenario, or that of a TOML file. Equal input gives equal bits on all machines.
+    """Runs a scenario, or that of a TOML file. Equal inputs result in bit-identical outputs on all machines.
 
     A scenario with a controller of your own (`tcp.congestion.kind = "module"` or "python") or a stack of your own
     (`traffic.kind = "own-stack"`) runs in a process of its own, any other one in this thread.
@@ -103,7 +103,7 @@ def _check_seed(seed: int) -> None:
 
 
 def register_classes(scenario: Scenario) -> None:
-    """Makes the classes that a scenario names as controllers known to the core."""
+    """Registers in the core the classes that a scenario names as controllers."""
     if modules := modules_of(scenario.resolved):
         from longpipe.controls.classes import register
 
@@ -142,11 +142,14 @@ def _isolated(
     captures: Mapping[str, str | Path],
     memory: str | None,
 ) -> Result | None:
-    """Executes a run in the process that exists for code of the user; None if it has none, or this is that process."""
+    """Executes a run in the process that exists for the user's code.
+
+    None if the run has no such code, or this is that process.
+    """
     modules, stacks = modules_of(scenario.resolved), own_stacks_of(scenario.resolved)
     if not modules and not stacks:
         return None
-    # Import only here, because few scenarios have such code.
+    # Import only here, because few scenarios contain such code.
     from longpipe import own_stacks
     from longpipe.controls import isolation
     from longpipe.controls.names import name_of
@@ -167,5 +170,5 @@ def _simulate(
     memory: str | None,
     progress: Callable[[float], None],
 ) -> Result:
-    """Executes a run in the process that exists for code of the user."""
+    """Executes a run in the process that exists for the user's code."""
     return simulate(scenario, seed, progress, captures=captures, memory=memory)

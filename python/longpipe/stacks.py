@@ -1,4 +1,4 @@
-"""Makes the real protocol stacks of a scenario known to the core: those of longpipe_stacks, and the user's own."""
+"""Registers the real protocol stacks of a scenario in the core: those of longpipe_stacks, and the user's own."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ def installed() -> Path | None:
 
 
 def load(resolved: Mapping[str, Any]) -> None:
-    """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are not there."""
+    """Loads the stacks that a resolved scenario uses. Raises ScenarioError if they are missing."""
     if own := own_stacks_of(resolved):
         from longpipe import own_stacks
 

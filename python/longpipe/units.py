@@ -1,7 +1,7 @@
 """Quantities as text ("155.52 Mbit/s", "5 ms", "64 KiB") and as integers in base units, as the core uses them.
 
-A quantity is a number and a unit. A number without a unit is refused, because 1000 may be cells or bytes. Arithmetic is
-exact: a quantity that is not an integer number of base units is refused as well.
+A quantity is a number and a unit. A number without a unit is rejected, because 1000 may be cells or bytes. Arithmetic
+is exact: a quantity that is not an integer number of base units is also rejected.
 """
 
 import re
@@ -34,7 +34,7 @@ class Dimension:
     unlimited: bool = False
     # Units that are accepted but never written, each as a multiple of a unit: 1 MB/s is 8 Mbit/s.
     multiples: Mapping[str, tuple[Fraction, str]] = field(default_factory=dict)
-    # Explanations for refused units: those of another dimension, or with two meanings.
+    # Explanations for rejected units: those of another dimension, or with two meanings.
     other: Mapping[str, str] = field(default_factory=dict)
 
     def split(self, text: str) -> tuple[Fraction, str]:
@@ -66,7 +66,7 @@ class Dimension:
         return unit in self.units or unit in self.multiples or unit in self.aliases
 
     def meant(self, text: str) -> str:
-        """Returns a clause with the probable meaning of a refused quantity's unit, or ""."""
+        """Returns a clause with the probable meaning of a rejected quantity's unit, or ""."""
         found = _QUANTITY.fullmatch(text.strip())
         return _meant(self, found[2]) if found is not None and found[2] else ""
 

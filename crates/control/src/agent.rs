@@ -203,7 +203,7 @@ impl Control for Steered {
     }
 }
 
-/// The controller of a connection whose window the agent moves and the base continues from.
+/// The controller of a connection whose window the agent sets and the base continues from.
 #[derive(Debug)]
 struct Based {
     agent: Agent,
@@ -211,7 +211,7 @@ struct Based {
 }
 
 impl Based {
-    /// Records the window that the base leaves; a reduction discards an action that has not taken effect.
+    /// Records the window set by the base; a reduction discards an action that has not taken effect.
     fn left(&self, grant: CwndUpdate) -> CwndUpdate {
         let mut state = self.agent.state();
         state.moved = false;

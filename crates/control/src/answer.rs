@@ -1,4 +1,4 @@
-//! Answers of controllers that are not longpipe's own, made grants: values that make no sense are replaced and reported.
+//! Answers of controllers that are not longpipe's own, converted to grants: invalid values are replaced and reported.
 
 use crate::complaints::{Complaints, Kind};
 use longpipe_events::{Span, Time};
@@ -37,7 +37,7 @@ impl Answer {
     }
 }
 
-/// Makes the answers of one connection grants.
+/// Converts the answers of one connection to grants.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// Smallest RTT of the connection, from which the burst of a rate follows.

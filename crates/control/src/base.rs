@@ -1,4 +1,4 @@
-//! A congestion controller of longpipe that acts between the decisions of a controller of the user's.
+//! A congestion controller of longpipe that acts between the decisions of a user's controller.
 
 use longpipe_events::{Span, Stream, Time};
 use longpipe_tcp::config::CongestionConfig;

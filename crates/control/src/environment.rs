@@ -33,7 +33,8 @@ pub const FEATURES: [&str; 17] = [
 const WAITS: Span = Span(10_000_000_000_000);
 /// Granularity of the wait for the first RTT samples, and shortest step of round trips.
 const MOMENT: Span = Span(1_000_000_000);
-/// Largest rate of an agent, and rate of its largest window, in terms of the slowest link of its route.
+/// Maximum rate of an agent, and rate that corresponds to its maximum window, relative to the slowest link of its
+/// route.
 const MOST: f64 = 8.0;
 
 /// An episode.
@@ -121,8 +122,8 @@ impl Environment {
         }
     }
 
-    /// Multiplies what the agents steer by `factors`, runs one step, and writes the measurements of each agent, in the order of
-    /// [`FEATURES`]. Returns false if that was the last step before the end of the scenario.
+    /// Multiplies what the agents steer by `factors`, runs one step, and writes the measurements of each agent, in the
+    /// order of [`FEATURES`]. Returns whether the end of the scenario has not been reached.
     pub fn step(&mut self, factors: &[f64], measured: &mut [f64]) -> bool {
         for ((agent, &factor), &slowest) in self.agents.iter().zip(factors).zip(&self.slowest) {
             let mut state = agent.state();
@@ -134,7 +135,7 @@ impl Environment {
                 Steering::Rate => state.rate = bounded(state.rate * factor, 8.0 * state.mss, MOST * slowest),
                 Steering::Window | Steering::Base => {
                     let (least, most) = (2.0 * state.mss, MOST * slowest * rtt / 8.0);
-                    // A factor of 1 leaves a base that has gone beyond the bounds as it is.
+                    // A factor of 1 does not change a base that has exceeded the bounds.
                     if factor != 1.0 || self.steering == Steering::Window {
                         state.window = bounded(state.window * factor, least, most.max(least));
                         state.moved = true;
@@ -187,7 +188,7 @@ impl Environment {
     }
 }
 
-/// Returns the value clamped to the bounds; NaN gives the lower bound.
+/// Returns the value clamped to the bounds; for NaN, the lower bound.
 fn bounded(value: f64, least: f64, most: f64) -> f64 {
     value.max(least).min(most)
 }

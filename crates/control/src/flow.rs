@@ -16,7 +16,7 @@ use std::ffi::c_int;
 pub(crate) struct Flow<O: Operations> {
     operations: O,
     answers: Answers,
-    /// Time for which the connection is established and idle before its first segment leaves.
+    /// Time for which the connection is established and idle before it sends its first segment.
     preconnect: Span,
 }
 

@@ -24,7 +24,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Appends a packet. Returns false if it cannot be joined with the present ones.
+    /// Appends a packet. Returns whether it can be joined with the present ones.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.packet.clear();

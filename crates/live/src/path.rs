@@ -107,7 +107,7 @@ impl<P: Probe> Path<P> {
         self.decided()
     }
 
-    /// Advances to the next instant at which something is decided, at most to `time`; returns what is decided there.
+    /// Advances to the next time at which packets are delivered or lost, at most to `time`; returns these outcomes.
     /// Afterwards [`now`](Path::now) is that instant.
     pub fn advance_until_decided(&mut self, time: Time) -> &[Outcome] {
         self.now = self.simulation.advance_until_outcome(time.max(self.now).min(self.end));

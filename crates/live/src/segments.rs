@@ -76,7 +76,7 @@ pub fn finish(left: [u8; LEFT_BYTES], packet: &mut [u8]) -> Option<Cut> {
 }
 
 impl Cut {
-    /// Writes the next segment of the packet. Returns false if there is none left.
+    /// Writes the next segment of the packet. Returns whether there was one left.
     pub fn next(&mut self, packet: &[u8], segment: &mut Vec<u8>) -> bool {
         if self.from == self.end {
             return false;

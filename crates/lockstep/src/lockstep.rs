@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Headers of IPv4 and UDP before each payload [byte].
 pub const HEADER_BYTES: u32 = 28;
 
-/// Maximum number of steps at one instant; beyond it an end is assumed to keep time from advancing.
+/// Maximum number of steps at one time; an end that exceeds it is assumed to prevent time from advancing.
 const MOST_ACTS: u32 = 100_000;
 
 /// Error that keeps a run with stacks from starting or continuing.
@@ -164,7 +164,7 @@ impl<P: Probe> Lockstep<P> {
         })
     }
 
-    /// Processes up to `instants` instants at which an end acts. Returns false once the run has ended.
+    /// Processes up to `instants` instants at which an end acts. Returns whether the run continues.
     ///
     /// # Errors
     /// A defect of a stack.

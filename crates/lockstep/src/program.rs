@@ -13,7 +13,7 @@
 //!                   3 failed      a line of text, in place of any other answer
 //! ```
 //!
-//! `receive` is not answered, so that one exchange per instant suffices.
+//! `receive` has no answer, so that there is one exchange per instant.
 #![allow(unsafe_code)]
 
 use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
@@ -95,7 +95,7 @@ impl Program {
     /// Starts a program, a file and its arguments, as an end.
     ///
     /// # Errors
-    /// One line: the program does not start, or refuses its settings.
+    /// One line: the program does not start, or rejects its settings.
     pub fn start(words: &[String], setup: &Setup<'_>) -> Result<Program, String> {
         let Some((file, arguments)) = words.split_first() else {
             return Err("command: empty; needs a program".to_owned());
@@ -207,7 +207,7 @@ impl Program {
         format!("wrote message {kind} with {length} bytes where protocol version {VERSION} has none of this form")
     }
 
-    /// Returns why a pipe of the program is closed.
+    /// Returns the reason why a pipe of the program is closed.
     fn ended(&mut self) -> String {
         let begin = Instant::now();
         while begin.elapsed() < EXIT {

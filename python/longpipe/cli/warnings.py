@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.design import Design
     from longpipe.result import Result
 
-# Maximum number of lines about one scenario.
+# Maximum number of lines for one scenario.
 MOST: Final = 3
 
 

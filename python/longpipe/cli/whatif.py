@@ -87,7 +87,7 @@ def _show(found: WhatIf, path: Path) -> None:
 
 
 def _shown(one: ComparedMeasure) -> tuple[float, str]:
-    """Returns the factor and the unit in which a measure is shown."""
+    """Returns the factor and the unit with which a measure is shown."""
     return _SCALES.get(one.unit, (1.0, one.unit))
 
 
@@ -101,7 +101,7 @@ def _observed(one: ComparedMeasure) -> str:
 
 
 def _cell(one: ComparedMeasure, found: tuple[float, float], sign: str = "") -> str:
-    """Returns a mean and half of its interval."""
+    """Returns a mean and half of its confidence interval."""
     scale = _shown(one)[0]
     return f"{scale * found[0]:{sign}.4g} ± {scale * found[1]:.2g}"
 

@@ -37,7 +37,7 @@ _RECORDS, _RATES, _SENDING, _PACING, _LOSSES, _OWNS_WINDOW, _DELAYS = (1 << bit 
 
 @dataclass
 class Known:
-    """A class: the name by which its user knows it, and its pickle, from which it is loaded when it is needed."""
+    """A class: the name by which the user refers to it, and its pickle, from which it is loaded when it is needed."""
 
     digest: str
     name: str
@@ -45,7 +45,7 @@ class Known:
     content: bytes
 
 
-# Classes that this process knows, by digest.
+# The classes that this process knows, by digest.
 _known: dict[str, Known] = {}
 
 
@@ -67,7 +67,7 @@ def find(target: str | type, digest: str | None = None) -> Known:
 
 
 def knows(digest: str) -> bool:
-    """Returns whether this process knows the class of a digest."""
+    """Returns whether this process knows the class with a digest."""
     return digest in _known
 
 
@@ -77,7 +77,7 @@ def name_of(digest: str) -> str:
 
 
 def content(digest: str) -> bytes | None:
-    """Returns the pickle of a known class, which contains the code of its module; None for another digest."""
+    """Returns the pickle of a known class, which contains the code of its module; None for other digests."""
     found = _known.get(digest)
     if found is None:
         return None
@@ -91,12 +91,15 @@ def content(digest: str) -> bytes | None:
 
 
 def remember(digest: str, name: str, pickled: bytes) -> None:
-    """Keeps a class that came from another process."""
+    """Stores a class that came from another process."""
     _known.setdefault(digest, Known(digest, name, None, pickled))
 
 
 def register(digests: Sequence[str]) -> None:
-    """Makes known classes among these digests known to the core. Raises RunError for one that cannot be loaded here."""
+    """Registers those of these digests that are classes in the core.
+
+    Raises RunError for a class that cannot be loaded here.
+    """
     for digest in digests:
         if (found := _known.get(digest)) is not None:
             _register(found)
@@ -122,7 +125,7 @@ def check_parameters(found: Known, parameters: Mapping[str, object]) -> None:
 
 
 def failure(error: BaseException, name: str, hook: str, at_s: float) -> str:
-    """Returns one line for an error in a hook, which names the file and line of the class."""
+    """Returns a line about an error in a hook, which contains the file and line of the class."""
     digest = next((digest for digest, known in _known.items() if known.name == name and known.cls), "")
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_own(frame.filename)]
     if frames:
@@ -192,7 +195,7 @@ def _from_file(path: Path) -> ModuleType:
         text = path.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{FIELD}: {path}; can't be read, {(error.strerror or '').lower()}") from None
-    # A changed file is another module, because a process may outlive an edit.
+    # A changed file is another module, because a process may continue after the file was edited.
     name = f"longpipe_class_{path.stem}_{sha256(str(path.resolve()).encode() + text).hexdigest()[:16]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path.resolve())
@@ -210,7 +213,7 @@ def _from_file(path: Path) -> ModuleType:
 @contextmanager
 def _by_value(module: str | None) -> Iterator[None]:
     """Lets pickles contain the code of a module and of its package, which another machine does not have."""
-    # A class that was created by `exec` may have no module.
+    # A class created by `exec` may have no module.
     root = sys.modules.get(module.partition(".")[0]) if module else None
     if root is None or module == "__main__" or not is_of_user(root.__name__):
         yield
@@ -262,7 +265,7 @@ def _interval(cls: type[Control], name: str) -> tuple[str, float] | None:
 
 
 def _base(cls: type[Control], name: str) -> str | None:
-    """Returns the TCP of a connection whose controller is the base of a class, as the core has it."""
+    """Returns the TCP of a connection whose controller is the base of a class, in the form for the core."""
     if cls.base is None:
         return None
     known = [kind for kind in kinds(Congestion) if kind not in ("module", "python", *_NEED_ECN)]

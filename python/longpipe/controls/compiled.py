@@ -1,4 +1,4 @@
-"""Hooks that Numba compiles, where Numba is installed."""
+"""Hooks that are compiled by Numba, if it is installed."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 
 from longpipe import _core
 
-# Records that hooks get, by hook.
+# Records that are passed to hooks, by hook.
 _RECORDS: Final = {
     "on_ack": _core.Ack,
     "on_interval": _core.Interval,

@@ -16,7 +16,8 @@ from longpipe.controls.sources import INCLUDE, LINUX, Source, identity, lenders,
 from longpipe.errors import RunError, ScenarioError
 
 COMPILERS: Final = ("cc", "gcc", "clang")
-# Kernels whose interface a module can expect, by the value of LONGPIPE_LINUX; the first that accepts a source is taken.
+# Kernels whose interface a module may expect, with the value of LONGPIPE_LINUX; the first one that accepts a source is
+# used.
 KERNELS: Final = {"6.1": "601", "6.10": "610"}
 TIMEOUT_S: Final = 120
 
@@ -48,9 +49,9 @@ class Built:
 
     content: bytes
     facts: Facts
-    # Kernel whose interface it uses.
+    # The kernel whose interface it uses.
     linux: str
-    # C files that are in it.
+    # The C files that it contains.
     sources: list[Source]
 
 
@@ -65,7 +66,10 @@ class Problems:
 
 
 def build(paths: Sequence[Path], linux: str | None = None) -> Built:
-    """Compiles a module, and adds modules in its folder that it needs. Raises ScenarioError with what is missing."""
+    """Compiles a module, together with modules in its folder that it needs.
+
+    Raises ScenarioError that lists what is missing.
+    """
     sources = [read_source(path) for path in paths]
     first: Problems | None = None
     for kernel in KERNELS if linux is None else [linux]:
@@ -85,12 +89,12 @@ def problems_of(source: Source, linux: str) -> Problems:
 
 
 def refusal(path: Path, problems: Problems) -> str:
-    """One line that says why a source does not compile."""
+    """Returns a line with the reason why a source does not compile."""
     if problems.missing:
         names = ", ".join(f"{name} ({kind})" for name, kind in sorted(problems.missing.items()))
         return f"{path}: needs what longpipe's header for modules lacks: {names}"
     first = problems.lines[0] if problems.lines else "the compiler fails without a message"
-    # The compiler names the file, its line and column.
+    # The compiler reports the file with its line and column.
     where, _, why = first.partition(" error: ")
     line = re.search(r":(\d+)(?::\d+)?:$", where)
     return f"{path}{':' + line[1] if line else ''}: does not compile: {why or first}"
@@ -138,7 +142,7 @@ def _object(sources: Sequence[Source], linux: str) -> tuple[bytes | None, Proble
 
 
 def _uses(sources: Sequence[Source]) -> list[str]:
-    """Flags for inputs that are slow to compute and that a source seems to need."""
+    """Returns flags for inputs that are slow to compute and that a source seems to need."""
     text = "\n".join(source.text for source in sources)
     found = []
     if re.search(r"\brcv_ts(val|ecr)\b", text):

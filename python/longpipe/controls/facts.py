@@ -17,9 +17,9 @@ WASM: Final = b"\0asm"
 class Facts:
     """Facts that an object states about itself."""
 
-    # Version of the interface; "" if it states none, and is therefore no controller.
+    # Version of the interface; "" if it states none, because it is not a controller.
     interface: str
-    # Digest of the source, by which a run is stored; "" if it was not built by `longpipe cc build`.
+    # Digest of the source, which identifies it in stored runs; "" if it was not built by `longpipe cc build`.
     source: str
     # Types of the parameters by name: integer, real or text.
     parameters: Mapping[str, str]

@@ -17,7 +17,7 @@ from typing import Any, Final
 from longpipe import _core
 from longpipe.errors import ScenarioError
 
-# Attributes of a class that say nothing about its behaviour.
+# Attributes of a class that do not affect its behaviour.
 _PLAIN: Final = {
     "__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__firstlineno__", "__static_attributes__",
     "__abstractmethods__", "_abc_impl", "__orig_bases__", "__parameters__", "__annotate__", "__annotations_cache__",
@@ -32,6 +32,8 @@ _OWN: Final = Path(_core.__file__).resolve().parent
 def identity(cls: type) -> str:
     """Returns the digest of a class [64 hex digits], or of the `version` that it declares.
 
+    Raises ScenarioError if the class refers to an object without such a digest.
+
     Raises ScenarioError if the class refers to something that has no such digest.
     """
     version = getattr(cls, "version", None)
@@ -42,7 +44,7 @@ def identity(cls: type) -> str:
 
 
 def is_of_user(module: str | None) -> bool:
-    """Returns whether a module is the user's own: not of the standard library, an installed package or longpipe."""
+    """Returns whether a module is the user's own, not of the standard library, an installed package or longpipe."""
     found = sys.modules.get(module or "")
     if module in (None, "__main__") or found is None:
         return module != "builtins"
@@ -59,9 +61,9 @@ class _Digest:
 
     def __init__(self, cls: type) -> None:
         self._cls = cls
-        # Objects whose digests are being made, by depth: a cycle leads back to one of them.
+        # Objects whose digests are being computed, by depth: a cycle leads back to one of them.
         self._open: dict[int, int] = {}
-        # Digests that are made, each with its object, so that no other one has its id.
+        # Digests that were computed, each with its object, which prevents that another object gets its id.
         self._made: dict[int, tuple[object, bytes]] = {}
 
     def of(self, what: object) -> bytes:
@@ -169,7 +171,7 @@ def _content(cell: types.CellType) -> object:
 
 
 def _names(code: types.CodeType) -> set[str]:
-    """Names of globals and attributes in a code and in those within it."""
+    """Returns the names of globals and attributes in a code object and in those within it."""
     inner = (constant for constant in code.co_consts if inspect.iscode(constant))
     return set(code.co_names).union(*map(_names, inner))
 

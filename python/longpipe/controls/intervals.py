@@ -8,6 +8,8 @@ NEEDS = "needs a time, round trips or ACKs, as '10 ms', '1 RTT' or '50 ACKs'"
 def interval_length(text: str) -> tuple[str, float]:
     """Returns the kind of a length, "time" [s], "round-trips" or "acks", and its number.
 
+    Raises ValueError for other text.
+
     Raises ValueError for another text.
     """
     number, _, unit = str(text).partition(" ")

@@ -1,4 +1,4 @@
-"""Runs with loaded controllers in a process of their own, so that a crash or an endless loop costs one run only."""
+"""Executes runs with loaded controllers in a separate process, so that a crash or endless loop affects only one run."""
 
 import atexit
 import os
@@ -15,7 +15,8 @@ from typing import Any, BinaryIO, Final
 from longpipe import _core
 from longpipe.errors import RunError
 
-# A call of a module that takes this much processor time [s], or this long [s], never returns: one takes microseconds.
+# A call of a module with this much processor time [s], or this duration [s], is considered endless, because a normal
+# call takes microseconds.
 CALL_CPU_S: float = 10.0
 CALL_S: Final = 120.0
 _LOOK_S: Final = 0.2
@@ -24,9 +25,9 @@ _HANGS: Final = 70
 
 _START: Final = "import sys; sys.path[:] = sys.argv[1:]; from longpipe.controls.isolation import serve; serve()"
 
-# Whether this process executes runs for another one.
+# Whether this process executes runs for another process.
 _serves = False
-# Processes without a run, by thread, because each executes one run at a time.
+# Idle processes by thread, because each thread executes one run at a time.
 _idle: list["_Child"] = []
 _lock = threading.Lock()
 
@@ -37,7 +38,7 @@ def is_isolated() -> bool:
 
 
 def load_here() -> None:
-    """Lets this process load controllers itself, without a child that a crash would end instead."""
+    """Lets this process load controllers itself, without a child process for protection against crashes."""
     global _serves
     _serves = True
 
@@ -50,7 +51,7 @@ def run(
 ) -> Any:  # noqa: ANN401 - what `call` returns
     """Executes `call(*arguments, progress)` in a child process and returns its result, or raises its error.
 
-    RunError, which names the modules, if the process dies or a call of a module never returns.
+    Raises RunError, which names the modules, if the process dies or a call of a module never returns.
     """
     with _lock:
         child = _idle.pop() if _idle else None
@@ -125,7 +126,7 @@ def _end_all() -> None:
 def serve() -> None:
     """Main loop of a child process."""
     load_here()
-    # Ctrl-C is for the parent, which ends this process.
+    # Ctrl-C is handled by the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = sys.stdin.buffer
     # Output of a module must not mix with results.
@@ -166,7 +167,7 @@ class _Progress:
 
 
 class _Watch:
-    """Ends this process if a call of a module never returns, or if the parent is gone."""
+    """Ends this process if a call of a module never returns, or if the parent has ended."""
 
     def __init__(self, parent: int) -> None:
         self.cpu_s = CALL_CPU_S

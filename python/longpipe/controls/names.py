@@ -1,4 +1,4 @@
-"""Names of controllers that are not longpipe's own, by the digest that names them in scenarios."""
+"""Names of the user's own controllers, by the digest that identifies them in scenarios."""
 
 import sys
 
@@ -6,11 +6,11 @@ from longpipe.controls import objects
 
 
 def name_of(digest: str) -> str:
-    """Returns the name by which the user knows a module's file or a class.
+    """Returns the user's name for a module's file or a class. Raises ScenarioError if this process knows neither.
 
     Raises ScenarioError if this process knows neither.
     """
-    # Classes need cloudpickle and NumPy; a scenario that has one has loaded the module already.
+    # Classes need cloudpickle and NumPy; a scenario with a class has already loaded the module.
     classes = sys.modules.get("longpipe.controls.classes")
     if classes is not None and classes.knows(digest):
         return str(classes.name_of(digest))

@@ -1,4 +1,7 @@
-"""Shared objects and WebAssembly modules by the digest that names them, kept in the user's cache directory."""
+"""Shared objects and WebAssembly modules, by the digest that identifies them in scenarios.
+
+Copies are in the user's cache directory.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -29,7 +32,7 @@ class Object:
     facts: Facts
 
 
-# Objects that this process knows, by digest.
+# The objects that this process knows, by digest.
 _known: dict[str, Object] = {}
 
 
@@ -45,7 +48,7 @@ def find(file: str) -> Object:
 
 
 def remember(digest: str, name: str, content: bytes) -> None:
-    """Keeps an object that came from another machine."""
+    """Stores an object that came from another machine."""
     if digest not in _known:
         _learn(Object(digest, _cached(content), name, facts(content)))
 
@@ -65,7 +68,7 @@ def name_of(digest: str) -> str:
 
 
 def _learn(found: Object) -> None:
-    """Makes an object known to this process and to the core."""
+    """Registers an object in this process and in the core."""
     _known[found.digest] = found
     _core.register_module(found.digest, found.path, found.name)
 
@@ -82,7 +85,7 @@ def check_parameters(found: Object, parameters: Mapping[str, object]) -> None:
 def _of_source(path: Path) -> Object:
     source = read_source(path)
     for linux in KERNELS:
-        # Other files that are linked to it are not known before it is compiled.
+        # Other files that are linked with it are not known before it is compiled.
         key = hashlib.sha256(f"{identity([source], linux)} {support_digest()} {_beside(path)}".encode()).hexdigest()
         if (compiled := cache_folder(_KIND) / f"{key}.so").is_file():
             found = facts(cached_content(compiled))
@@ -95,7 +98,7 @@ def _of_source(path: Path) -> Object:
 
 
 def _beside(path: Path) -> str:
-    """Returns a digest of the other C files in a source's folder, which may be linked to it."""
+    """Returns a digest of the other C files in a source's folder, which may be linked with it."""
     found = sorted(path.parent.glob("tcp_*.c"))
     return " ".join(f"{one.name}:{one.stat().st_size}:{one.stat().st_mtime_ns}" for one in found if one != path)
 

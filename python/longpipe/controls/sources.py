@@ -24,7 +24,7 @@ _LOCAL: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([\w./+-]+)"', re.MULTI
 
 @dataclass(frozen=True)
 class Source:
-    """A C file and the headers beside it that it includes."""
+    """A C file and the headers in its folder that it includes."""
 
     path: Path
     # Contents by file name, the C file first.
@@ -32,13 +32,13 @@ class Source:
 
     @property
     def text(self) -> str:
-        """Code of all files without comments; text within quotes stays."""
+        """Returns the code of all files without comments; text within quotes is unchanged."""
         whole = "\n".join(content.decode("utf-8", "replace") for content in self.files.values())
         return _COMMENT.sub(lambda found: found[1] or " ", whole)
 
     @property
     def system_headers(self) -> set[str]:
-        """Names of the headers of the kernel that the files include."""
+        """Returns the names of the kernel headers that the files include."""
         return set(_SYSTEM.findall(self.text))
 
 
@@ -59,7 +59,7 @@ def read_source(path: Path) -> Source:
 
 
 def lenders(source: Source, missing: set[str]) -> list[Source]:
-    """Returns the C files beside a source that export functions which it lacks, as tcp_vegas.c does for tcp_yeah.c."""
+    """Returns the C files in a source's folder with functions that it lacks, such as tcp_vegas.c for tcp_yeah.c."""
     found = []
     for path in sorted(source.path.parent.glob("*.c")):
         if path.name == source.path.name or path.stat().st_size > MOST_BYTES:
@@ -73,14 +73,14 @@ def lenders(source: Source, missing: set[str]) -> list[Source]:
 
 @cache
 def header_version() -> str:
-    """Version of longpipe's header for modules, which is part of their identity."""
+    """Returns the version of longpipe's header for modules, which is part of their identity."""
     text = (LINUX / "longpipe_linux.h").read_text(encoding="utf-8")
     return str(re.findall(r"^#define LONGPIPE_LINUX_HEADER (\d+)$", text, re.MULTILINE)[0])
 
 
 @cache
 def support_digest() -> str:
-    """Digest of the files that are compiled into every module."""
+    """Returns the digest of the files that are compiled into every module."""
     digest = hashlib.sha256()
     for path in sorted([*INCLUDE.iterdir(), *LINUX.iterdir()]):
         digest.update(path.read_bytes())
@@ -88,7 +88,7 @@ def support_digest() -> str:
 
 
 def identity(sources: list[Source], linux: str) -> str:
-    """SHA-256 of sources, the kernel whose interface they use, and the version of longpipe's header."""
+    """Returns the SHA-256 of sources, the kernel whose interface they use, and the version of longpipe's header."""
     digest = hashlib.sha256(f"longpipe module, header {header_version()}, Linux {linux}\n".encode())
     for source in sources:
         for name, content in sorted(source.files.items()):

@@ -22,7 +22,7 @@ _NO_OPERATIONS: Final = {"name", "owner", "flags", "key"}
 _VARIABLE: Final = re.compile(r"struct\s+(\w+)\s*\*+\s*(?:const\s+)?(\w+)")
 _ACCESS: Final = re.compile(r"(tcp_sk|inet_csk|\w+)\s*(?:\([^()]*\))?\s*(?:->|\.)\s*(\w+)")
 _ACCESSORS: Final = {"tcp_sk": "tcp_sock", "inet_csk": "inet_connection_sock", "rx_opt": "tcp_options_received"}
-# Words of C, and macros that every kernel source uses, which say nothing about a module.
+# Keywords of C, and macros that every kernel source uses, which are not specific to a module.
 _PLAIN: Final = {
     "min", "max", "min_t", "max_t", "clamp", "likely", "unlikely", "module_init", "module_exit", "module_param",
     "module_param_named", "module_param_cb", "READ_ONCE", "WRITE_ONCE", "BUILD_BUG_ON", "ARRAY_SIZE", "__aligned",
@@ -32,7 +32,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True)
 class Usage:
-    """Kernel interface that a file uses."""
+    """The kernel interface that a file uses."""
 
     name: str
     # Kernel whose interface the module expects; "" of an object for another interface.
@@ -89,7 +89,7 @@ def _of_source(path: Path) -> Usage:
 
 
 def _checked(path: Path, source: Source) -> tuple[str, Mapping[str, str]]:
-    """Returns the kernel whose interface a source expects, and what the header lacks for that one."""
+    """Returns the kernel whose interface a source expects, and the names that the header lacks for this kernel."""
     try:
         return build([path]).linux, {}
     except ScenarioError:

@@ -15,7 +15,7 @@ Job = tuple[Scenario, int]
 
 
 class ExecutorError(RunError):
-    """The workers are gone or unusable. Runs that finished before were already delivered."""
+    """The workers have ended or are unusable. Runs that finished before were already delivered."""
 
 
 @dataclass(frozen=True)

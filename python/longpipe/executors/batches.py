@@ -16,7 +16,8 @@ _WEIGHT: Final = 0.3
 class Batches:
     """Splits jobs, in their order, into batches that take about `target_s` according to `design.cost`.
 
-    The duration of finished batches corrects the estimates. A job that is expected to take longer is sent alone.
+    The duration of finished batches corrects the estimates. A job that is expected to take longer is a batch of its
+    own.
     """
 
     def __init__(self, jobs: Iterable[Job], target_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Execution on a Dask cluster, and so under Slurm, PBS or Kubernetes."""
+"""Execution on a Dask cluster, and therefore under Slurm, PBS or Kubernetes."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ SCHEME: Final = "dask://"
 # Target duration of a task [s]: a task costs Dask a few ms, so it contains several short runs.
 BATCH_S: Final = 0.5
 
-# Tasks submitted per thread of the cluster, and the minimum, which lets an adaptive cluster see demand.
+# Tasks submitted per thread of the cluster, and the minimum number, with which an adaptive cluster detects demand.
 _TASKS_PER_THREAD: Final = 3
 _FEWEST_TASKS: Final = 32
 
@@ -101,7 +101,7 @@ class _Campaign:
             self._hand_out()
 
     def ended_already(self) -> Iterator[tuple[Job, Outcome]]:
-        """Yields the jobs of tasks that have ended and were not yielded yet."""
+        """Yields the jobs of tasks that have ended and were not yet yielded."""
         for future in self._done.next_batch(block=False):
             if future.status == "finished":
                 yield from self._outcomes(future)
@@ -190,7 +190,7 @@ def _check_workers(client: Client) -> None:
 
 
 def _prober() -> Callable[[], str]:
-    # Nested, so that it goes to the workers as code and not as a name that theirs might lack.
+    # The function is nested, so that it is sent to the workers as code, not as a name that they might lack.
     def version() -> str:
         try:
             from longpipe import _core
@@ -242,7 +242,7 @@ def _client(where: str) -> Client:
         with ThreadPoolExecutor(1) as thread:
             thread.submit(asyncio.run, _greet(address)).result()
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    # A server that answers need not speak Dask's protocol, so any error is possible.
+    # A server that answers may use another protocol than Dask, so that any error is possible.
     except Exception as error:
         # A huge bogus message length raises MemoryError.
         strange = isinstance(error, MemoryError)

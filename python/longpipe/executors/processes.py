@@ -94,12 +94,12 @@ class _Pool:
                     del self.busy[connection]
                     self._idle.append(worker)
             if outcome is not None:
-                # Start the worker's next run before the caller processes this one.
+                # Start the worker's next run before the caller processes this result.
                 self.hand_out()
                 yield job, outcome
 
     def stop(self) -> None:
-        """Hands out no more jobs."""
+        """Distributes no more jobs."""
         self._jobs = iter(())
         self._again.clear()
 

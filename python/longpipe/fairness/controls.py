@@ -1,4 +1,4 @@
-"""Senders to compare, by name: a control of longpipe, one of your own, or a real stack."""
+"""Senders to compare, by name: a control of longpipe, one of the user, or a real stack."""
 
 from __future__ import annotations
 

@@ -54,11 +54,11 @@ class Paths:
 
 @dataclass(frozen=True)
 class Pair:
-    """Measures of a row's sender beside a column's on one path, each with its interval over the seeds.
+    """Measures of a row's sender in competition with a column's sender on one path, with intervals over the seeds.
 
-    `share` is the row's part of what both deliver, `harm` the part of the throughput alone that the column's sender
-    loses beside the row's (Ware et al., HotNets 2019), `loss` the share of packets that the bottleneck lost and
-    `p95_s` the 95 % quantile of its queueing delays [s].
+    `share` is the row's part of what both deliver, `harm` the part of its throughput alone that the column's sender
+    loses in competition with the row's (Ware et al., HotNets 2019), `loss` the share of packets that the bottleneck
+    lost and `p95_s` the 95 % quantile of its queueing delays [s].
     """
 
     path: str
@@ -126,7 +126,7 @@ def run(design: Design, runner: Runner) -> pd.DataFrame:
 
 
 def matrix(both: pd.DataFrame, solo: pd.DataFrame) -> list[Pair]:
-    """Returns the pairs, each in both directions, by path; a sender beside itself counts both of its flows."""
+    """Returns the pairs, each in both directions, by path; a pair of equal senders counts both flows."""
     columns = [solo[name] for name in (ONE, "rate", "rtt", "buffer", "seed", "one_bps")]
     alone: dict[tuple[object, ...], float] = {tuple(row[:-1]): row[-1] for row in zip(*columns, strict=True)}
     found = []

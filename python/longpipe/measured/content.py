@@ -1,4 +1,7 @@
-"""Content of a measured file: its bytes, and its text, lines or JSON on request, each parsed once and within bounds."""
+"""Content of a measured file: its bytes, and its text, lines or JSON on request.
+
+Each is parsed once and within bounds.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,13 @@ class Content:
 
     @cached_property
     def is_json(self) -> bool:
-        """Whether the file begins as a JSON value, JSON lines or a JSON text sequence do."""
+        """Returns whether the file begins like a JSON value, JSON lines or a JSON text sequence."""
         head = self.data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
         return head[:1] in (b"{", b"[", _RECORD_SEPARATOR) and not _BRACKETED_TIME.match(head)
 
     @cached_property
     def json_values(self) -> list[tuple[str, Any]]:
-        """JSON values with their place: one, or those of JSON lines (RFC 7464: each after a record separator)."""
+        """Returns the JSON values with their place: one, or several in JSON lines (RFC 7464: after separators)."""
         if self.data.lstrip()[:1] != _RECORD_SEPARATOR and not self._is_lines():
             return [(self.file, parse_json(self.data, self.file, "JSON"))]
         found = []
@@ -62,7 +65,7 @@ class Content:
         return found
 
     def _is_lines(self) -> bool:
-        """Whether the first line is a complete JSON object and another line follows."""
+        """Returns whether the first line is a complete JSON object and another line follows."""
         first, _, rest = self.data.lstrip().partition(b"\n")
         if not rest.strip() or not first.rstrip().endswith(b"}"):
             return False

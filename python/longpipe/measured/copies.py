@@ -1,4 +1,4 @@
-"""Copies of packets in captures of several interfaces: a router's capture has each forwarded packet twice."""
+"""Copies of packets in captures of several interfaces: a router's capture contains each forwarded packet twice."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Final
 from longpipe.measured.headers import Segment
 from longpipe.measured.tcp import Direction
 
-# Packets among which a copy is looked for, and the longest time that a packet stays in the host: its queues.
+# Number of packets among which a copy is searched for, and the maximum time that a packet stays in the host, in its
+# queues.
 _MOST_PACKETS: Final = 65536
 _LONGEST_NS: Final = 5_000_000_000
 
@@ -35,7 +36,9 @@ class Copies:
         return found
 
     def _has_passed(self, interface: int, segment: Segment, sender: Direction) -> bool:
-        """Compares sequence numbers, because the way through a router splits packets of segmentation offload.
+        """Compares sequence numbers, because a router splits packets of segmentation offload.
+
+        Data that is new at another interface has changed its route.
 
         Data that is new at another interface has changed its route.
         """
@@ -46,7 +49,7 @@ class Copies:
         return False
 
     def _equals(self, interface: int, now: int, segment: Segment) -> bool:
-        # Marks of ECN are the only part of these headers that a router changes.
+        # ECN marks are the only part of these headers that a router changes.
         key = segment._replace(ecn=0)
         seen = self._recent.get(key)
         if seen is not None and seen[0] != interface and 0 <= now - seen[1] <= _LONGEST_NS:

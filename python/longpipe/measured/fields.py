@@ -1,4 +1,4 @@
-"""Fields of JSON values and numbers of text, checked: errors name the place, the value and what is accepted."""
+"""Checked fields of JSON values and numbers in text: errors contain the place, the value and what is accepted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, shown
 from longpipe.inputs.numbers import scaled
 
-# Larger numbers are no times, sizes or rates, and their products overflow.
+# Larger numbers are not times, sizes or rates, and their products overflow.
 _LARGEST: Final = 1e20
 _NS: Final = Fraction(10**9)
 
 
 def get(record: object, *names: str) -> Any:  # noqa: ANN401 - whatever it holds
-    """Returns the value of nested fields, None if one is absent."""
+    """Returns the value of nested fields; None if one is absent."""
     value: Any = record
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
@@ -24,7 +24,7 @@ def get(record: object, *names: str) -> Any:  # noqa: ANN401 - whatever it holds
 
 
 def optional(where: str, record: object, *names: str) -> float | None:
-    """Returns a number of nested fields, None if absent or null. Raises ScenarioError for anything else."""
+    """Returns a number in nested fields; None if absent or null. Raises ScenarioError for anything else."""
     value = get(record, *names)
     if value is None:
         return None
@@ -34,7 +34,7 @@ def optional(where: str, record: object, *names: str) -> float | None:
 
 
 def number(where: str, record: object, *names: str) -> float:
-    """Returns a number of nested fields. Raises ScenarioError if it is absent or no number."""
+    """Returns a number in nested fields. Raises ScenarioError if it is absent or not a number."""
     found = optional(where, record, *names)
     if found is None:
         raise ScenarioError(f"{where}.{'.'.join(names)}: missing; needs a number")
@@ -42,7 +42,7 @@ def number(where: str, record: object, *names: str) -> float:
 
 
 def rows(where: str, record: object, *names: str) -> list[Any]:
-    """Returns a list of nested fields. Raises ScenarioError if it is absent or no list."""
+    """Returns a list in nested fields. Raises ScenarioError if it is absent or not a list."""
     value = get(record, *names)
     if not isinstance(value, list):
         given = "missing" if value is None else shown(value)
@@ -51,19 +51,22 @@ def rows(where: str, record: object, *names: str) -> list[Any]:
 
 
 def text(record: object, *names: str) -> str | None:
-    """Returns a text of nested fields, None if it is absent or no text."""
+    """Returns a text in nested fields; None if it is absent or not a text."""
     value = get(record, *names)
     return value if isinstance(value, str) else None
 
 
 def decimal(written: str) -> float | None:
-    """Returns a decimal number of a text file, None if the text is none or the number is out of bounds."""
+    """Returns a decimal number of a text file; None if the text is not a number or the number is out of bounds."""
     found = scaled(written, _NS)
     return None if found is None or abs(found) > _LARGEST * 1e9 else found / 1e9
 
 
 def unix_ns(written: str) -> int | None:
-    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by their size; None if the text is none."""
+    """Returns a Unix time in ns from seconds, ms, us or ns, distinguished by their size.
+
+    None if the text is not a number.
+    """
     if not re.fullmatch(r"\d{1,20}(\.\d{1,20})?", written):
         return None
     whole = len(written.partition(".")[0])
@@ -72,7 +75,7 @@ def unix_ns(written: str) -> int | None:
 
 
 def unix_of_date(written: str | None) -> int | None:
-    """Returns an ISO 8601 date, in UTC if it has no time zone, as Unix time [ns]; None if the text is none."""
+    """Returns an ISO 8601 date as Unix time [ns], in UTC if it has no time zone; None if the text is not a date."""
     try:
         date = datetime.fromisoformat(written or "")
     except ValueError:

@@ -17,7 +17,7 @@ _UNITS: Final[dict[str, tuple[SeriesKind, float]]] = {"ms": ("rtt", 1e-3), "Mbit
 _NAMES: Final = ("Ping", "TCP", "UDP")
 # Ends of names that flent computes from other series.
 _DERIVED: Final = (" avg", " sum", " totals", "TCP totals")
-# Further keys of raw values.
+# Other keys of raw values.
 _KEYS: Final[dict[str, tuple[SeriesKind, float, str | None]]] = {
     "owd_up": ("delay up", 1e-3, None),
     "owd_down": ("delay down", 1e-3, None),
@@ -37,7 +37,7 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content) -> Recording:
-    """Returns the series of a test: raw values with their own times where the file has them, else the common grid."""
+    """Returns the series of a test: raw values with their own times if the file has them, otherwise the common grid."""
     where, value = content.json_values[0]
     grid = rows(where, value, "x_values")
     raw = get(value, "raw_values")
@@ -74,12 +74,12 @@ def _first(raw: object) -> int | None:
     lists = raw.values() if isinstance(raw, dict) else ()
     times = [get(one, "t") for found in lists if isinstance(found, list) for one in found]
     known = [at for at in times if isinstance(at, int | float) and 0 <= at < 1e12]
-    # Unix times in floats are exact to a microsecond only.
+    # Unix times as floats are exact only to a microsecond.
     return round(min(known) * 1e6) * 1000 if known else None
 
 
 def _quantity(name: str, value: object) -> tuple[SeriesKind, float] | None:
-    """Returns quantity and factor of a ping or transfer: by the units in its metadata, else by its name."""
+    """Returns quantity and factor of a ping or transfer, from the units in its metadata, otherwise from its name."""
     units = text(value, "metadata", "SERIES_META", name, "UNITS")
     if units is not None:
         return _UNITS.get(units)
@@ -121,7 +121,7 @@ def _subject(name: str, of_series: tuple[Series, ...], meta: object) -> Subject:
     counters = {}
     for key, unit in (("PACKETS_SENT", "packets"), ("PACKETS_RECEIVED", "packets"), ("TCP_RETRANSMIT", "packets")):
         written = get(meta, key)
-        # netperf's numbers are texts.
+        # netperf writes numbers as text.
         value = decimal(written) if isinstance(written, str) else optional(name, meta, key)
         if value is not None:
             counters[key.lower().replace("_", " ")] = (value, unit)

@@ -1,4 +1,4 @@
-"""Recognition of formats: the first one whose `recognises` accepts the content reads it."""
+"""Recognition of formats: the first format whose `recognises` accepts the content reads it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from longpipe.measured import (
 from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording
 
-# Each module has NAME, recognises(content) and read(content). Order matters where a text fits several.
+# Each module has NAME, recognises(content) and read(content). The order matters if several accept a text.
 FORMATS: Final[tuple[ModuleType, ...]] = (
     capture, iperf3, irtt, flent, ndt7, qlog, tc, atlas, ping, ss, starlink, mahimahi, pantheon, pensieve,
 )  # fmt: skip
 
 
 def read(file: str | Path) -> Recording:
-    """Reads a measured file of any format. Raises ScenarioError, in one line, for a file that is of none."""
+    """Reads a measured file of any format. Raises ScenarioError, in one line, for a file of no known format."""
     content = Content.of(file)
     for one in FORMATS:
         if one.recognises(content):

@@ -1,4 +1,4 @@
-"""Link, IP and TCP headers of captured packets, also of those that a snap length cut."""
+"""Link, IP and TCP headers of captured packets, including packets truncated by a snap length."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def segment_of(link_type: int, data: bytes, length: int) -> Segment | Other:
 
 
 def _network(link_type: int, data: bytes) -> int | None:
-    """Returns the offset of the IP header, None if the packet has none."""
+    """Returns the offset of the IP header; None if the packet has none."""
     if link_type in _RAW:
         return 0
     if link_type in (_NULL, _LOOP):
@@ -174,7 +174,7 @@ def _options(data: bytes) -> _Options:
             continue
         size = data[at + 1] if at + 1 < len(data) else 0
         value = data[at + 2 : at + size]
-        # The rest was not captured, or is damaged. Blocks of SACK that were captured count.
+        # The rest was not captured, or is damaged. SACK blocks that were captured count.
         if size < 2 or (len(value) < size - 2 and kind != _SACK):
             break
         if kind == _TIMESTAMPS and size == 10:

@@ -73,7 +73,7 @@ def _streams(intervals: Iterable[tuple[str, Any]]) -> dict[int, list[Placed]]:
 
 
 def _points(placed: list[Placed], key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
-    """Yields end and value of the intervals that have the value; iperf3 writes -1, and for an RTT 0, if it has none."""
+    """Yields end and value of the intervals with a value; iperf3 writes -1, and for an RTT 0, if there is none."""
     for place, one in placed:
         value = optional(place, one, key)
         if value is not None and value >= 0 and not (key == "rtt" and value == 0):

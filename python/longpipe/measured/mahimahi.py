@@ -10,7 +10,7 @@ from longpipe.measured.content import Content
 from longpipe.measured.recording import Recording, Subject, binned_rate, kept, series
 
 NAME: Final = "log or trace of mahimahi"
-# Bytes of an opportunity (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
+# Number of bytes of an opportunity (PACKET_SIZE in mahimahi's link_queue.hh: the MTU and 4 bytes of TUN).
 _OPPORTUNITY: Final = 1504
 _LATEST_MS: Final = 10**11
 _EVENT: Final = re.compile(
@@ -22,7 +22,7 @@ _TIMESTAMP: Final = re.compile(r"\d{1,15}")
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text begins as a log of mm-link, or has whole numbers only."""
+    """Returns whether the text begins like a log of mm-link, or contains only whole numbers."""
     first = content.begins.lstrip()
     return first.startswith("# mahimahi") or _is_trace(content)
 
@@ -40,7 +40,7 @@ def read(content: Content) -> Recording:
 def _of_trace(content: Content) -> Recording:
     instants: list[int] = []
     for line, text in enumerate(content.lines, 1):
-        # `int` refuses some control characters that `strip` removes.
+        # `int` rejects some control characters that `strip` removes.
         number = text.strip()
         if not _INSTANT.fullmatch(number) or int(number) > _LATEST_MS:
             raise ScenarioError(f"{content.file}:{line}: {shown(text)}; needs a whole number of milliseconds")

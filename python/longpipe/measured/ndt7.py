@@ -54,7 +54,7 @@ def read(content: Content) -> Recording:
 
 
 def _subject(name: str, placed: Placed, download: bool) -> Iterator[Subject]:
-    """Yields the flow of a test, none if it has no measurements. Times in TCPInfo are in us."""
+    """Yields the flow of a test; nothing if it has no measurements. Times in TCPInfo are in us."""
 
     def points(part: str, key: str, scale: float = 1.0) -> Iterator[tuple[float, float]]:
         for where, one in placed:

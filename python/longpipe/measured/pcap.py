@@ -64,7 +64,7 @@ class CaptureFile:
     file: str
     data: bytes
     application: str | None = None
-    # Packets that the capturing system dropped, as the file reports it.
+    # Number of packets that the capturing system dropped, according to the file.
     dropped: int = 0
     cut: bool = False
     _interfaces: list[Interface] = field(default_factory=list)
@@ -196,7 +196,7 @@ class CaptureFile:
 
 
 def is_capture(data: bytes) -> bool:
-    """Returns whether content begins as pcap or pcapng does."""
+    """Returns whether content begins like pcap or pcapng."""
     return data[:4] in _MAGICS or (data.startswith(_SECTION) and len(data) >= 12)
 
 

@@ -1,4 +1,4 @@
-"""Output of `ping -D`: round trips with the Unix time at which each reply came."""
+"""Output of `ping -D`: round trips with the Unix time at which each reply arrived."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NS: Final = Fraction(10**9)
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the text has a reply or the head of ping."""
+    """Returns whether the text contains a reply or the first line of ping."""
     return any(_REPLY.fullmatch(line) or _TARGET.fullmatch(line) for line in content.begins.splitlines())
 
 
@@ -67,7 +67,7 @@ def _recording(
     requests = {seq: at - round(rtt * 1e9) for seq, (at, rtt) in replies.items()}
     begin = min(requests.values())
     ordered = sorted(replies)
-    # Numbers begin at 1 after the head. The loss of the last requests shows in the summary only.
+    # Numbers begin at 1 after the first line. The loss of the last requests is only in the summary.
     first, last = 1 if begins else ordered[0], max(ordered[-1], sent or 0)
     if last - first > _MOST_PROBES:
         raise ScenarioError(f"{file}: {last - first + 1} requests; needs at most {_MOST_PROBES}")

@@ -16,7 +16,7 @@ from longpipe.measured.recording import Recording, Subject, binned_rate, kept, s
 
 NAME: Final = "qlog"
 _METRICS: Final = ("recovery_metrics_updated", "metrics_updated")
-# Most packets of a range of an ACK frame.
+# Maximum number of packets in a range of an ACK frame.
 _MOST_ACKED: Final = 1_000_000
 # An event with its place in the file, its time [s] and its name without the namespace.
 Event = tuple[str, float, str, dict[str, Any]]
@@ -50,7 +50,7 @@ def read(content: Content) -> Recording:
         raise ScenarioError(f"{where}: no packet and no metric among its events; needs the qlog of a QUIC end")
     vantage = text(traces[0][1], "vantage_point", "name")
     version = text(value, "qlog_version") or (text(value, "file_schema") or "").removeprefix("urn:ietf:params:qlog:")
-    # Times of 1970 and the years after it are relative.
+    # Times in 1970 and the following years are relative.
     begin = min(begins) if begins and min(begins) > 1e9 else None
     unknown = ("delays of single packets: RTTs are those that the stack reports",)
     return Recording(

@@ -70,7 +70,7 @@ class Subject:
     kind: Literal["flow", "path", "queue"]
     series: tuple[Series, ...]
     counters: dict[str, tuple[float, str]] = field(default_factory=dict)
-    # Facts that are no numbers, such as the congestion control.
+    # Facts that are not numbers, such as the congestion control.
     facts: dict[str, str] = field(default_factory=dict)
 
     def of(self, quantity: SeriesKind) -> Series | None:
@@ -140,7 +140,7 @@ class Recording:
 def series(
     quantity: SeriesKind, points: Iterable[tuple[float, float]], meaning: str, unit: str | None = None
 ) -> Series:
-    """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` where it has several."""
+    """Returns a series of (time [s], value) points in the quantity's unit, or in `unit` if it has several."""
     import numpy as np
 
     pairs = np.array(list(points), dtype=float).reshape(-1, 2)

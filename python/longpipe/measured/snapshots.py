@@ -17,7 +17,7 @@ Lines = list[tuple[int, str]]
 
 @dataclass(frozen=True)
 class Times:
-    """Whether the log has times, and the first one as Unix time [ns]."""
+    """Returns whether the log has times, and the first one as Unix time [ns]."""
 
     known: bool
     begin_ns: int | None
@@ -50,7 +50,7 @@ def split(content: Content, begins: Callable[[str], bool]) -> tuple[list[tuple[f
 
 
 def _time(line: str) -> int | None:
-    """Returns the Unix time [ns] of a line with a time only: Unix time, or ISO 8601."""
+    """Returns the Unix time [ns] of a line that contains only a time: Unix time, or ISO 8601."""
     text = line.strip()
     if not text or not text[0].isdigit() or len(text) > 40:
         return None
@@ -66,7 +66,7 @@ def span(snapshots: list[tuple[float, Lines]]) -> float:
 
 
 def steps(points: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float, float]]:
-    """Yields time, time since the previous point, and growth of a counter; a counter that fell began again."""
+    """Yields time, time since the previous point, and increase of a counter; a counter that decreased was restarted."""
     for (before, previous), (at, value) in pairwise(points):
         if at > before:
             yield at, at - before, value - previous if value >= previous else value

@@ -111,7 +111,7 @@ def _number(items: Items, key: str) -> float | None:
 
 
 def _rate(items: Items, key: str) -> float | None:
-    """Returns a rate in bit/s: a plain number with -n, else with a prefix."""
+    """Returns a rate in bit/s: a plain number with -n, otherwise with a prefix."""
     found = _RATE.fullmatch(items.get(key, "").partition("/")[0])
     number = None if found is None else decimal(found[1])
     return None if found is None or number is None else number * _PREFIXES[found[2].upper()]
@@ -125,7 +125,7 @@ def _points(rows: list[tuple[float, Items]], key: str, scale: float = 1.0) -> It
 
 
 def _retransmitted(rows: list[tuple[float, Items]]) -> Iterator[tuple[float, float]]:
-    """Yields the total of retransmitted packets: the second number of retrans:NOW/TOTAL, absent while it is 0."""
+    """Yields the total number of retransmitted packets, from retrans:NOW/TOTAL, which is absent while it is 0."""
     for at, items in rows:
         total = decimal(items.get("retrans", "0/0").partition("/")[2])
         if total is not None:

@@ -35,7 +35,7 @@ Counters = dict[str, float]
 
 
 def recognises(content: Content) -> bool:
-    """Returns whether the content has queues as tc prints them."""
+    """Returns whether the content contains queues as tc prints them."""
     if content.is_json:
         first = content.json_values[0][1]
         return isinstance(first, list) and bool(first) and get(first[0], "kind") is not None and _has_counters(first[0])
@@ -102,7 +102,7 @@ def _of_text(lines: Lines) -> Iterator[tuple[str, Counters]]:
 
 
 def _known(number: str) -> float:
-    # Longer numbers than 64 bits are no counters.
+    # Numbers with more than 64 bits are not counters.
     return decimal(number) or 0.0
 
 

@@ -25,7 +25,7 @@ class Direction:
 
     source: bytes
     target: bytes
-    # Interface at which its data was captured first.
+    # Interface at which the data of this end was captured first.
     interface: int | None = None
     # Whether this end's SYN was captured. Otherwise, data before the first captured packet is not missing.
     is_open: bool = False
@@ -57,14 +57,15 @@ class Direction:
     data: list[tuple[int, int]] = field(default_factory=list)
     rtts: list[tuple[int, int]] = field(default_factory=list)
     in_flight: list[tuple[int, int]] = field(default_factory=list)
-    # Holes that were filled too late for reordering, as (time when the hole was seen, bytes): lost before the capture.
+    # Holes that were filled too late for reordering, as (time when the hole was detected, bytes): lost before the
+    # capture.
     lost: list[tuple[int, int]] = field(default_factory=list)
     # From an ACK to the data that echoes its timestamp: the part of the RTT between capture point and sender.
     sender_side_ns: int | None = None
     next: int | None = None
     una: int | None = None
     edge: int | None = None
-    # Sequence number of the FIN, which is no payload.
+    # Sequence number of the FIN, which is not payload.
     fin: int | None = None
     _holes: list[list[int]] = field(default_factory=list)
     _starts: list[int] = field(default_factory=list)
@@ -80,7 +81,7 @@ class Direction:
     _has_sent: bool = False
 
     def unwrapped(self, seq: int) -> int:
-        """Returns a 32-bit sequence number as one that does not wrap, near the highest one so far."""
+        """Returns a 32-bit sequence number as one that does not wrap around, near the highest one so far."""
         near = self.next if self.next is not None else self.una
         if near is None:
             return seq + _WHOLE
@@ -138,7 +139,7 @@ class Direction:
         self.next = end if self.next is None else max(self.next, end)
 
     def _miss(self, begin: int, end: int, now: int) -> None:
-        """Notes a hole, unless the capture began while its bytes were in flight."""
+        """Records a hole, unless the capture began while its bytes were in flight."""
         if self.is_open or self._has_sent:
             self._holes.append([begin, end, now])
 
@@ -268,7 +269,7 @@ class Direction:
         self._blocks = blocks
 
     def _mark(self, begin: int, end: int) -> tuple[int | None, int]:
-        """Marks ranges as SACKed. Returns when the last one was captured, None if ambiguous, and the new bytes."""
+        """Marks ranges as SACKed. Returns when the last one was captured (None if ambiguous), and the new bytes."""
         at, sent, more = bisect_left(self._starts, begin, self._head), None, 0
         while at < len(self._starts) and self._ends[at] <= end:
             sent = self._times[at] if not self._marks[at] and self._ends[at] == end else None
@@ -290,13 +291,16 @@ class Connection:
 
     @property
     def reordering_ns(self) -> int:
-        """Longest delay of a reordered packet: a quarter of the handshake's RTT as in RACK, else 3 ms."""
+        """Maximum delay of a reordered packet: a quarter of the handshake's RTT as in RACK, otherwise 3 ms."""
         taken = self.handshake_ns
         return _REORDERING_NS if taken is None else taken // 4
 
     @property
     def handshake_ns(self) -> int | None:
-        """Duration of the three-way handshake, None if it was not captured, or was inserted by longpipe in no time."""
+        """Duration of the three-way handshake.
+
+        None if it was not captured, or was inserted by longpipe without duration.
+        """
         if self.syn_ns is None or self.syn_ack_ns is None or self.established_ns is None:
             return None
         return self.established_ns - self.syn_ns or None

@@ -1,4 +1,4 @@
-"""Protocol stacks of the user, by the digest that names them in scenarios: programs, and shared objects."""
+"""Protocol stacks of the user, by the digest that identifies them in scenarios: programs, and shared objects."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ _KIND: Final = "stacks"
 
 @dataclass(frozen=True)
 class OwnObject:
-    """A shared object: the name by which its user knows it, and its copy in the cache."""
+    """A shared object: the user's name for it, and its copy in the cache."""
 
     name: str
     path: Path
@@ -42,16 +42,16 @@ class OwnProgram:
 
     @property
     def name(self) -> str:
-        """Returns the name by which its user knows it."""
+        """Returns the user's name for the program."""
         return " ".join(self.given)
 
 
-# Stacks that this process knows, by digest.
+# The stacks that this process knows, by digest.
 _known: dict[str, OwnObject | OwnProgram] = {}
 
 
 def find_object(file: str) -> str:
-    """Returns the digest of a shared object. Raises ScenarioError if the file is none."""
+    """Returns the digest of a shared object. Raises ScenarioError if the file is not one."""
     content = read_bytes(Path(file), "a shared object that exports longpipe_ends (longpipe_end.h)", most=_MOST_BYTES)
     if not content.startswith(MAGIC):
         raise ScenarioError(f"{file}: no shared object; needs one that exports longpipe_ends (longpipe_end.h)")
@@ -102,7 +102,7 @@ def name_of(digest: str) -> str:
 
 
 def register(digest: str) -> None:
-    """Makes a stack known to the core of this process. Raises ScenarioError if it is not there as it was."""
+    """Registers a stack in the core of this process. Raises ScenarioError if it is missing or has changed."""
     found = _of(digest)
     if isinstance(found, OwnObject):
         try:
@@ -131,7 +131,7 @@ def _of(digest: str) -> OwnObject | OwnProgram:
 
 
 def carried(digest: str) -> tuple[Any, ...] | None:
-    """Returns what another process needs in order to know a stack: for an object its content."""
+    """Returns the data with which another process can use a stack: for an object, its content."""
     found = _known.get(digest)
     if isinstance(found, OwnObject):
         return ("object", found.name, cached_content(found.path))
@@ -139,7 +139,7 @@ def carried(digest: str) -> tuple[Any, ...] | None:
 
 
 def remember(digest: str, told: tuple[Any, ...]) -> None:
-    """Makes a stack of another process known to this one."""
+    """Registers a stack of another process in this process."""
     if digest in _known:
         return
     kind, *rest = told

@@ -33,7 +33,7 @@ class Findings:
     # By name, in the order in which they are written; a reproduction has its numbers in "report.json".
     texts: Mapping[str, str]
     show: Callable[[Console], None]
-    # Contents of the folder, for the last line on a terminal.
+    # Contents of the folder, for the last line on the terminal.
     told: str
     # Data of the figures, which are drawn in a separate process; None without figures.
     drawn: object = None

@@ -78,7 +78,7 @@ class Reproduction:
         return pd.DataFrame({m: of.groupby(list(by), sort=False)["error"].mean() for m, of in of_metric.items()})
 
     def to_json(self) -> str:
-        """Returns the reproduction as JSON text; intervals, which one seed cannot give, are null."""
+        """Returns the reproduction as JSON text; intervals, which do not exist for one seed, are null."""
         report = {
             "paper": self.paper.id,
             "version": _core.__version__,

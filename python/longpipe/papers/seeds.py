@@ -8,7 +8,7 @@ import pandas as pd
 from longpipe.analysis.intervals import CONFIDENCE
 from longpipe.analysis.quantiles import t_quantile
 
-# With this few seeds Student's t intervals are wide; one seed gives none.
+# With so few seeds, Student's t intervals are wide; with one seed there are none.
 FEW: Final = 4
 
 

@@ -73,7 +73,7 @@ def handovers_s(run: Run, span_s: tuple[float, float] | None = None) -> list[flo
 
 
 def mark_changes(panel: Axes, run: Run, span_s: tuple[float, float] | None = None) -> None:
-    """Shades outages behind a panel over time, and draws a line at each handover."""
+    """Shades outages in a panel with a time axis, and draws a line at each handover."""
     for number, (begin, end) in enumerate(outages(run, span_s)):
         label = "outage" if number == 0 else "_"
         panel.axvspan(begin, end, color=VERMILION, alpha=0.25, lw=0.8, zorder=0.5, label=label)

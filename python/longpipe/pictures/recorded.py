@@ -57,7 +57,7 @@ def trace(run: Run, name: str) -> pd.DataFrame:
 
 
 def name_of(run: Run) -> str:
-    """Name of a run in titles."""
+    """Name of the run for titles."""
     return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
 
 
@@ -80,16 +80,16 @@ def check_flows(scenario: Scenario, flows: Sequence[str] | None) -> None:
 
 
 class Chosen(NamedTuple):
-    """Flows to draw, and a note for the title on omitted flows ("" if none)."""
+    """Flows to draw, and a note for the title on omitted flows ("" if there are none)."""
 
     names: list[str]
     note: str
 
 
 def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Series, what: str) -> Chosen:
-    """Returns the selected flows, else the `most` largest by `sizes`, largest first; None selects all.
+    """Returns the selected flows, otherwise the `most` largest by `sizes`, largest first; None selects all.
 
-    `what` names the largest in the note, "largest windows". Raises ScenarioError for a flow that is not there.
+    `what` describes the largest in the note: "largest windows". Raises ScenarioError for a flow that does not exist.
     """
     check_flows(run.scenario, flows)
     known = flow_names(run.scenario)
@@ -101,7 +101,7 @@ def chosen(run: Run, flows: Sequence[str] | None, most: int | None, sizes: pd.Se
 
 
 def shown_s(run: Run, span_s: tuple[float, float] | None) -> tuple[float, float]:
-    """Returns the selected time span, else the whole run [s]."""
+    """Returns the selected time span, otherwise the whole run [s]."""
     return span_s or (0.0, duration_s(run.scenario))
 
 

@@ -36,9 +36,9 @@ def rtt(
 ) -> Figure:
     """Draws RTT samples and SRTT, one panel per flow, from `traces.rtt`; the axis fits the RTTs.
 
-    The RTO with its backoff is drawn if it fits that axis, and with `rto` always, if necessary on a logarithmic axis;
-    with `log` the axis is always logarithmic. Without `flows`, shows the `most` flows with the longest round trips;
-    None for all.
+    The RTO with its backoff is drawn if it fits on this axis; with `rto` it is always drawn, if necessary on a
+    logarithmic axis; with `log` the axis is always logarithmic. Without `flows`, shows the `most` flows with the
+    longest round trips; None for all.
     """
     longest = trace(run, "rtt").groupby("flow", observed=True)["rtt_s"].max()
     names, note = chosen(run, flows, most, longest, "longest round trips")

@@ -86,7 +86,7 @@ def _wrapped(longitude: np.ndarray) -> np.ndarray:
 
 
 def _draw_way(axes: Axes, way: np.ndarray, colour: str, label: str) -> None:
-    """Draws a line that crosses the edge of the map where that is shorter."""
+    """Draws a line, which crosses the edge of the map if that is shorter."""
     way = way.copy()
     way[:, 0] = np.degrees(np.unwrap(np.radians(way[:, 0])))
     for turn in (-360, 0, 360):

@@ -1,4 +1,4 @@
-"""Reproducible figure files: the same figure gives the same bytes."""
+"""Reproducible figure files: equal figures result in equal bytes."""
 
 from io import BytesIO
 from pathlib import Path

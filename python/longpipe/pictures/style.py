@@ -104,7 +104,7 @@ def _unset(name: str) -> bool:
 
 
 def plain(axes: Axes, grid: Literal["both", "x", "y"] = "both") -> None:
-    """Sets a faint grid behind the data and removes the frame except for two axes, unless the user set either."""
+    """Sets a light grid behind the data and removes the frame except for two axes, unless the user set either."""
     if all(map(_unset, ("axes.grid", "grid.color", "grid.linestyle"))):
         axes.grid(axis=grid, color="0.92")
         axes.set_axisbelow(True)

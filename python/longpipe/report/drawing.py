@@ -18,7 +18,7 @@ Drawn = list[tuple[int, list[str]]]
 def draw(module: str, function: str, subject: object, directory: Path) -> list[str]:
     """Saves the figures that a module's `function` returns for `subject` (a dict by file stem) as PNG and SVG.
 
-    Names of the files, in the order of the figures. Whatever goes wrong there is raised here.
+    Returns the names of the files, in the order of the figures. Errors of the processes are raised here.
     """
     count = min(MOST, cores())
     with ProcessPoolExecutor(count, mp_context=context()) as pool:

@@ -86,7 +86,7 @@ class Folder:
         self._end()
 
     def _write_record(self, parts: dict[str, Any]) -> None:
-        # If the process is killed, the partial file is where the next process cleans up.
+        # If the process is killed, the next process finds and removes the partial file there.
         write_text(self._staged / RECORD, json.dumps(parts, indent=2) + "\n")
         (self._staged / RECORD).replace(self.path / RECORD)
 
@@ -124,9 +124,9 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def is_current(path: Path, part: Part, document: str, seeds: int | None) -> bool:
-    """Whether the folder holds this part, made by the present code and libraries, with unchanged files.
+    """Returns whether the folder contains this part, made by the present code and libraries, with unchanged files.
 
-    `seeds` is None for as many as the document has by default.
+    `seeds` is None for the document's default number.
     """
     found = records(path).get(part, {})
     wanted = {"document": document, "seeds": seeds or found.get("default_seeds"), **_here()}

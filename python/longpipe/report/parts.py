@@ -147,7 +147,7 @@ class Claim:
     text: str
     verdict: str
     findings: tuple[Finding, ...]
-    # Thresholds of longpipe's own, and what explains a deviation.
+    # Thresholds chosen by longpipe, and the explanation of a deviation.
     note: str = ""
 
 
@@ -156,7 +156,7 @@ class Claims(Part):
     """The claims of one document."""
 
     title: str
-    # Reference besides the limits: "published", "single run", or empty.
+    # Reference in addition to the limits: "published", "single run", or empty.
     source: str
     claims: tuple[Claim, ...]
 

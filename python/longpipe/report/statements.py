@@ -57,7 +57,7 @@ def grid(results: Results) -> Grid:
 
 
 def show(folders: Iterable[Results], console: Console) -> None:
-    """Prints how many statements of each document hold, fail and so on, and lists those without a verdict."""
+    """Prints how many statements of each document have each verdict, and lists those without a verdict."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     missing: list[str] = []
     for number, results in enumerate(results for results in folders if statements(results.document)):

@@ -38,9 +38,8 @@ MOST_ROWS: Final = 2000
 def page(study: Study, responses: Sequence[str] = ()) -> str:
     """Renders a study as an HTML page; `responses` are the measures to analyse, as `Study.resolve` takes them.
 
-    By default those that its design asks for, else efficiency and fairness.
-
-    ScenarioError for a response that is not a measure of its runs.
+    By default those that its design requests, otherwise efficiency and fairness. Raises ScenarioError for a response
+    that is not a measure of its runs.
     """
     for i, response in enumerate(responses := list(responses)):
         study, responses[i] = study.resolve(response)

@@ -52,7 +52,7 @@ class Drawing:
 def inline(text: str, name: str, palette: Palette) -> Drawing:
     """Converts an SVG file of matplotlib for embedding; `name` makes its ids unique.
 
-    Its metadata are its title and the words for it. ScenarioError, naming the figure, if it is no such file.
+    Its metadata are its title and its text alternative. Raises ScenarioError, which names the figure, for another file.
     """
     start = re.search(r"<svg\b[^>]*?\bviewBox=\"([\d.\s-]+)\"[^>]*>", text)
     title, words = _TITLE.search(text), _WORDS.search(text)

@@ -17,7 +17,7 @@ def knots(
 ) -> tuple[list[tuple[int, float]], list[tuple[int, int]]]:
     """Returns the steps with their one-way delays [s], and the steps between which there is no route.
 
-    The route is computed at each step. Where it changes there are two points, of which the first has the delay of the
+    The route is computed at each step. At a change there are two points, of which the first has the delay of the
     previous route. Raises ScenarioError if there is never a route.
     """
     router = Router(constellation, stations)

@@ -114,7 +114,7 @@ class _Document:
         self._parser.StartElementHandler = self._begin
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._letters.append
-        # Refused, because nested entities can expand without bound.
+        # Rejected, because nested entities can expand without bound.
         self._parser.EntityDeclHandler = lambda *_about: self._refuse("an entity of its own")
 
     def segments(self, text: str) -> list[tuple[int, dict[str, str]]]:

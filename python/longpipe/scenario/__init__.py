@@ -230,14 +230,14 @@ learn("tcp.recovery", "a loss recovery", kinds(Recovery))
 learn("tcp.congestion", "a congestion control", kinds(Congestion))
 learn("switch.policy", "a buffer policy", kinds(Policy))
 
-# Buffer of IP routers for which a scenario gives none.
+# Default buffer of IP routers.
 BUFFER_OF_ROUTERS: Final = "1 BDP"
 # A run consists of a scenario and a seed.
 LARGEST_SEED: Final = 2**64 - 1
 
 
 class Scenario(Model):
-    """All inputs of a run besides its seed; the defaults describe the LAN of ATM Forum/96-1761."""
+    """All inputs of a run except its seed; the defaults describe the LAN of ATM Forum/96-1761."""
 
     name: str = Field(default="unnamed", min_length=1, max_length=200, description="A name for reports")
     duration: Duration = Field(default="10 s", description="Simulated time [time]; ATM Forum/96-1761 section 3.1 (LAN)")
@@ -310,12 +310,12 @@ class Scenario(Model):
 
     @property
     def has_buffer(self) -> bool:
-        """Returns whether `switch.buffer` was written, not a default: 1000 cells, or 1 BDP with framing ip."""
+        """Returns whether `switch.buffer` was specified and is not a default: 1000 cells, or 1 BDP with framing ip."""
         return "buffer" in self.switch.model_fields_set
 
     def _repr_html_(self) -> str:
-        """Returns the description that `longpipe run` prints, with all fields on a click, for notebooks."""
-        # Import only here, because notebooks alone need it.
+        """Returns the description that `longpipe run` prints, and all fields after a click, for notebooks."""
+        # Import only here, because it is needed only in notebooks.
         from longpipe.analysis.heads import heads
         from longpipe.notebook import folded, paragraph
 
@@ -323,11 +323,11 @@ class Scenario(Model):
         return about + folded(f"All fields; digest {self.digest()[:12]}", self.to_toml())
 
     def to_toml(self) -> str:
-        """Returns TOML text of this scenario, with all defaults written out but that of `warm_up`."""
+        """Returns TOML text of this scenario, including all defaults except that of `warm_up`."""
         return tomli_w.dumps(self._fields())
 
     def to_json(self) -> str:
-        """Returns canonical JSON with all defaults written out; `Scenario(**json.loads(text))` equals this scenario."""
+        """Returns canonical JSON including all defaults; `Scenario(**json.loads(text))` equals this scenario."""
         return json.dumps(self._fields(), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
     def with_(self, **changes: object) -> Self:
@@ -344,7 +344,7 @@ class Scenario(Model):
         if not (self.has_buffer or {"switch", "switch.buffer"} & changes.keys()):
             del fields["switch"]["buffer"]
         if "tcp.handshake" not in changes and tells_a_round_trip(changes.get("tcp.initial_rtt")):
-            # A given RTT replaces the handshake of a profile, as in a file.
+            # An RTT replaces the handshake of a profile, as in a file.
             replace_handshake(fields["tcp"])
         return type(self)(**fields)
 
@@ -367,7 +367,7 @@ class Scenario(Model):
         return KEPT.get(self).json
 
     def core_json(self) -> str:
-        """Returns the resolved scenario as the core reads it, without what is computed from the core's results."""
+        """Returns the resolved scenario as the core reads it, without fields computed from the core's results."""
         resolved = self.resolved
         return canonical_json(without_warm_up(resolved)) if WARM_UP in resolved else self.resolved_json()
 
@@ -380,7 +380,7 @@ class Scenario(Model):
 
 
 KEPT: Final = Kept(resolve)
-# Fields that name a class, a file or a program, whose digest is filled in beside them.
+# Fields that name a class, a file or a program, whose digest is set together with them.
 _IDENTIFIED: Final = ("class", "file", "command", "version")
 
 

@@ -17,7 +17,7 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, U
 
 
 class Model(BaseModel):
-    """A part of a scenario. It is immutable, refuses unknown fields, and raises only ScenarioError."""
+    """A part of a scenario. It is immutable, rejects unknown fields, and raises only ScenarioError."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
     # Constraints across the fields, which `problems` evaluates.
@@ -123,7 +123,7 @@ class Becomes:
 
 @dataclass(frozen=True)
 class Later:
-    """Marks a field that is younger than stored scenarios: the core gets it only if it is not the default.
+    """Marks a field that is newer than stored scenarios: the core gets it only if it does not have its default.
 
     Otherwise the digests of stored scenarios would change, and their runs would not be found.
     """
@@ -134,7 +134,7 @@ LATER: Final = Later()
 
 @dataclass(frozen=True)
 class Checked(BeforeValidator):
-    """A check of a written value, with the description of accepted values for the reference."""
+    """A check of a specified value, with the description of accepted values for the reference."""
 
     accepts: str = ""
 
@@ -240,7 +240,7 @@ def _check_buffer(value: object) -> str:
     return BUFFER.canonical(text)
 
 
-# Characters of a quantity that are kept.
+# Characters of a quantity that are preserved.
 LONGEST_QUANTITY: Final = 64
 MOST_CELLS: Final = 10**9
 MOST_BUFFER_BYTES: Final = 10**12

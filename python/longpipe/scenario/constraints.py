@@ -1,7 +1,7 @@
 """Constraints across the fields of a part, as data.
 
-Python evaluates them here, the lab's page evaluates those of its description. A constraint is violated where all
-clauses of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
+Python evaluates them here, the lab's page evaluates those of its description. A constraint is violated if all clauses
+of its condition hold, as in "max_rto * tick > '10000 s' and phase.kind is 'fixed'". An operand is a field,
 `PART.FIELD`, a product of two fields, or a constant; `none` is an absent value. Quantities are compared in base units.
 `<`, `<=`, `>` and `>=` do not hold for absent fields and for 'unlimited'; `is not` holds for fields that a part does
 not have.
@@ -42,7 +42,7 @@ class Clause:
     constant: str | float | bool | None
 
     def holds(self, part: Model) -> bool:
-        """Whether a part, whose fields are valid, fulfils the clause."""
+        """Returns whether a part, whose fields are valid, satisfies the clause."""
         kind, right = _dimension(part, self.fields[-1]), self.constant
         if self.other is not None:
             right = _value(part, self.other)
@@ -66,7 +66,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Constraint:
-    """A problem of a field, where a condition holds; the message has fields in braces."""
+    """A problem of a field, which exists if a condition holds; the message has fields in braces."""
 
     field: str
     condition: str
@@ -152,7 +152,7 @@ def _metadata(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type, as ty
 
 
 def _shown(value: Any) -> str:  # noqa: ANN401 - a value of any field
-    """Returns a value as messages have it."""
+    """Returns a value in the form for messages."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)

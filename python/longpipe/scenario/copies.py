@@ -15,7 +15,8 @@ from longpipe.scenario.traffic import StaggeredStart, Start
 from longpipe.units import TIME
 
 Row = dict[str, Any]
-# Number of a row's first copy among all rows, and the distance from copy to copy: 0 of a row that is no group's.
+# Number of a row's first copy among all rows, and the distance from copy to copy; 0 for a row that does not belong to a
+# group.
 Place = tuple[int, int]
 # Nodes of a dumbbell between its sources and its sinks.
 _SWITCHES: Final = 2
@@ -88,7 +89,7 @@ def _check_starts(field: str, first: Row, names: Sequence[str], step_ps: int, du
     """Raises ScenarioError for the first of staggered flows that would begin after the run."""
     if step_ps:
         begin_ps = first["start"]["at_ps"]
-        # Rounded up: the first flow that does not begin before the end.
+        # This is rounded up to the first flow that would not begin before the end.
         late = min(-((begin_ps - TIME.parse(duration)) // step_ps), len(names) - 1)
         check_begin(duration, lambda: f"{field} of flow {names[late]!r}", begin_ps + late * step_ps)
 

@@ -1,4 +1,4 @@
-"""Datagram traffic beside TCP: UDP over IP, without any response."""
+"""Datagram traffic, in addition to TCP: UDP over IP, without any response to congestion."""
 
 from fractions import Fraction
 from typing import Annotated, Any, Final, Literal

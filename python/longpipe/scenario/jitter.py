@@ -18,11 +18,11 @@ from longpipe.units import TIME
 ENTRIES: Final = 4096
 SCALE: Final = 8192
 LEAST, MOST = -32768, 32767
-# Most entries of a table in tc (`MAXDIST`) and in the kernel (`NETEM_DIST_MAX`).
+# Maximum number of entries of a table in tc (`MAXDIST`) and in the kernel (`NETEM_DIST_MAX`).
 MOST_ENTRIES: Final = 16384
 # An entry as strtol reads it, within 16 bits.
 _ENTRY: Final = re.compile(r"[+-]?[0-9]{1,9}")
-# Longest jitter that netem's arithmetic takes.
+# Maximum jitter that netem's arithmetic supports.
 MOST_JITTER: Final = "2 s"
 # Entries of the finer table from which iproute2 computes the one for the normal distribution.
 FINE: Final = 16384
@@ -63,7 +63,7 @@ class Jitter(Model):
 
 
 class Reordering(Model):
-    """Packets that skip the delay of the jitter beside it (Linux: `netem reorder`)."""
+    """Packets that skip the delay of the jitter of the same link (Linux: `netem reorder`)."""
 
     kind: Literal["reordering"] = "reordering"
     probability: Probability = Field(description="A probability that a packet is sent at once, as in .25")
@@ -124,7 +124,7 @@ def _bounded(entries: Iterable[float]) -> tuple[int, ...]:
 
 @cache
 def _normal() -> tuple[int, ...]:
-    """iproute2's `netem/normal.c`."""
+    """Returns the table of iproute2's `netem/normal.c`."""
     return _bounded(_unbounded_normal())
 
 
@@ -144,7 +144,7 @@ def _unbounded_normal() -> tuple[int, ...]:
 
 @cache
 def _pareto() -> tuple[int, ...]:
-    """iproute2's `netem/pareto.c`: shape 3, mean 1.5, deviation .75."""
+    """Returns the table of iproute2's `netem/pareto.c`: shape 3, mean 1.5, deviation .75."""
     shares = (1 - place / ENTRIES for place in range(ENTRIES))
     return _bounded(round((math.pow(share, -1 / 3) - 1.5) * (4 / 3) * SCALE) for share in shares)
 

@@ -79,7 +79,7 @@ class Kept(Generic[S]):
         return found
 
     def digest(self, scenario: S) -> str:
-        """SHA-256 of the canonical JSON, kept when the resolved scenario is not."""
+        """SHA-256 of the canonical JSON, which is kept after the resolved scenario is evicted."""
         if (found := self._digests.get(id(scenario))) is None:
             found = hashlib.sha256(self.get(scenario).json.encode()).hexdigest()
             self._digests[id(scenario)] = found

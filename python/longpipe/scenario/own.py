@@ -12,7 +12,7 @@ def _only_overrides(tcp: Tcp | None, handler: SerializerFunctionWrapHandler) -> 
     if tcp is None:
         return None
     own = {name: v for name, v in written.items() if name in tcp.model_fields_set}
-    # Options of a congestion controller that were not written follow the scenario's profile.
+    # Options of a congestion controller that were not specified follow the scenario's profile.
     for field in own.keys() & {"congestion", "vegas"}:
         if isinstance(own[field], dict):
             chosen = getattr(tcp, field)

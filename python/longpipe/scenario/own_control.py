@@ -11,13 +11,13 @@ from longpipe.scenario.variant import Variant
 
 
 def _scalar(value: object) -> object:
-    """Refuses a value of any other type in one line, in place of one line per type."""
+    """Rejects a value of any other type in one line, instead of one line per type."""
     if not isinstance(value, bool | int | float | str):
         raise ValueError(f"{shown(value)}; needs a number, a boolean or text")
     return value
 
 
-# A parameter or setting of code of the user's own.
+# A parameter or setting of the user's code.
 Value = Annotated[StrictBool | StrictInt | StrictFloat | StrictStr, BeforeValidator(_scalar)]
 
 
@@ -37,7 +37,7 @@ class Known(Protocol):
         """Returns the content of the controller with a digest; None if this process does not know it."""
 
     def remember(self, digest: str, name: str, content: bytes, /) -> None:
-        """Keeps a controller that came from another process."""
+        """Stores a controller that came from another process."""
 
 
 class OwnControl(Variant):
@@ -75,7 +75,7 @@ class OwnControl(Variant):
         try:
             digest = self._find()
         except ScenarioError:
-            # Results of a controller that is gone can be read, but not repeated.
+            # Results of a controller that no longer exists can be read, but not repeated.
             if self.digest is None:
                 raise
             return self

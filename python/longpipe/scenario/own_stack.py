@@ -70,7 +70,7 @@ class OwnStack(Model):
         try:
             digest = self._find()
         except ScenarioError as error:
-            # Results of a stack that is gone can be read, but not repeated.
+            # Results of a stack that no longer exists can be read, but not repeated.
             if self.digest is None:
                 raise ValueError(f"{'command' if self.file is None else 'file'}: {error}") from None
             return self

@@ -51,9 +51,9 @@ def is_ruled(profile: str, chosen: Variant) -> bool:
 
 
 def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
-    """Returns a connection's fields with the defaults of its profile; fields and options that are written win.
+    """Returns a connection's fields with the defaults of its profile; specified fields and options have precedence.
 
-    A written `initial_rtt` replaces the profile's handshake, because each gives the first RTT sample.
+    A specified `initial_rtt` replaces the profile's handshake, because each gives the first RTT sample.
     """
     if not isinstance(fields, dict):
         return fields
@@ -67,7 +67,7 @@ def filled(fields: Any) -> Any:  # noqa: ANN401 - whatever was written
 
 
 def tells_a_round_trip(initial_rtt: object) -> bool:
-    """Returns whether a written `initial_rtt` is a time above zero; its own check names one that is no time."""
+    """Returns whether a specified `initial_rtt` is a time above zero; invalid values are reported by another check."""
     try:
         return isinstance(initial_rtt, str) and TIME.parse(initial_rtt) > 0
     except ValueError:
@@ -83,7 +83,7 @@ def replace_handshake(table: dict[str, Any]) -> None:
 def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: ANN401 - as written
     """Returns a congestion controller with the options that the profile sets and the scenario does not.
 
-    `vegas` is the field of that name beside it, whose options count if the controller is Vegas.
+    `vegas` is the field with this name, whose options count if the controller is Vegas.
     """
     if isinstance(congestion, str):
         congestion = {"kind": congestion}
@@ -98,7 +98,7 @@ def by_rules(profile: str, congestion: Any, vegas: Any = None) -> Any:  # noqa: 
 
 
 def _said(chosen: object) -> dict[str, Any]:
-    """Returns the options that were written."""
+    """Returns the options that were specified."""
     if isinstance(chosen, Model):
         return {name: getattr(chosen, name) for name in chosen.model_fields_set - {"kind"}}
     return dict(chosen) if isinstance(chosen, dict) else {}
@@ -129,7 +129,7 @@ def change(table: dict[str, Any], name: object, defaults: dict[str, Any]) -> Non
 
 
 def _is(written: object, default: object) -> bool:
-    """Returns whether a written value equals the (partial) default."""
+    """Returns whether a specified value equals the (partial) default."""
     if isinstance(written, dict) and isinstance(default, dict):
         return written == default or all(written.get(name) == value for name, value in default.items())
     if isinstance(written, str) and isinstance(default, dict):

@@ -49,7 +49,7 @@ class Repeating(Protocol):
 
 
 def check_repetition(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> None:
-    """ScenarioError for an interval of which more than a billion fit into the run, and for bursts without end."""
+    """Raises ScenarioError for an interval of which more than a billion fit into the run, and for endless bursts."""
     least_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
     for field, text, interval_ps in _intervals(scenario, topology, tcps):
         if interval_ps < least_ps:
@@ -135,7 +135,7 @@ def _write_ps(stream: Stream, mss: str) -> int:
 
 
 def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: str) -> None:
-    """Raises ScenarioError for bursts closer than packets or writes at the peak rate: each has at least one."""
+    """Raises ScenarioError for bursts whose distance is less than that of packets or writes at the peak rate."""
     cycle_ps = TIME.parse(bursts.on) + TIME.parse(bursts.off)
     if cycle_ps < packet_ps:
         raise ScenarioError(
@@ -152,7 +152,7 @@ def _check_bursts(field: str, bursts: Bursts | WriteBursts, packet_ps: int, of: 
 
 
 def _check_vbr(field: str, source: OnOff, link_rate: str) -> None:
-    """ScenarioError for bursts of VBR closer than cells on the source's own link: each has one cell at least."""
+    """Raises ScenarioError for bursts of VBR whose distance is less than a cell time on the source's own link."""
     cell_ps = CELL_BITS * 10**12 // RATE.parse(link_rate)
     cycle_ps = round(TIME.parse(source.period) / Fraction(str(source.duty)))
     if cycle_ps < cell_ps:

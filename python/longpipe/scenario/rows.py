@@ -166,7 +166,7 @@ class Times:
         return round(number * TIME.units[unit])
 
     def note(self) -> str:
-        """Returns rows, span and origin of times, for a note."""
+        """Returns number of rows, span and origin of times, for a note."""
         text = f"{self.rows} {'row' if self.rows == 1 else 'rows'} to {TIME.format(max(0, self.last))}"
         if not self.begin:
             return text

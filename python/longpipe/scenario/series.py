@@ -178,7 +178,7 @@ def _of_schedule(path: File, text: Sequence[str]) -> _Parts:
     instants = array("Q")
     last = 0
     for number, line in enumerate(text, 1):
-        # Refuses signs and underscores, which int accepts.
+        # Rejects signs and underscores, which int accepts.
         if not (line.isascii() and line.isdigit() and len(line) <= _MOST_DIGITS):
             raise ScenarioError(f"{path.file}:{number}: {line[:20]!r}; needs a whole number of milliseconds")
         now = int(line)

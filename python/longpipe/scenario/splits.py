@@ -1,4 +1,4 @@
-"""Split connections for the core: a host beside each proxy's switch, and a flow per part of a connection."""
+"""Split connections for the core: a host next to each proxy's switch, and a flow per part of a connection."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ _DELAY: Final = "0 s"
 # Traffic that proxies do not split: datagrams, web connections with requests in the other direction, data that are
 # written over time, and real stacks.
 UNSPLIT: Final = (*KINDS, Stream, Web, Stack, OwnStack)
-# A connection needs room for a segment while another one is not acknowledged yet.
+# A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
 
 

@@ -54,14 +54,14 @@ class RandomStart(Model):
 
 
 class StopAt(Model):
-    """Flows write nothing more from a time on; data that were sent before are still delivered."""
+    """Flows write no more data from a time on; data that were sent before are still delivered."""
 
     kind: Literal["at"] = "at"
     at: Instant = Field(description="Time of the stop [time], as in '60 s'; after the start")
 
 
 class StopAfter(Model):
-    """Each flow writes nothing more some time after its start; data that were sent before are still delivered."""
+    """Each flow writes no more data some time after its start; data that were sent before are still delivered."""
 
     kind: Literal["after"] = "after"
     after: Lifetime = Field(description="Time from the flow's start to its stop [time], as in '60 s'")

@@ -17,10 +17,10 @@ class Variant(Model):
         return hash(self.kind)
 
 
-# The first kinds are resolved by name, beside the options of all of them, because the digests of stored runs depend
-# on it. Later kinds are tables.
+# The first kinds are resolved by name, together with the options of all of them, because the digests of stored runs
+# depend on it. Later kinds are tables.
 FIRST: Final = frozenset({"aimd", "newreno", "reno", "sack", "tahoe", "vanilla", "vegas"})
-# Congestion controls with their own pacing rate, which need a report of each loss, and the recovery that gives it.
+# Congestion controls with their own pacing rate, which need a report of each loss, and the recovery that provides it.
 MODELS: Final = frozenset({"bbr", "bbr3", "copa", "prague"})
 RECOVERY_OF_MODELS: Final = "rack"
 

@@ -1,4 +1,4 @@
-"""The part of a run that means leave out."""
+"""The part of a run that means exclude."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ WarmUp = Annotated[str, Checked(_check, accepts=f"less than the duration, or {AU
 
 
 def resolved_warm_up(warm_up: str, duration: str) -> dict[str, Any]:
-    """Returns the field of a resolved scenario, if there is a warm-up. Raises ScenarioError if it is no shorter."""
+    """Returns the field of a resolved scenario, if there is a warm-up.
+
+    Raises ScenarioError if it is not shorter than the run.
+    """
     if warm_up == NONE:
         return {}
     if warm_up == AUTOMATIC:

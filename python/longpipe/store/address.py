@@ -133,7 +133,7 @@ class Address:
                 found, connection = connection, None
                 return found
         except sqlite3.Error:
-            # SQLAlchemy meets the same error, which is explained there.
+            # SQLAlchemy encounters the same error, which is explained there.
             pass
         finally:
             if connection is not None:
@@ -141,7 +141,7 @@ class Address:
         return None
 
     def _target(self, *, readonly: bool) -> tuple[str, dict[str, str]]:
-        """Returns what the driver opens: a path, or a URI without its options, and these."""
+        """Returns the argument for the driver: a path, or a URI, without its options; and the options."""
         if not readonly:
             return str(self.path), {}
         # A read-only file without a log needs no locks, for which no file could be created.

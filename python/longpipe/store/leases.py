@@ -13,11 +13,11 @@ from longpipe.store.errors import DamagedError, StoreError
 from longpipe.store.owners import Heartbeat, Owner, is_dead
 from longpipe.store.schema import FAILURES, LEASES, OWNERS, RECEIPTS, RUNS
 
-# Key of a run besides the engine: digest of the scenario, and seed as text.
+# Key of a run in addition to the engine: digest of the scenario, and seed as text.
 Key = tuple[str, str]
 Transaction = Callable[[], AbstractContextManager[sa.Connection]]
 
-# Keys per statement; drivers accept some 32 000 values.
+# Keys per statement; drivers accept about 32 000 values.
 _CHUNK: Final = 5_000
 # Upper bound of process numbers on all systems.
 _MOST_PROCESSES: Final = 2**31
@@ -43,7 +43,7 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         if self._heart is not None:
             self._heart.stop()
-        # Otherwise other processes detect that their owner has ended.
+        # Otherwise other processes detect that the owner has ended.
         with suppress(StoreError), self._write() as connection:
             self._release(connection)
             connection.execute(sa.delete(OWNERS).where(OWNERS.c.id == self.owner.id))

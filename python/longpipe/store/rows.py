@@ -127,7 +127,7 @@ def is_current(connection: sqlite3.Connection) -> bool:
 def find(transaction: Transaction, keys: Sequence[tuple[str, str]], engine: str) -> dict[tuple[str, str], Values]:
     """Returns the rows of finished runs with their summaries, by digest and seed as text.
 
-    A row whose values are None is that of a finished run that is missing. Raises DamagedError for a time that is none.
+    A row whose values are None is that of a finished run that is missing. Raises DamagedError for an invalid time.
     """
     values = {"engine": engine}
     for number, (digest, seed) in enumerate(keys):

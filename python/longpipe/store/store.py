@@ -315,7 +315,7 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turns errors of the database into StoreError."""
+        """Converts errors of the database into StoreError."""
         try:
             yield
         except DamagedError as error:
@@ -323,7 +323,7 @@ class Store:
         except Exception as error:
             if not isinstance(error, _database_errors()):
                 raise
-            # Scenarios stored by this transaction are not there.
+            # Scenarios stored by this transaction are not in the database after an error.
             self._known.clear()
             told = damage(error) or f"{reason(error)}; the runs it holds are safe, run again"
             raise StoreError(f"store {self.name}: {told}") from None
@@ -419,7 +419,7 @@ class Store:
                 if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
                     raise ScenarioError(f"store: {self.name}: {READ_ONLY}")
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_TURN)))
-            # Another process may have created it meanwhile.
+            # Another process may have created it in the meantime.
             found = self._version(connection)
             if found is None:
                 migrations.create(connection)

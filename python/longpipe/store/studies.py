@@ -203,7 +203,7 @@ def runs(store: Store, record: StudyRecord, *, finished_only: bool = False) -> d
     )  # fmt: skip
     planned = _of_study(columns, record).order_by(STUDY_RUNS.c.point, STUDY_RUNS.c.replication)
     with store.reading() as connection:
-        # Read again, because the study may have grown meanwhile.
+        # Read again, because the study may have grown in the meantime.
         now = _record(connection, record.name)
         found = _columns(connection, planned)
         of_point = checksums.rows_of(

@@ -55,7 +55,7 @@ def _add_to_scenario(connection: sa.Connection, digest: str, of_traces: TraceChe
             built = Scenario(**fields)
             scenario = built if built.digest() == digest else None
         except ScenarioError:
-            # A later version may refuse scenarios that an earlier one ran.
+            # A later version may reject scenarios that an earlier one ran.
             pass
         except _UNFIT:
             raise DamagedError(what) from None
@@ -132,7 +132,7 @@ def _check_design(text: str, points: list[Any], runs: list[Any], sound: set[str]
         known = all(digest in sound for _, digest, _ in points)
         digests = [scenario.digest() for scenario in design.scenarios] if known else []
     except ScenarioError:
-        # A later version may refuse scenarios that an earlier one ran.
+        # A later version may reject scenarios that an earlier one ran.
         return
     except _UNFIT:
         raise DamagedError(what) from None

@@ -55,7 +55,7 @@ _DAMAGES: Final = (
     zipfile.BadZipFile, KeyError, ValueError, RuntimeError, NotImplementedError, EOFError, zlib.error, lzma.LZMAError,
     struct.error,
 )  # fmt: skip
-# A fixed date, so that equal content gives equal bytes.
+# A fixed date, so that equal content results in equal bytes.
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _README: Final = """\
 A study of longpipe {version} (engine {engine}): {name}, {runs} runs.
@@ -98,7 +98,7 @@ class Bundle:
     runs: tuple[BundledRun, ...]
     # Resolved scenarios by digest, as JSON.
     resolved: dict[str, str]
-    # Controllers of the author's own by digest.
+    # The author's controllers, by digest.
     controls: dict[str, BundledControl] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Code of the user's own in a bundle: shared objects with controllers or stacks, and pickled classes."""
+"""The user's code in a bundle: shared objects with controllers or stacks, and pickled classes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BundledControl:
         return f"{FOLDER}/{self.digest}.{suffix}"
 
     def remember(self) -> None:
-        """Makes the controller known to this process."""
+        """Registers the controller in this process."""
         if self.kind == "python":
             from longpipe.controls import classes
 
@@ -110,7 +110,7 @@ def index_of(controls: Iterable[BundledControl]) -> list[dict[str, str]]:
 
 
 def read_controls(path: Path, rows: Any, files: Mapping[str, bytes]) -> dict[str, BundledControl]:  # noqa: ANN401 - whatever JSON holds
-    """Returns the controllers of a bundle by digest. Raises ScenarioError for entries that no export writes."""
+    """Returns the controllers of a bundle by digest. Raises ScenarioError for entries that no export creates."""
     found = {}
     if not isinstance(rows, list):
         raise ScenarioError(f"{path}: controls: {shown(rows)}; needs a list")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from longpipe.result import Result
     from longpipe.scenario import Scenario
 
-    # Gives all measures of a result.
+    # Returns all measures of a result.
     Measuring = Callable[[Result], Mapping[str, float]]
 
 LONGEST_NAME: Final = 200
@@ -179,7 +179,7 @@ class Study:
         return study, found.name
 
     def _resolved(self, names: Sequence[str]) -> tuple[Self, list[str]]:
-        """Returns the columns of measures, and the study that has them, as `resolve` does for one measure."""
+        """Returns the columns of measures and the study that has them, as `resolve` does for one measure."""
         study, columns = self, []
         for name in names:
             study, column = study.resolve(name)
@@ -235,7 +235,7 @@ class Study:
         heads = ["point", *self.design.levels(1), "replication", "seed"]
         columns = {name: values for name, values in found.items() if name not in heads}
         of_run = {measure.name: [math.nan] * len(found["state"]) for measure in asked}
-        # Only other measures than expressions of known columns need the results.
+        # The results are needed only for measures that are not expressions of known columns.
         if read := [one for one in asked if not is_of_columns(one, columns.keys() | of_run.keys())]:
             done = [i for i, state in enumerate(found["state"]) if state == "finished"]
             finished = {name: [found[name][i] for i in done] for name in ("point", "seed")}
@@ -252,7 +252,7 @@ class Study:
     def frame(self, measure: Measuring | None = None) -> pd.DataFrame:
         """A row per finished run: `point`, `block` (if there are any), the factors, `replication`, `seed`, measures.
 
-        These are what `analysis.measures.measure` gives, or else what `measure` gives of each result.
+        The measures are those of `analysis.measures.measure`, or those that `measure` returns for each result.
         """
         frame = self.runs(finished_only=True).drop(columns=list(studies.PROVENANCE))
         if measure is None:
@@ -264,7 +264,7 @@ class Study:
         return pd.concat([frame[heads], measured], axis="columns")
 
     def limits(self) -> pd.DataFrame:
-        """What limited each flow of each finished run: `point`, the factors, `replication`, `seed`, `Result.limits`."""
+        """The limit of each flow in each finished run: `point`, the factors, `replication`, `seed`, `Result.limits`."""
         import pandas as pd
 
         frame = self.frame()

@@ -23,7 +23,7 @@ _WORST_FIRST: Final = ("fails", "undecided", "holds")
 
 @dataclass(frozen=True)
 class Verdict:
-    """The judgement of a criterion for one control over all points of a part."""
+    """The verdict on a criterion for one control over all points of a part."""
 
     control: str
     # "holds" if no 95 % interval of a margin reaches below 0, "fails" if one is entirely below 0, else "undecided".
@@ -44,7 +44,7 @@ class Verdict:
 
 
 def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
-    """Judges a criterion for each level of the control."""
+    """Computes the verdict on a criterion for each level of the control."""
     others = [name for name in outcome.factors if name != CONTROL]
     runs = outcome.runs.set_index([*others, "seed"]).sort_index()
     baseline = runs[runs[CONTROL] == BASELINE]
@@ -71,7 +71,7 @@ def _judged(
 
 
 def _kind(mean: float, low: float, high: float) -> str:
-    # A single run has no interval, and decides nothing.
+    # A single run has no interval, and allows no verdict.
     if low != low:
         return "undecided"
     if low >= 0:

@@ -36,7 +36,7 @@ class PartOutcome:
     def means(self) -> pd.DataFrame:
         """Returns one row per point: factors, and for each measure its mean in a readable unit with half its interval.
 
-        Shares are in percent, for those of losses are small.
+        Shares are in percent, because shares of losses are small.
         """
         rows = []
         for _, group in self.runs.groupby("point"):

@@ -1,4 +1,7 @@
-"""RFC 9743 (BCP 133): specifying new congestion control algorithms. A control beside CUBIC, Reno and BBR."""
+"""RFC 9743 (BCP 133): specifying new congestion control algorithms.
+
+A control in competition with CUBIC, Reno and BBR.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -119,7 +122,7 @@ def _impairments() -> "Levels":
 
 
 def _starved(rows: pd.DataFrame, _cubic: pd.DataFrame) -> pd.Series:
-    """Goodput of the one CUBIC flow in terms of its fair share, less 5 %."""
+    """Goodput of the single CUBIC flow relative to its fair share, minus 5 %."""
     flows = rows.index.get_level_values("joined").astype(int) + 1
     return rows["other"] * flows / RATE_BPS - 0.05
 
@@ -411,7 +414,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
 
 
 def of_control(text: str) -> Suite:
-    """Returns the suite for a control, as `control_of` reads it, beside CUBIC, Reno and BBR."""
+    """Returns the suite for a control, as `control_of` reads it, in competition with CUBIC, Reno and BBR."""
     name, value = control_of(text)
     tested = {} if value in REFERENCES.values() else {name: value}
     if name in REFERENCES and tested:

@@ -31,7 +31,7 @@ from longpipe.validate.linux_judged import Judgement, Tolerances, judge
 NAMES: Final[dict[str, tuple[str, ...]]] = {
     "reno": ("linux-reno",),
 }
-# Segments of the first window (TCP_INIT_CWND), and one more.
+# Number of segments of the first window (TCP_INIT_CWND), and one more.
 FIRST_WINDOW: Final = 11
 TRUNK: Final = "switch1->switch2"
 # Rate of a device behind a discipline that shapes, on which packets take a microsecond.
@@ -64,7 +64,7 @@ def longpipe_name(control: str) -> str | None:
 
 
 def missing(case: LinuxCase) -> str | None:
-    """Returns what longpipe lacks for a case, in a line; None if it can run the case."""
+    """Returns the features that longpipe lacks for a case, in a line; None if it can run the case."""
     unknown = [flow.control for flow in case.flows if longpipe_name(flow.control) is None]
     if unknown:
         return f"longpipe has no {', '.join(dict.fromkeys(unknown))}"
@@ -260,7 +260,7 @@ class LinuxComparison:
 
     @property
     def not_judged(self) -> list[str]:
-        """Returns everything that `judged` omits, a phrase each."""
+        """Returns everything that `judged` omits, with a phrase for each item."""
         if self.longpipe is None:
             return ["everything, because Linux ran alone"]
         begin, case = self.steady_s[0], self.linux.case

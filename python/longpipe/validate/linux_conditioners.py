@@ -125,7 +125,7 @@ SHAPED_TCP: Final = tuple(
         ("50 ms", "5mbit", 60_000, 80_000, (LinuxFlow(control="bbr"),)),
     )
 )
-# BBR over a policer, which it is to detect (lt_bw): the policer's rate and burst [bytes].
+# BBR over a policer that it should detect (lt_bw): the policer's rate and burst [bytes].
 POLICED_BBR: Final = tuple(
     LinuxCase(
         rate=rate,
@@ -150,7 +150,7 @@ POLICED_BBR: Final = tuple(
 
 
 def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
-    """Runs the cases of netem; yields what `distribution` returns of each."""
+    """Runs the cases of netem; yields the result of `distribution` for each."""
 
     def read(number: int, share: Path) -> pd.DataFrame:
         sent, arrived = (pd.read_csv(share / name) for name in ("sent.csv", "arrivals.csv"))
@@ -160,7 +160,10 @@ def delays(seed: int = 0) -> Iterator[pd.DataFrame]:
 
 
 def distribution(case: DatagramCase, sent_ns: npt.NDArray[np.int64], arrived: pd.DataFrame) -> pd.DataFrame:
-    """Returns quantiles of the delays [ms], from the number and instant of each; -1: arrivals per datagram."""
+    """Returns quantiles of the delays [ms], from the number and time of each arrival.
+
+    The row for quantile -1 contains the arrivals per datagram.
+    """
     delays_ms = (arrived["arrived_ns"].to_numpy() - sent_ns[arrived["number"]]) / 1e6
     shares = np.linspace(0, 1, QUANTILES)
     rows = pd.DataFrame({"case": case.name, "share": shares, "delay_ms": np.quantile(delays_ms, shares).round(6)})

@@ -87,7 +87,7 @@ fn draw(mut caller: Caller<'_, Host>, source: u32, bound: u32) -> u32 {
 }
 
 impl Guest {
-    /// Instantiates a module. An error says in one line what it needs.
+    /// Instantiates a module. An error is a line with the module's unmet requirements.
     pub fn new(bytes: &[u8]) -> Result<Guest, String> {
         let engine = Engine::new(&Config::default());
         let module = Module::new(&engine, bytes).map_err(|error| format!("no WebAssembly module: {}", line(error)))?;
@@ -212,7 +212,7 @@ impl Guest {
         Err(format!("has more than {MOST_PARAMETERS} parameters"))
     }
 
-    /// Sets a parameter. Returns false if the module does not accept the value.
+    /// Sets a parameter. Returns whether the module accepts the value.
     pub fn set(&mut self, parameter: &Parameter, value: &Value) -> Result<bool, String> {
         let at = match value {
             Value::Integer(number) => self.put(ARGUMENT, &number.to_le_bytes())?,
@@ -234,7 +234,7 @@ impl Guest {
         Ok(self.run_once("set", |store| set.call(store, (parameter.address, at)))? == 0)
     }
 
-    /// Opens the controller. An error is the line in which the controller says why it cannot run.
+    /// Opens the controller. An error is the line in which the controller states why it cannot run.
     pub fn open(&mut self, hz: u32) -> Result<(), String> {
         let field = self.control + control::OPEN;
         let open: Option<TypedFunc<u32, u32>> = optional((&self.store, self.memory), self.table, field, "open")?;

@@ -1,4 +1,4 @@
-//! Datagrams as cells, alone and beside TCP; RED for frames; Linux's fair queueing.
+//! Datagrams as cells, alone and with TCP; RED for frames; Linux's fair queueing.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};

@@ -211,7 +211,7 @@ impl Soak {
         );
     }
 
-    /// Waits for all threads. Returns false if one of them never ends.
+    /// Waits for all threads. Returns whether all of them ended.
     fn watch(&self, begin: Instant) -> bool {
         let last = self.options.from + self.options.cases;
         let mut told = begin;

@@ -178,7 +178,7 @@ impl Atm {
         first
     }
 
-    /// Handles an edge out of line, for rare callers.
+    /// Handles an edge in a function that is not inlined, for callers that are rarely executed.
     #[inline(never)]
     pub(crate) fn take_edge_apart<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         self.take_edge(hosts, lane);

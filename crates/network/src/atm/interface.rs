@@ -164,7 +164,7 @@ impl Nic {
         self.next = self.grid.cursor(slot);
     }
 
-    /// Starts the first queued frame.
+    /// Starts the transmission of the first queued frame.
     fn begin(&mut self) {
         let Some(first) = self.queue.first() else { return };
         self.left = first.cells;

@@ -26,7 +26,8 @@ impl LostFrames {
         self.0[vc.index()].insert(frame)
     }
 
-    /// The last cell of a frame reached the host: earlier frames of its VC will not. Returns whether it had lost a cell.
+    /// Records that the last cell of a frame reached the host, so that earlier frames of its VC will not. Returns
+    /// whether the frame had lost a cell.
     pub(super) fn pass(&mut self, vc: Circuit, frame: u32) -> bool {
         let Some(frames) = self.0.get_mut(vc.index()).filter(|frames| !frames.is_empty()) else {
             return false;

@@ -23,7 +23,10 @@ CLOSE, SHARE, FURTHEST = 0.02, 0.9, 0.05
 
 
 def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure: str | None) -> bool:
-    """Runs and prints transfers in both, and returns whether they agree; `json` is a file, or - for stdout only."""
+    """Runs and prints transfers in both simulators, and returns whether they agree.
+
+    `json` is a file, or - for stdout only.
+    """
     if figure is not None:
         if len(transfers) > 1:
             raise ScenarioError("--figure: draws one transfer; needs --tcp, --w-star and --buffer")
@@ -50,7 +53,7 @@ def run(transfers: Sequence[Transfer], *, guard: bool, json: str | None, figure:
 
 
 def chosen(tcp: str | None, w_star: int | None, buffer: float | None) -> list[Transfer]:
-    """Returns the transfers with these levels, None for any. Raises ScenarioError for a level that none has."""
+    """Returns the transfers with these levels (None for any). Raises ScenarioError for a level that no transfer has."""
     if tcp is not None and tcp not in FLAVORS:
         raise ScenarioError(f"--tcp: {tcp!r}; {nearest(tcp, FLAVORS)}")
     _check("--w-star", w_star, W_STARS)

@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of frr-96; docs/frr-96.md has the numbers."""
+"""Known reasons for deviations of cells of frr-96; docs/frr-96.md contains the numbers."""
 
 from typing import Final
 

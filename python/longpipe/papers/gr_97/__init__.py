@@ -1,4 +1,4 @@
-"""ATM Forum/97-0424: a guaranteed rate for UBR beside bursts of VBR, on a LAN, a WAN and a satellite link."""
+"""ATM Forum/97-0424: a guaranteed rate for UBR that competes with bursts of VBR, on LAN, WAN and satellite links."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -30,7 +30,7 @@ def _difference(runs: pd.DataFrame, metric: str, more: Chosen, less: Chosen) -> 
 
 
 def _of_rates(runs: pd.DataFrame, network: str) -> pd.DataFrame:
-    """Returns the runs of Tables 3 to 9: every TCP, policy and GR beside VBR of 300 ms."""
+    """Returns the runs of Tables 3 to 9: every TCP, policy and GR with VBR of 300 ms."""
     return runs[runs["table"].notna() & (runs["table"] != PERIODS) & (runs["network"] == network)]
 
 

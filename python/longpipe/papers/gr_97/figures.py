@@ -93,7 +93,7 @@ def points(found: Reproduction) -> pd.DataFrame:
 
 
 def vbr_period(found: Reproduction) -> Figure:
-    """Draws Figure 4: SACK beside VBR of three periods, GR 0; lines link published points to simulated ones."""
+    """Draws Figure 4: SACK with VBR of three periods, GR 0; lines link published points to simulated ones."""
     chosen = points(found)
     chosen = chosen[chosen["table"] == PERIODS]
     figure = Figure(figsize=(9.5, 4.8), layout="constrained")

@@ -1,4 +1,4 @@
-"""Known reasons for deviations of cells of gr-97; docs/gr-97.md has the numbers."""
+"""Known reasons for deviations of cells of gr-97; docs/gr-97.md contains the numbers."""
 
 from typing import Final
 

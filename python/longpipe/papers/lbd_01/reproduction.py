@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 class TransferReproduction:
     """Results of `reproduce`.
 
-    `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and what `measure` gives, the paper's 72
-    first. `numbers` has every number that the paper prints: `published`, `simulated`, `error` (relative). `courses`
-    holds the transfers watched over time.
+    `runs` has a row per configuration: `w_star_packets`, `buffer_bdp`, `tcp` and the results of `measure`, the paper's
+    72 configurations first. `numbers` contains every number that the paper prints: `published`, `simulated`, `error`
+    (relative). `courses` contains the transfers recorded over time.
     """
 
     seconds: float
@@ -50,7 +50,7 @@ class TransferReproduction:
     claims: tuple[Judgement, ...]
 
     def to_json(self) -> str:
-        """Returns the reproduction as JSON text; intervals, which one run cannot give, are null."""
+        """Returns the reproduction as JSON text; intervals, which do not exist for one run, are null."""
         tables = {"figure-2": FLAVORS, "beyond": FLAVORS_BEYOND}
         report = {
             "paper": ID,

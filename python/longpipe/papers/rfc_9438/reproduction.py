@@ -40,7 +40,7 @@ class TableReproduction:
         return self.rows[self.rows["simulated"].notna()]
 
     def to_json(self) -> str:
-        """Returns the reproduction as JSON text; intervals, which one run cannot give, are null."""
+        """Returns the reproduction as JSON text; intervals, which do not exist for one run, are null."""
         report = {
             "paper": ID,
             "version": _core.__version__,

@@ -1,4 +1,4 @@
-"""Conclusions of gr-97 as conditions on TCP beside bursts; a weight stands for the guaranteed rate."""
+"""Conclusions of gr-97 as conditions on TCP in competition with bursts; a weight represents the guaranteed rate."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from longpipe.papers.today.paths import PATHS
 from longpipe.units import TIME
 
 FACTORS: Final = ("tcp", "guaranteed", "burst_ms")
-# The document's WAN and today's LEO are the nearest of their links.
+# The document's WAN and today's LEO are the most similar of their links.
 NEAR: Final = "leo"
 
 

@@ -27,7 +27,7 @@ NUMBER: Final = struct.Struct("=I")
 
 
 def build() -> None:
-    """Makes the two devices; neighbours are known, so that no datagram waits for an address."""
+    """Creates the two devices; neighbours are known, so that no datagram waits for address resolution."""
     _lines("ip", "", ["netns add t", "link add t0 type veth peer t1 netns t"])
     for space, device, other in (("", "t0", "t1"), ("t", "t1", "t0")):
         mac = f"02:00:00:00:09:0{other[1]}"
@@ -57,7 +57,7 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
     sending.connect((ADDRESSES["t1"], PORT))
     rows: list[str] = []
     sent: list[int] = []
-    # Token buckets fill up meanwhile.
+    # Token buckets fill up in this time.
     time.sleep(1)
     begin = time.clock_gettime_ns(time.CLOCK_REALTIME)
     for number, (at, length) in enumerate(case["datagrams"]):
@@ -88,7 +88,7 @@ def _receive(receiving: socket.socket, begin: int, rows: list[str]) -> None:
 
 
 def _socket_in(space: str) -> socket.socket:
-    """A socket for datagrams in a namespace."""
+    """Creates a socket for datagrams in a namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     home, there = (os.open(name, os.O_RDONLY) for name in ("/proc/self/ns/net", f"/var/run/netns/{space}"))
     try:

@@ -55,7 +55,7 @@ class Flow:
         self.socket.setblocking(False)
 
     def write(self, now: float) -> None:
-        """Writes until the buffer is full or all data are written; nothing before the start."""
+        """Writes until the buffer is full or all data are written; writes nothing before the start."""
         if now < self.start:
             return
         try:
@@ -169,7 +169,7 @@ def one(case: dict[str, Any], share: Path, receiver: "subprocess.Popen[bytes]") 
 
 
 def _leave(told: dict[str, Any], share: Path) -> None:
-    """Leaves the result of a case in its folder."""
+    """Writes the result of a case into its folder."""
     told["kernel"] = os.uname().release
     # The host waits for the file's name, and must not find an incomplete file.
     (share / "written").write_text(json.dumps(told))
