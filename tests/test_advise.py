@@ -121,6 +121,26 @@ def test_an_alternative_without_a_value_is_eliminated() -> None:
     assert (selection.choice, selection.eliminated) == (2, {0: (1, 0), 1: (1, NO_VALUE)})
 
 
+def test_the_outlook_is_the_number_of_observations_that_follow() -> None:
+    ratios, inside = [], 0
+    for seed in range(40):
+        selection = Selection(6, Allowances(0.05, 1.0, (1.0,), 10))
+        rng = np.random.default_rng(seed)
+        means = np.array([[3.0, 2.0], [2.0, 2.0], [1.0, 3.0], [4.0, -3.0], [0.0, 1.0], [1.5, 2.0]])
+        replications, expected, low, high, observed = normal(rng, means, 0.5), 0, 0, 0, 0
+        while not selection.done:
+            row = next(replications)
+            if selection.replications == 10:
+                expected, low, high = (selection.outlook(errors) for errors in (0.0, -2.0, 2.0))
+            observed += len(selection.alive) if selection.replications >= 10 else 0
+            selection.add({i: row[i] for i in selection.alive})
+        ratios.append(observed / expected)
+        inside += low <= observed <= high
+    assert 0.67 < np.median(ratios) < 1.5
+    assert inside >= 32
+    assert selection.outlook() == 0
+
+
 def test_of_equal_alternatives_the_first_is_selected() -> None:
     selection = Selection(3, Allowances(0.05, 1.0, (), 3))
     for _ in range(3):
@@ -448,9 +468,40 @@ def test_the_buffer_is_compared_with_the_rule_of_the_square_root() -> None:
     assert next(rules(in_packets.with_(**{"network.sources": 1}))).startswith(
         "B = C RTT / sqrt(n) of 1 long flow: 7.5 MB;"
     )
-    [other] = rules(base.with_(**{"switch.buffer": "4 MB", "switch.policy": "codel", "tcp.congestion": "bbr"}))
+    other, _ = rules(base.with_(**{"switch.buffer": "4 MB", "switch.policy": "codel", "tcp.congestion": "bbr"}))
     assert other.startswith(
         f"{rule}4 MB; the rule is for controls that reduce their window by loss, not for bbr; codel "
     )
     assert not list(rules(base.with_(**{"switch.buffer": "unlimited"})))
     assert not list(rules(Scenario()))
+
+
+def test_closed_forms_of_losses_marks_bbr_and_poisson_arrivals_are_beside_the_answer() -> None:
+    link = {
+        "framing": "ip", "switch.buffer": "1 MB", "tcp": {"profile": "linux-6", "mss": "1448 B"},
+        "network": {"kind": "dumbbell", "sources": 2, "trunk_rate": "100 Mbit/s", "trunk_delay": "50 ms", "access_delay": "0 s", "exit_delay": "0 s"},
+    }  # fmt: skip
+    base = Scenario().with_(**link)
+    loss = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.001}, "tcp.congestion": "linux-reno"}
+    # 2 * 1448 bytes * 8 / 100 ms * sqrt(1500).
+    assert list(rules(base.with_(**loss)))[1] == (
+        "MSS / RTT sqrt(3 / 2p) with losses of 0.1 %, 2 long flows: 8.97 Mbit/s, 9 % of the link: a larger buffer adds "
+        "nothing to it"
+    )
+    marks = {"tcp.congestion": "dctcp", "tcp.ecn": "dctcp"}
+    for threshold, said in (
+        (100, "the threshold is 150 kB, so that the queue runs empty"),
+        (200, "300 kB, which agrees"),
+    ):
+        step = {"kind": "step-marking", "threshold": threshold}
+        line = list(rules(base.with_(**marks, **{"switch.policy": step})))[1]
+        assert line.startswith("K > C RTT / 7 of 2 long flows with DCTCP: 179 kB; ")
+        assert line.endswith(said)
+    bbr = [list(rules(base.with_(**{"tcp.congestion": "bbr", "switch.buffer": size})))[1] for size in ("1 MB", "2 MB")]
+    assert all(one.startswith("BBR's window of 2 BDP leaves at most 1.25 MB in the queue") for one in bbr)
+    assert ["can fill it" in one for one in bbr] == [True, False]
+    poisson = {"traffic": {"kind": "poisson", "rate": "40 Mbit/s", "payload": "1222 B"}}
+    # 80 % of 100 Mbit/s in packets of 100 us: .8 * 100 us / .4.
+    assert list(rules(base.with_(**poisson))) == [
+        "M/D/1 at a load of 80 %: mean wait 0.2 ms, if the buffer loses nothing"
+    ]

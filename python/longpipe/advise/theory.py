@@ -1,4 +1,4 @@
-"""Comparison of an answer with the buffer rule of Appenzeller, Keslassy and McKeown."""
+"""Comparison of an answer with closed forms: agreement, or the reason for a difference."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from longpipe.analysis.closed_forms import BBR_WINDOW_GAIN, DCTCP_PART, mathis_bps, md1_wait_s
 from longpipe.ip import packet_bytes
 from longpipe.scenario.buffers import bytes_of
+from longpipe.scenario.datagrams import HEADERS
 
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
 # Controls that fill a buffer until it overflows and then reduce their window by a factor.
 _LOSS_BASED: Final = ("aimd", "linux-reno", "cubic", "bic", "highspeed", "htcp", "hybla", "scalable", "westwood")
+_RENO: Final = ("aimd", "linux-reno")
 # Factor by which a buffer may differ from the rule and still agree with it.
 AGREES: Final = 2.0
 # Minimum number of flows whose windows are assumed to be independent (Appenzeller, Keslassy and McKeown, SIGCOMM 2004).
@@ -22,27 +25,109 @@ MANY: Final = 50
 
 
 def rules(scenario: Scenario) -> Iterator[str]:
-    """Yields the buffer B = C RTT / sqrt(n) for the long flows of a scenario, and a comparison with the choice.
+    """Yields what closed forms say about the long flows over a common link with a limited buffer, and about datagrams.
 
-    Yields nothing for cells, and without long flows over a common link with a limited buffer.
+    Nothing for cells.
     """
     resolved = scenario.resolved
-    flows = [flow for flow in resolved["flows"] if flow["traffic"]["kind"] == "greedy"]
-    trunk = _shared(resolved, flows) if flows and resolved["framing"] == "ip" else None
-    if trunk is None:
+    if resolved["framing"] != "ip":
         return
-    tcps = [flow["tcp"] for flow in flows]
-    packet = max(packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
+    flows = [flow for flow in resolved["flows"] if flow["traffic"]["kind"] == "greedy"]
+    trunk = _shared(resolved, flows) if flows else None
+    if trunk is not None:
+        tcps = [flow["tcp"] for flow in flows]
+        packet = max(packet_bytes(tcp["mss_bytes"], bool(tcp["timer"].get("timestamps"))) for tcp in tcps)
+        yield from _of_buffer(resolved, flows, trunk, packet)
+        kinds = {_kind(flow["tcp"]["congestion"]) for flow in flows}
+        if kinds <= set(_RENO):
+            yield from _of_losses(resolved, flows, trunk)
+        if kinds == {"dctcp"}:
+            yield from _of_threshold(resolved, flows, trunk, packet)
+        if kinds == {"bbr"}:
+            yield from _of_bbr(resolved, flows, trunk, packet)
+    yield from _of_arrivals(resolved)
+
+
+def _of_buffer(
+    resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
+) -> Iterator[str]:
+    """Yields the buffer that B = C RTT / sqrt(n) has for long flows, and how it compares."""
     pipe = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
     found = bytes_of(trunk["buffer"], packet)
     rule = pipe / math.sqrt(len(flows))
-    plural = "s" if len(flows) > 1 else ""
-    text = f"B = C RTT / sqrt(n) of {len(flows)} long flow{plural}: {_size(rule)}; the buffer has {_size(found)}"
+    text = f"B = C RTT / sqrt(n) of {_long(flows)}: {_size(rule)}; the buffer has {_size(found)}"
     reasons = list(_exceptions(trunk, flows, pipe / packet))
     if rule / AGREES <= found <= rule * AGREES:
         yield f"{text}, which agrees"
     else:
         yield f"{text}; {'; '.join(reasons) or 'other goals and traffic decide'}"
+
+
+def _of_losses(
+    resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yields the throughput to which injected losses limit Reno (Mathis et al. 1997)."""
+    loss = trunk["loss"].get("probability", 0.0) if _kind(trunk["loss"]) == "bernoulli" else 0.0
+    if not 0 < loss < 1:
+        return
+    rtt_s = _round_trip_s(resolved, flows)
+    rate_bps = sum(mathis_bps(flow["tcp"]["mss_bytes"], rtt_s, loss) for flow in flows)
+    share = rate_bps / trunk["rate_bps"]
+    text = f"MSS / RTT sqrt(3 / 2p) with losses of {100 * loss:.3g} %, {_long(flows)}: {_rate(rate_bps)}"
+    if share < 1:
+        yield f"{text}, {100 * share:.0f} % of the link: a larger buffer adds nothing to it"
+    else:
+        yield f"{text}, above the link's {_rate(trunk['rate_bps'])}: the buffer decides"
+
+
+def _of_threshold(
+    resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
+) -> Iterator[str]:
+    """Yields whether a marking threshold keeps DCTCP's queue from running empty (Alizadeh et al. 2010)."""
+    policy = trunk["policy"]
+    if _kind(policy) != "step-marking":
+        return
+    threshold = policy["threshold"] * (packet if policy["unit"] == "packets" else 1)
+    least = trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows) * DCTCP_PART
+    text = f"K > C RTT / 7 of {_long(flows)} with DCTCP: {_size(least)}; the threshold is {_size(threshold)}"
+    yield f"{text}, which agrees" if threshold > least else f"{text}, so that the queue runs empty"
+
+
+def _of_bbr(
+    resolved: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], trunk: Mapping[str, Any], packet: int
+) -> Iterator[str]:
+    """Yields the queue that BBR's window permits (Cardwell et al. 2016)."""
+    most = (BBR_WINDOW_GAIN - 1) * trunk["rate_bps"] / 8 * _round_trip_s(resolved, flows)
+    found = bytes_of(trunk["buffer"], packet)
+    text = f"BBR's window of 2 BDP leaves at most {_size(most)} in the queue, apart from ACK aggregation"
+    if found < most:
+        yield f"{text}; the buffer has {_size(found)}, and several flows can fill it: losses do not slow BBR"
+    else:
+        yield f"{text}; the buffer has {_size(found)}, which is enough"
+
+
+def _of_arrivals(resolved: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the mean wait of Poisson datagrams that have a link for themselves (M/D/1)."""
+    flows = resolved["flows"]
+    payloads = {flow["traffic"].get("payload_bytes") for flow in flows}
+    if any(flow["traffic"]["kind"] != "poisson" for flow in flows) or len(payloads) != 1:
+        return
+    trunk = _shared(resolved, flows)
+    if trunk is None:
+        return
+    load = sum(flow["traffic"]["rate_bps"] for flow in flows) / trunk["rate_bps"]
+    if load < 1:
+        [payload] = payloads
+        wait_s = md1_wait_s(load, 8 * (payload + HEADERS) / trunk["rate_bps"])
+        yield f"M/D/1 at a load of {100 * load:.0f} %: mean wait {1e3 * wait_s:.3g} ms, if the buffer loses nothing"
+
+
+def _long(flows: Sequence[Mapping[str, Any]]) -> str:
+    return f"{len(flows)} long flow{'s' if len(flows) > 1 else ''}"
+
+
+def _rate(rate_bps: float) -> str:
+    return f"{rate_bps / 1e6:.3g} Mbit/s"
 
 
 def _exceptions(trunk: Mapping[str, Any], flows: Sequence[Mapping[str, Any]], packets: float) -> Iterator[str]:

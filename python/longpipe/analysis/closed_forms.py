@@ -1,0 +1,79 @@
+"""Closed forms from the literature that simulated runs are compared with."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+# BBR version 1 (Cardwell et al. 2016): gains of the window, and of the pacing rate while it probes for bandwidth.
+BBR_WINDOW_GAIN: Final = 2.0
+BBR_PROBE_GAIN: Final = 1.25
+# Phases of a cycle of gains, each of one minimum RTT.
+BBR_PHASES: Final = 8
+# Interval and duration of ProbeRTT [s], with four segments in flight.
+BBR_PROBE_RTT_INTERVAL_S: Final = 10.0
+BBR_PROBE_RTT_S: Final = 0.2
+# Part of C RTT that a threshold of DCTCP has to exceed.
+DCTCP_PART: Final = 1 / 7
+
+
+def mathis_bps(mss_bytes: float, rtt_s: float, loss: float, acked: int = 1) -> float:
+    """Returns the throughput of Reno [bit/s] if every 1/`loss`-th segment is lost and nothing else limits it.
+
+    The window grows from W/2 to W by one segment every `acked` RTTs, if each ACK acknowledges `acked` segments (Mathis,
+    Semke, Mahdavi and Ott, ACM CCR 27(3), 1997).
+    """
+    return 8 * mss_bytes / rtt_s * math.sqrt(1.5 / (acked * loss))
+
+
+def pftk_bps(mss_bytes: float, rtt_s: float, loss: float, timeout_s: float, acked: int = 1) -> float:
+    """Returns the throughput of Reno with timeouts [bit/s], without a limit by the receiver's window.
+
+    `loss` is the probability that the first segment of a round is lost; all that follow it in the round are then lost,
+    too (Padhye, Firoiu, Towsley and Kurose, IEEE/ACM ToN 8(2), 2000, received data).
+    """
+    third = (2 + acked) / (3 * acked)
+    window = third + math.sqrt(8 * (1 - loss) / (3 * acked * loss) + third**2)
+    rounds = acked * window / 2
+    kept = 1 - loss
+    # Probability that a loss ends in a timeout, because fewer than three duplicates arrive.
+    by_timeout = min(1.0, (1 - kept**3) * (1 + kept**3 * (1 - kept ** (window - 3))) / (1 - kept**window))
+    backoff = 1 + loss + sum(2**i * loss ** (i + 1) for i in range(1, 6))
+    received = kept / loss + window / 2 + by_timeout
+    took_s = rtt_s * (rounds + 1) + by_timeout * backoff * timeout_s / kept
+    return float(8 * mss_bytes * received / took_s)
+
+
+def md1_wait_s(load: float, service_s: float) -> float:
+    """Returns the mean wait of Poisson arrivals with constant service times (Pollaczek and Khinchine) [s]."""
+    return load * service_s / (2 * (1 - load))
+
+
+@dataclass(frozen=True)
+class DctcpQueue:
+    """Queue of synchronized DCTCP flows [packets], and its period [RTTs]."""
+
+    largest: float
+    smallest: float
+    period: float
+
+
+def dctcp_queue(threshold: float, pipe: float, flows: int) -> DctcpQueue:
+    """Returns the sawtooth of `flows` DCTCP flows over C RTT = `pipe` packets with marks above `threshold` packets.
+
+    The window exceeds W* = (pipe + K) / N for one RTT; the share of marks is sqrt(2 / W*), by half of which all windows
+    fall (Alizadeh et al., SIGCOMM 2010, equations 3 to 12).
+    """
+    amplitude = math.sqrt(2 * flows * (pipe + threshold)) / 2
+    largest = threshold + flows
+    return DctcpQueue(largest, largest - amplitude, amplitude / flows)
+
+
+def bbr_probe_rtt_share(rtt_s: float) -> float:
+    """Returns the share of time that one BBR flow spends in ProbeRTT, in which it sends almost nothing.
+
+    ProbeRTT lasts 200 ms or an RTT, once the window has drained, and begins 10 s after the minimum RTT was last seen.
+    """
+    duration_s = max(BBR_PROBE_RTT_S, rtt_s)
+    return duration_s / (BBR_PROBE_RTT_INTERVAL_S + duration_s)
