@@ -94,12 +94,12 @@ def test_a_study_is_shown_with_its_runs(url: str, capsys: pytest.CaptureFixture[
 
 def test_measures_of_a_study_come_and_go(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     name = ("study", "measure", "lan", "--store", url)
-    assert output(capsys, *name) == ["none besides what every run has"]
+    assert output(capsys, *name) == ["none except those of every run"]
     used = "port:switch1->switch2.utilization"
     assert output(capsys, *name, "--add", f"used={used}") == [f"used={used}"]
     assert output(capsys, *name, "--add", "flow:flow1.throughput", "--drop", "used") == ["flow:flow1.throughput"]
     assert refusal(*name, "--drop", "usd") == "measure: 'usd'; accepts flow:flow1.throughput"
-    assert output(capsys, *name, "--drop", "flow:flow1.throughput") == ["none besides what every run has"]
+    assert output(capsys, *name, "--drop", "flow:flow1.throughput") == ["none except those of every run"]
 
 
 @pytest.mark.parametrize("command", ["run", "status", "show"])

@@ -363,7 +363,7 @@ test("what is not recorded is not denied: a click into the window of a long run"
     await done(opened);
 });
 
-test("a pinned run stands beside the next", async () => {
+test("a pinned run is shown together with the next", async () => {
     const opened = await open({ hash: "#step=5" });
     const { page } = opened;
     await page.click("#pin");
@@ -434,7 +434,7 @@ test("20 seeds give intervals, two knobs a heat map", async () => {
     await done(opened);
 });
 
-test("the page begins with the lesson, beside the pictures, on a phone above them", async () => {
+test("the page begins with the lesson, next to the pictures, on a phone above them", async () => {
     for (const [width, below] of [[1300, false], [390, true]]) {
         const opened = await open({ width });
         const box = (selector) => opened.page.locator(selector).boundingBox();

@@ -44,7 +44,7 @@ class Program:
 
 
 PROGRAMS: Final = (
-    Program("ns", ("ns", "-"), r"^([\d.]+)$", "ns-2 beside longpipe: longpipe validate", "ns2", "puts [ns-version]\n"),
+    Program("ns", ("ns", "-"), r"^([\d.]+)$", "comparison with ns-2: longpipe validate", "ns2", "puts [ns-version]\n"),
     Program("tshark", ("tshark", "--version"), r"TShark .*?([\d.]+\d)", "reading packet captures", "tshark"),
     Program("tcptrace", ("tcptrace", "-v"), r"version ([\d.]+\d)", "analysing packet captures", "tcptrace"),
 )
@@ -187,7 +187,7 @@ def _linux() -> Part:
     """Checks the guest kernel, installed or fetched earlier, and its requirements."""
     from longpipe.validate import linux_kernel
 
-    use = "Linux's TCP beside longpipe: longpipe validate linux"
+    use = "comparison with Linux's TCP: longpipe validate linux"
     kernel, problem = linux_kernel.find(), linux_kernel.problem()
     found = "-" if kernel is None else kernel.version
     return Part(linux_kernel.PROGRAM, found, use, required=False, problem=problem)

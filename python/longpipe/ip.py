@@ -6,7 +6,7 @@ from typing import Final
 HEADER_BYTES: Final = 40
 # RFC 7323, padded as its appendix A recommends.
 TIMESTAMP_BYTES: Final = 12
-# Rate of the links beside a bottleneck, as a multiple of the bottleneck's.
+# Rate of the links next to a bottleneck, as a multiple of the bottleneck's.
 SPEED_UP: Final = 1000
 
 

@@ -25,7 +25,7 @@ def build(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE.so", help="Shared object; beside the source by default."),
+        typer.Option("--output", "-o", metavar="FILE.so", help="Shared object; by default in the source's folder."),
     ] = None,
     linux: Annotated[
         Literal["6.1", "6.10"] | None,

@@ -105,7 +105,7 @@ def fairness(
     write_text(out / "report.html", page(found, tables, scenario, seeds, command, fields))
     console = terminal()
     for path in dict.fromkeys(pair.path for pair in found):
-        console.print(f"{path}: share of the row's flow beside the column's", style="bold", markup=False)
+        console.print(f"{path}: share of the row's flow in competition with the column's", style="bold", markup=False)
         show_table(console, _table([pair for pair in found if pair.path == path]))
         console.print()
     if 1 < seeds < FEW:

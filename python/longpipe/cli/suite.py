@@ -74,7 +74,7 @@ def suite(
     """Run the test scenarios of a document: for queue disciplines, for TCP, or for a new congestion control.
 
     rfc-7928: queue disciplines. tcpeval: the TCP evaluation suite. rfc-9743 --control CONTROL: the report card of a
-    congestion control beside CUBIC, Reno and BBR.
+    congestion control in competition with CUBIC, Reno and BBR.
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """

@@ -81,7 +81,7 @@ def _show(found: WhatIf, path: Path) -> None:
     table.add_row("95 % of single changed runs", *(_interval(one) for one in found.measures))
     Console().print(table, markup=False)
     if found.estimates is None:
-        echo("intervals count random numbers alone: no estimates of `longpipe fit` are beside the scenario")
+        echo("intervals include only random numbers: there are no estimates of `longpipe fit` next to the scenario")
     else:
         echo("intervals of 95 % count random numbers and the fit's uncertainty of rate, RTT, buffer and losses")
 

@@ -48,7 +48,7 @@ class Factor:
         return cls(name or field, {label: {field: value} for label, value in labelled.items()})
 
 
-# Columns of a design's frame besides those of its factors.
+# Columns of a design's frame in addition to those of its factors.
 RESERVED = ("point", "block", "replication", "seed")
 
 

@@ -84,7 +84,7 @@ def features(seen: ObservedFlow) -> PathFeatures:
     buffer = None
     if full.any():
         at_loss = known[full] / packet_s
-        # The queue holds `limit` packets beside the one in transmission, of which a part has left.
+        # The queue holds `limit` packets in addition to the one in transmission, of which a part has left.
         low, middle, high = np.quantile(at_loss, (0.05, 0.5, 0.95))
         buffer = Estimate(float(np.floor(middle)), float(np.floor(low)) - 1, float(np.ceil(high)) + 1)
     return PathFeatures(

@@ -1,4 +1,4 @@
-"""Files of a fit: the scenario of the path, and beside it the estimates with the observed series."""
+"""Files of a fit: the scenario of the path, and next to it the estimates with the observed series."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _delivered(found: PathFit) -> Any:  # noqa: ANN401 - an array
 
 
 def write(found: PathFit, path: Path) -> Path:
-    """Writes the scenario to `path` and the estimates beside it; returns the second file."""
+    """Writes the scenario to `path` and the estimates next to it; returns the second file."""
     import orjson
 
     head = [f"# Fitted by longpipe to {flow_and_file(found)}. Rates count IP packets."]
@@ -167,7 +167,7 @@ def with_interval(row: dict[str, Any]) -> str:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Returns the estimates beside a fitted scenario, None if there are none.
+    """Returns the estimates next to a fitted scenario; None if there are none.
 
     Raises ScenarioError if they are broken.
     """

@@ -78,7 +78,7 @@ def whatif(
 
     `measures` are measured in addition to goodput, RTT and losses, as `Design.measures` takes them.
 
-    If estimates of `longpipe fit` are beside the file, each pair of runs draws rate, RTT, buffer and loss from their
+    If estimates of `longpipe fit` are next to the file, each pair of runs draws rate, RTT, buffer and loss from their
     intervals, so that the result's intervals include what the capture leaves open.
     """
     if not changes:

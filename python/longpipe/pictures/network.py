@@ -48,7 +48,7 @@ def network(scenario: Scenario, *, ax: Axes | None = None) -> Figure:
         own = [i for i, node in enumerate(nodes) if node["kind"] == kind]
         panel.plot([at[i][0] for i in own], [at[i][1] for i in own], shape, ms=size, color=colour, label=kind, zorder=3)
     for i, node in enumerate(nodes):
-        # Labels of the end nodes are beside them, all others above.
+        # Labels of the end nodes are next to them, all others above.
         place, side = ((-8, -3), "right") if at[i][0] == first else ((8, -3), "left")
         if first < at[i][0] < last:
             place, side = (0, 9), "center"

@@ -1,4 +1,4 @@
-"""Heat maps of pairs of congestion controls: the share of the row's flow beside the column's."""
+"""Heat maps of pairs of congestion controls: the share of the row's flow in competition with the column's."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def shares(pairs: Sequence[Pair]) -> Figure:
         panel.spines[:].set_visible(False)
     for panel in axes[len(paths) :]:
         panel.set_visible(False)
-    title_of(figure, "Share of the row's flow beside the column's")
+    title_of(figure, "Share of the row's flow in competition with the column's")
     return figure

@@ -27,8 +27,8 @@ class _Jump(Model):
     )
     pipe_size: Literal["sent-since", "all-acknowledged"] = Field(
         default="sent-since",
-        description="Data that PipeSize counts beside those in flight at the jump: acknowledged data that were sent "
-        "since (the RFC's example), or all data acknowledged since (the letter of its rules)",
+        description="Data that PipeSize counts in addition to data in flight at the jump: acknowledged data that were "
+        "sent since (the RFC's example), or all data acknowledged since (the letter of its rules)",
     )
 
 

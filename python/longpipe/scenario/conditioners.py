@@ -55,7 +55,7 @@ class Tbf(Model):
         default=None, description="Peak rate, with a bucket of mtu bytes [bit/s]; none if absent"
     )
     mtu: Annotated[SegmentSize | None, LATER] = Field(
-        default=None, description="Longer packets are dropped [bytes]; no limit besides the burst if absent"
+        default=None, description="Longer packets are dropped [bytes]; no limit other than the burst if absent"
     )
 
     constraints: ClassVar = _PEAK

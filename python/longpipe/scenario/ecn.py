@@ -47,7 +47,7 @@ class EcnAccurate(Model):
     )
     option: Annotated[bool, LATER] = Field(
         default=False,
-        description="ACKs also count marked bytes in the AccECN option of 12 bytes, or 8 beside two SACK blocks; "
+        description="ACKs also count marked bytes in the AccECN option of 12 bytes, or 8 with two SACK blocks; "
         "RFC 9768 section 3.2.3",
     )
 

@@ -112,14 +112,14 @@ class Coded(Model):
         description="The 28 modes of dvb-s2 (EN 302 307 table 13), or a CSV file with modcod, esn0 and efficiency",
     )
     outages: Outages = Field(
-        default=Outages.unchecked(), description="Times without transmission, besides those below the slowest mode"
+        default=Outages.unchecked(), description="Times without transmission, other than those below the slowest mode"
     )
 
 
 FROM: Final = "The station at the first node: a city, or LATITUDE,LONGITUDE in degrees"
 TO: Final = "The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"
 STEP: Final = "Interval at which the route is computed [time]; the delay is linear in between"
-OUTAGES: Final = "Times without transmission, besides those without a route"
+OUTAGES: Final = "Times without transmission, other than those without a route"
 ORDER: Final = "After a route change, packets keep their own delays (free) or their order (fifo)"
 
 

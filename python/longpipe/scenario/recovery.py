@@ -94,7 +94,7 @@ class SackOptions(Model):
     """Options of SACK; no effect on other recoveries."""
 
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
     )
     pipe: Pipe = Field(
         default="window",
@@ -118,7 +118,7 @@ class Rfc6675(Variant):
 
     kind: Literal["rfc6675"] = "rfc6675"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
     )
     fack: Annotated[bool, LATER] = Field(
         default=False,
@@ -132,7 +132,7 @@ class Rack(Variant):
 
     kind: Literal["rack"] = "rack"
     blocks: int = Field(
-        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit beside a timestamp, RFC 2018 section 3"
+        default=3, ge=1, le=3, description="Maximum SACK blocks per ACK; 3 fit with a timestamp, RFC 2018 section 3"
     )
     probe: bool = Field(default=True, description="Tail loss probe after two RTTs without an ACK; RFC 8985 section 7")
     undo: bool = Field(

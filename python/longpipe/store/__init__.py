@@ -1,4 +1,4 @@
-"""Finished runs in a database, stored as soon as they end, with traces in Parquet files beside it.
+"""Finished runs in a database, stored as soon as they end, with traces in Parquet files next to it.
 
 address ─▶ store ─▶ runs and summaries (packing), traces, leases of runs in flight, studies
              └─ schema, migrations: the tables, and how those of older versions become them

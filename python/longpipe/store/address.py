@@ -34,7 +34,7 @@ class Address:
     """A store's URL without options, its display name, and its directory of traces, if any.
 
     `where` is a path of an SQLite file, a URL ("sqlite:///campaign.db", "postgresql://user@host/name"), or None for
-    memory. `?traces=DIR` in a URL says where traces go; beside an SQLite file they go to FILE.traces. Raises
+    memory. `?traces=DIR` in a URL is the directory of traces; for an SQLite file, the default is FILE.traces. Raises
     ScenarioError for any other URL.
     """
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Engine 9 changed the receive-window autotuning of Linux's ACKs.
 # Engine 8 changed RACK, Linux's ACKs and DCTCP's ECN, and the scoreboard's inputs to congestion controllers.
 # Engine 7 changed recovery by RACK and RFC 6675, Linux's congestion controllers, four queues, and the definitions of
-# efficiency and limits with datagrams or VBR beside TCP.
+# efficiency and limits with datagrams or VBR in addition to TCP.
 # Engine 6 changed BBR only; engine 5 BIC, and RACK's response to marks; engine 4 Vegas only; engine 3 RACK's timers,
 # and slow start as in Linux. Engine 2 changed CUBIC only; since then efficiency accounts for timestamps and short
 # segments. Builds before engine numbers are named by a hash of their sources. Two of them have the results of engine 1,

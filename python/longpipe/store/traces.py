@@ -1,4 +1,4 @@
-"""Traces of runs: Parquet files beside the store."""
+"""Traces of runs: Parquet files next to the store."""
 
 from __future__ import annotations
 

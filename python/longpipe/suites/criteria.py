@@ -91,8 +91,8 @@ def card(outcomes: Sequence[PartOutcome]) -> Section:
     columns = (Column("section"), Column("proposed condition"), *(Column(control) for control in controls))
     text = (
         "All conditions are proposed: RFC 9743 sets no thresholds, and leaves the judgement to the community. A "
-        "condition holds if the 95 % interval of its margin over the seeds, run by run beside CUBIC with the same "
-        "seed, is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
+        "condition holds if the 95 % interval of its margin over the seeds, compared with CUBIC's run of equal seed, "
+        "is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
     )
     return Section(
         "card", "Report card", (text,), (Grid("report-card", "Criteria", columns, tuple(rows), stacked=True),)

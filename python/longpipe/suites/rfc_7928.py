@@ -115,7 +115,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "5.2",
-            "Aggressive transport sender: one flow of CUBIC, and of BBR beside it",
+            "Aggressive transport sender: one flow of CUBIC, and one of BBR",
             scenario("5.2", {"name": "bulk"}),
             {"queue": QUEUES, "tcp": over("tcp.congestion", {"cubic": "cubic", "bbr": "bbr"})},
             (GOODPUT, *QUEUE),
@@ -129,14 +129,14 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "5.3",
-            "Unresponsive transport sender beside TCP: datagrams at .8 of the rate",
+            "Unresponsive transport sender with TCP: datagrams at .8 of the rate",
             scenario("5.3", {"name": "cbr", "traffic": {"kind": "cbr", "rate": "8 Mbit/s"}}, {"name": "bulk"}),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("tcp_goodput=flow:bulk.throughput", "cbr_loss=datagrams:cbr.loss", *QUEUE),
         ),
         SuitePart(
             "5.4",
-            "Less-than-best-effort transport sender: LEDBAT beside Reno",
+            "Less-than-best-effort transport sender: LEDBAT and Reno",
             scenario(
                 "5.4",
                 {"name": "ledbat", "tcp": {"profile": "linux-6", "congestion": "ledbat"}},
@@ -147,7 +147,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "6.2",
-            "Round-trip time fairness: 100 ms beside 5 to 500 ms",
+            "Round-trip time fairness: 100 ms and 5 to 500 ms",
             scenario("6.2", network=_pair(100)),
             {
                 "queue": QUEUES,
@@ -158,7 +158,7 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "7.2",
-            "Burst absorption: web pages, frames of video and a constant rate beside bulk",
+            "Burst absorption: web pages, frames of video and a constant rate with bulk",
             scenario("7.2", *MIX),
             {"queue": QUEUES, "tcp": CONTROLS},
             ("bulk=flow:bulk*.throughput", *LATENCIES, *QUEUE),

@@ -196,14 +196,14 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
         ),
         SuitePart(
             "5.1.5",
-            "Short flows (also 5.2.3): web clients of CUBIC beside a long flow",
+            "Short flows (also 5.2.3): web clients of CUBIC with a long flow",
             _scenario("5.1.5", _tested(), {**_other("cubic", 10), "name": "web", "traffic": "web"}),
             {CONTROL: own},
             ("long=flow:tested.throughput", "median=web.median", "p95_page=web.p95"),
             criteria=(
                 Criterion(
                     "5.1.5, 5.2.3",
-                    "The 95 % quantile of files' times is at most 1.1 times that beside CUBIC",
+                    "The 95 % quantile of files' times is at most 1.1 times that with CUBIC",
                     compared("p95_page", factor=1.1),
                 ),
             ),
@@ -218,7 +218,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
         ),
         SuitePart(
             "5.2.1",
-            "Competition with standard and widely deployed controls: one flow beside another",
+            "Competition with standard and widely deployed controls: one flow against another",
             _scenario("5.2.1", _tested(), _other("cubic"), duration="60 s"),
             {
                 CONTROL: own,
@@ -226,23 +226,23 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
                 "buffer": over("switch.buffer", {q: f"{q} BDP" for q in ("0.5", "1", "4")}),
             },
             ("tested=flow:tested.throughput", "against=flow:other.throughput", LOSS, P95),
-            note="against is the goodput of the flow beside it.",
+            note="against is the goodput of the competing flow.",
             criteria=(
                 Criterion(
                     "5.2.1",
-                    "The flow beside it loses at most 10 points of the link more than beside CUBIC",
+                    "The competing flow loses at most 10 points of the link more than with CUBIC",
                     not_less("against", minus=0.1 * RATE_BPS, scale=MBITS),
                 ),
                 Criterion(
                     "5.2.1",
-                    "Loss at the bottleneck is at most 1 point more than beside CUBIC",
+                    "Loss at the bottleneck is at most 1 point more than with CUBIC",
                     compared("loss", plus=0.01),
                 ),
             ),
         ),
         SuitePart(
             "5.2.2",
-            "Real-time flows: video of 1 Mbit/s beside a long flow on 2 Mbit/s, 100 ms, a queue of 300 ms",
+            "Real-time flows: video of 1 Mbit/s with a long flow on 2 Mbit/s, 100 ms, a queue of 300 ms",
             {
                 **_scenario("5.2.2", _tested(), video, trunk_rate="2 Mbit/s", trunk_delay="48 ms"),
                 "switch": {"buffer": "50 packets"},
@@ -253,12 +253,12 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(
                 Criterion(
                     "5.2.2",
-                    "The video's 95 % delay is at most 1.05 times that beside CUBIC",
+                    "The video's 95 % delay is at most 1.05 times that with CUBIC",
                     compared("video_p95", factor=1.05, scale=1e-3),
                 ),
                 Criterion(
                     "5.2.2",
-                    "The video loses at most 1 point more than beside CUBIC",
+                    "The video loses at most 1 point more than with CUBIC",
                     compared("video_loss", plus=0.01),
                 ),
             ),
@@ -303,7 +303,7 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
         ),
         SuitePart(
             "7.1",
-            "AQM and ECN: one flow beside CUBIC, both with classic ECN",
+            "AQM and ECN: one flow and CUBIC, both with classic ECN",
             {
                 **_scenario("7.1", _tested(), _other("cubic")),
                 "switch": {"buffer": "4 BDP"},

@@ -292,14 +292,14 @@ SUITE: Final = Suite(
         ),
         SuitePart(
             "6.2.2.2",
-            "Inter-RTT fairness: a flow of 160 ms beside one of another round trip, by buffer",
+            "Inter-RTT fairness: a flow of 160 ms and one with another round trip, by buffer",
             _scenario("6.2.2.2", "60 s", _two(160, 160)["network"]),
             {"tcp": CONTROLS, "other_ms": {ms: _two(160, ms) for ms in RTTS[:-1]}, "buffer": BUFFERS},
             ("of_160_ms=flow:one.throughput", "other=flow:other.throughput", "jain=flow:*.fairness", METRICS[1]),
         ),
         SuitePart(
             "6.3",
-            "Multiple bottlenecks: a source over three links beside one on each",
+            "Multiple bottlenecks: a source over three links and one on each",
             _scenario("6.3", "30 s", _parking_lot(0.3)["network"]),
             {"tcp": CONTROLS, "load": {f"{2 * share} %": _parking_lot(share / 100) for share in (30, 40, 50)}},
             ("long=flow:long-*.throughput", "a=flow:a-*.throughput", "loss=port:r2->r3.loss"),

@@ -1,6 +1,6 @@
 """Runs the same injected drops in longpipe and in ns-2, and compares order and times of segments.
 
-One connection sends a file over an IP bottleneck; cells would round times. Links beside the bottleneck are a thousand
+One connection sends a file over an IP bottleneck; cells would round times. The other links are a thousand
 times faster and without delay.
 """
 
@@ -42,7 +42,7 @@ class DropCase(Model):
     segments: int = Field(default=200, ge=1, le=100_000, description="Length of the file, in segments")
     window: int = Field(default=100, ge=1, le=100_000, description="Receiver's window, in segments")
     queue: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="Waiting room at the bottleneck, besides the packet in service"
+        default=None, ge=1, le=1_000_000, description="Queue at the bottleneck, in addition to the packet in service"
     )
     rate: Rate = Field(default="1.5 Mbit/s", description="Rate of the bottleneck")
     round_trip: Delay = Field(default="100 ms", description="Round-trip propagation time")

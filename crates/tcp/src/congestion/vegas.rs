@@ -90,7 +90,7 @@ pub struct Brakmo {
     growth: GrowthMode,
 }
 
-/// Change of the window by one ACK, besides growth.
+/// Change of the window by one ACK, in addition to growth.
 #[derive(Clone, Copy, Default)]
 struct WindowChange {
     /// Reduction of cwnd [byte].

@@ -16,7 +16,7 @@ pub struct NewRenoConfig {
     /// Whether to send one new segment per two duplicate ACKs (Hoe 1996) instead of as many as the inflated window
     /// allows.
     pub flywheel: bool,
-    /// Maximum number of segments that one ACK releases during recovery, besides a retransmission; None is unlimited.
+    /// Maximum number of segments that one ACK releases during recovery, in addition to a retransmission; None is unlimited.
     pub max_burst: Option<u32>,
     /// Whether a partial ACK deflates the window by the acknowledged data minus one segment (RFC 2582) instead of to
     /// ssthresh.

@@ -156,7 +156,7 @@ def run(
     if not quiet:
         hosts = ", ".join(f"{host.name} {host.address}" for host in plan.hosts)
         errors.print(
-            f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} flows simulated beside",
+            f"live: {scenario.name}, {hosts}, MTU {plan.mtu}, {len(plan.simulated)} simulated flows",
             markup=False,
         )
         for line in _in_process(scenario):

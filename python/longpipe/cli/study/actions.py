@@ -119,7 +119,7 @@ def measure(name: str, url: str | None, add: Sequence[str], drop: Sequence[str])
         for one in study.design.asked:
             console.print(str(one), markup=False)
         if not study.design.asked:
-            console.print("none besides what every run has", style="dim")
+            console.print("none except those of every run", style="dim")
 
 
 def export(name: str | None, url: str | None, where: Sequence[str], output: Path, *, neutral: bool) -> None:

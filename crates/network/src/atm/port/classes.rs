@@ -1,4 +1,4 @@
-//! Service classes at a port: a queue for VBR beside that for UBR, and a scheduler between them.
+//! Service classes at a port: a queue for VBR and one for UBR, and a scheduler that serves them.
 //!
 //! Arrivals of VBR cells are known in advance, and UBR's queue is a FIFO. So the slot of a UBR cell is known when it is admitted:
 //! it follows slot by slot from VBR's cells and the scheduler.

@@ -1,7 +1,7 @@
 //! A switch's output port: a FIFO of cells, per-VC accounting, a buffer policy, a slotted output.
 //!
-//! With one FIFO, alone or beside VBR with arrivals that are known in advance, a cell's slot is known on admission.
-//! Departures therefore need no events: they are settled, in order, before any other access to the port.
+//! With one FIFO, alone or together with VBR whose arrivals are known in advance, a cell's slot is known on admission.
+//! Departures therefore need no events: they are processed, in order, before any other access to the port.
 
 pub mod admission;
 pub mod class;
