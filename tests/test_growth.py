@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -48,6 +48,13 @@ def star(flows: int) -> dict[str, object]:
     }
 
 
+def policed(flows: int) -> dict[str, object]:
+    """Returns a star whose hosts each have a policer."""
+    network: dict[str, Any] = star(flows)
+    policer = {"kind": "policer", "rate": "1 Mbit/s", "burst": "10 KB"}
+    return network | {"links": [{**link, "conditioners": [policer]} for link in network["links"]]}
+
+
 def scenario(network: dict[str, object], duration: str = "1 us") -> Scenario:
     return Scenario(duration=duration, framing="ip", network=network, switch={"buffer": "100 packets"})
 
@@ -81,7 +88,7 @@ def ratios(work: Callable[[int, Times], object]) -> dict[str, float]:
     return {name: min(seconds) / min(few.seconds[name]) for name, seconds in many.seconds.items()}
 
 
-@pytest.mark.parametrize("network", [dumbbell, groups, star])
+@pytest.mark.parametrize("network", [dumbbell, groups, star, policed])
 def test_building_checking_running_and_summing_up_take_time_in_proportion_to_flows(
     network: Callable[[int], dict[str, object]],
 ) -> None:
