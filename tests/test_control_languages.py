@@ -20,6 +20,7 @@ from test_modules import MODULES, PATH, cuts, refusal, with_module
 
 C, RUST, ZIG = MODULES / "control.c", MODULES / "control.rs", MODULES / "control.zig"
 MISBEHAVES = MODULES / "misbehaves.rs"
+EVERY_HOOK = MODULES / "every_hook.rs"
 ROOT = Path(__file__).parents[1]
 CRATE = ROOT / "crates" / "plugin" / "src" / "lib.rs"
 WASM32 = "wasm32-unknown-unknown"
@@ -209,6 +210,18 @@ def test_an_endless_loop_is_ended_and_named(misbehaving: Path, monkeypatch: pyte
 
 
 # WebAssembly
+
+
+def test_every_hook_has_the_same_arguments_in_a_module_as_in_an_object(tmp_path: Path) -> None:
+    """The windows of every_hook.rs depend on all arguments and on its random numbers; losses, marks and timeouts occur."""
+    path = PATH.with_(
+        duration="3 s",
+        **{"tcp.ecn": "classic", "switch.policy": {"kind": "red", "ecn": True}, "tcp.initial_rtt": "100 ms"},
+        **{"network.trunk_loss": {"kind": "bernoulli", "probability": 0.003}, "tcp.initial_window": "150 segments"},
+    )
+    found = [simulate(with_module(rust(EVERY_HOOK, tmp_path, target), path)) for target in (None, WASM32)]
+    assert found[0].state_hash == found[1].state_hash
+    assert len(set(found[0].reductions["cause"])) > 1
 
 
 def test_statics_of_a_module_belong_to_one_simulation(tmp_path: Path) -> None:

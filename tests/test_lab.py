@@ -1,5 +1,6 @@
 """The lab's page and Python resolve a scenario equally, and report equal errors."""
 
+import hashlib
 import json
 import random
 import re
@@ -170,9 +171,12 @@ WRONG: list[dict[str, Any]] = [
 ]
 
 
-def of_page(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def of_page(tables: list[dict[str, Any]], *modules: Path) -> list[dict[str, Any]]:
+    """Returns what the page resolves; `modules` are files that it has."""
     texts = json.dumps([tomli_w.dumps(table) for table in tables])
-    done = subprocess.run(["node", str(RESOLVER)], input=texts, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["node", str(RESOLVER), *map(str, modules)], input=texts, capture_output=True, text=True, check=True
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -183,8 +187,8 @@ def of_python(table: dict[str, Any]) -> dict[str, Any]:
         return {"problems": list(error.problems)}
 
 
-def assert_equal(tables: list[dict[str, Any]]) -> None:
-    for table, page in zip(tables, of_page(tables), strict=True):
+def assert_equal(tables: list[dict[str, Any]], *modules: Path) -> None:
+    for table, page in zip(tables, of_page(tables, *modules), strict=True):
         assert page == of_python(table), table
 
 
@@ -291,12 +295,50 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(table: dict[str, A
         ({"traffic": {"kind": "own-stack", "command": "python mine.py"}}, "traffic: 'own-stack';"),
         ({"traffic": "voice"}, "traffic: voice;"),
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
-        ({"tcp": {"congestion": {"kind": "module", "file": "mine.c"}}}, "tcp.congestion: 'module';"),
     ],
 )
 def test_what_only_the_command_line_has_is_refused_as_such(table: dict[str, Any], what: str) -> None:
     (page,) = of_page([{"framing": "ip", **table}])
     assert page == {"problems": [f"{what} is not on this page; longpipe run has it"]}
+
+
+def section(content: bytes) -> bytes:
+    """Returns a custom section of a WebAssembly module without a name."""
+    return bytes([0, len(content) + 1, 0]) + content
+
+
+@built
+def test_modules_are_resolved_and_refused_as_python_does(tmp_path: Path) -> None:
+    """Digest, text of parameters, clock, and the words about unknown parameters and files that changed."""
+    file = tmp_path / "mine.wasm"
+    facts = (b"interface=1", b"parameter=beta:real", b"parameter=gain:integer", b"parameter=name:text")
+    file.write_bytes(b"\0asm\x01\0\0\0" + b"".join(section(b"\1longpipe\1" + fact + b"\0") for fact in facts))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    settings: list[dict[str, Any]] = [
+        {},
+        {"parameters": {"gain": 2, "beta": 0.5}},
+        {"parameters": {"beta": 1e-7, "gain": True, "name": "a b"}},
+        {"parameters": {"beta": 1.0}, "hz": 100, "digest": digest},
+        {"parameters": {"bet": 1.0}},
+        {"parameters": {"beta": [1]}},
+        {"parameters": 5},
+        {"parameters": {f"p{i}": i for i in range(65)}},
+        {"digest": "0" * 64},
+        {"digest": "x"},
+        {"hz": 5000},
+        {"speed": 1},
+    ]
+    tables: list[dict[str, Any]] = [
+        {"framing": "ip", "tcp": {"congestion": {"kind": "module", "file": str(file), **own}}} for own in settings
+    ]
+    tables.append({**tables[1], "tcp": {**tables[1]["tcp"], "recovery": "rack", "hz": 300}})
+    flow = {"name": "a", "tcp": {"congestion": {"kind": "module", "file": str(file), "parameters": {"beta": 2.5}}}}
+    tables.append({"framing": "ip", "network": {"kind": "dumbbell", "group": [flow, {"name": "b"}]}})
+    assert_equal(tables, file)
+    assert sum("core" in of_python(table) for table in tables) == 6
+    (page,) = of_page(tables[:1])
+    needs = "needs a WebAssembly module (.wasm) that was opened before or together with this"
+    assert page == {"problems": [f"tcp.congestion.file: '{file}'; is not in this page, {needs}"]}
 
 
 @built

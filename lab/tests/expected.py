@@ -1,23 +1,27 @@
-"""What the browser's runs must equal, as JSON: presets and random scenarios by TOML, with what the native core gives.
+"""What the browser's runs must equal, as JSON: presets, random scenarios and modules, with what the native core gives.
 
 Runs longer than SHORT are cut there, so that all of them take less than a minute; FULL=1 runs all of each preset.
 """
 
+import base64
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from longpipe import Scenario, simulate
+from longpipe import RunError, Scenario, simulate
 from longpipe.lab.presets import presets
 from longpipe.units import TIME
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from strategies import scenarios  # noqa: E402
+from test_control_languages import EVERY_HOOK, MISBEHAVES, RUST, WASM32, rust  # noqa: E402
+from test_modules import PATH, with_module  # noqa: E402
 
 RANDOM = 500
 SHORT = "3 s"
@@ -69,10 +73,54 @@ def of_random() -> list[dict[str, object]]:
     return found
 
 
+def of_modules() -> dict[str, object]:
+    """Controllers in WebAssembly, what their runs come to, and the words about nonsense and failures."""
+    with tempfile.TemporaryDirectory() as folder:
+        control, every_hook, misbehaves = (rust(one, Path(folder), WASM32) for one in (RUST, EVERY_HOOK, MISBEHAVES))
+        path = PATH.with_(duration=SHORT, **{"traces.cwnd": False})
+        lossy = {"network.trunk_loss": {"kind": "bernoulli", "probability": 0.005}}
+        marks = {"tcp.ecn": "classic", "switch.policy": {"kind": "red", "ecn": True}, "tcp.initial_rtt": "100 ms"}
+        marks |= {"tcp.initial_window": "150 segments"}
+        module = {"kind": "module", "file": str(control)}
+        groups = [{"name": str(i), "tcp": {"congestion": {**module, "parameters": {"gain": i}}}} for i in (1, 2, 3)]
+        cells = Scenario.from_toml(f'duration = "{SHORT}"\nnetwork = {{kind = "dumbbell", sources = 3}}')
+        runs = [
+            with_module(control, path),
+            with_module(control, path.with_(**lossy), beta=0.8, gain=2),
+            with_module(control, cells),
+            with_module(every_hook, path.with_(**lossy)),
+            with_module(every_hook, path.with_(**lossy, **marks), share=0.5),
+            with_module(every_hook, path.with_(**{"network.sources": 3})),
+            path.with_(**{"network.sources": 4, "network.group": [*groups, {"name": "cubic"}]}),
+        ]
+        (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == "lan-5-epd")
+        nonsense = [simulate(with_module(misbehaves, path, misbehaves=which)).replaced for which in (1, 2)]
+        failures = []
+        for which in (3, 5, 6):
+            try:
+                simulate(with_module(misbehaves, path, misbehaves=which))
+            except RunError as error:
+                failures.append(str(error).replace(f"{folder}/", ""))
+        return {
+            "files": {
+                one.name: base64.b64encode(one.read_bytes()).decode() for one in (control, every_hook, misbehaves)
+            },
+            "runs": [entry(run) for run in runs],
+            "misbehaves": with_module(misbehaves, path, misbehaves=7654321).to_toml(),
+            "chosen": {
+                "preset": preset["name"],
+                "state_hash": simulate(with_module(control, Scenario(**preset["fields"])), seed=1).state_hash,
+            },
+            "replaced": [line.replace(f"{folder}/", "") for lines in nonsense for line in lines],
+            "failures": failures,
+        }
+
+
 expected = {
     "presets": of_presets(resolved=False),
     "resolved": of_presets(resolved=True),
     "whole": of_whole("geo-pep"),
     "random": of_random(),
+    "modules": of_modules(),
 }
 json.dump(expected, sys.stdout)

@@ -98,6 +98,7 @@ _NEEDS_BY_TYPE: Final = {
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
+    "dict": "a table of values",
     "tuple": "a list",
     "model": "a table of fields",
 }

@@ -3,7 +3,7 @@
 use crate::object;
 use crate::operations::Object;
 #[cfg(feature = "webassembly")]
-use crate::sandbox;
+use crate::sandbox::{self, interpreter::Interpreter};
 use crate::settings::LoadError;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
@@ -23,12 +23,16 @@ pub fn load_file(
     parameters: &[(String, String)],
     hz: u32,
 ) -> Result<Arc<dyn Object>, LoadError> {
-    let start = read_start(file).map_err(|why| LoadError::file(shown, format!("cannot be read: {why}")))?;
+    let unreadable = |why: Error| LoadError::file(shown, format!("cannot be read: {why}"));
+    let start = read_start(file).map_err(unreadable)?;
     if start != WASM {
         return Ok(Arc::new(object::load(file, shown, parameters, hz)?));
     }
     #[cfg(feature = "webassembly")]
-    return Ok(Arc::new(sandbox::load(file, shown, parameters, hz)?));
+    return {
+        let bytes = std::fs::read(file).map_err(unreadable)?;
+        sandbox::load(Interpreter::new(&bytes), shown, parameters, hz)
+    };
     #[cfg(not(feature = "webassembly"))]
     Err(LoadError::file(
         shown,

@@ -1,7 +1,7 @@
 //! Congestion controllers from files: shared objects of C, C++, Rust or any language that can implement `longpipe_control.h`,
 //! modules of Linux, which `longpipe cc build` compiles together with an adapter for that interface, and WebAssembly modules.
 //!
-//! [`load`] fills the slots of a scenario with one private copy of each object per set of parameters and clock frequency, so
+//! [`fill`] fills the slots of a scenario with one private copy of each object per set of parameters and clock frequency, so
 //! that statics are shared by the flows of one simulation, as in a kernel, and never by two simulations.
 
 pub mod agent;
@@ -9,19 +9,26 @@ pub mod answer;
 pub mod base;
 mod complaints;
 pub mod environment;
+#[cfg(any(unix, windows))]
 mod file;
 mod flow;
 pub mod heartbeat;
 pub mod monitor;
+#[cfg(any(unix, windows))]
 mod object;
 mod operations;
+#[cfg(any(unix, windows))]
 mod registry;
-#[cfg(feature = "webassembly")]
-mod sandbox;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 mod settings;
+mod slots;
 
 pub use complaints::Complaints;
+#[cfg(any(unix, windows))]
 pub use file::load_file;
 pub use operations::{requirements, About, Object};
+#[cfg(any(unix, windows))]
 pub use registry::{load, register};
 pub use settings::LoadError;
+pub use slots::fill;

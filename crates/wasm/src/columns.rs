@@ -22,7 +22,8 @@ fn words(values: &[u32]) -> JsValue {
     Uint32Array::from(values).into()
 }
 
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> JsValue {
+/// Converts texts to an array.
+pub fn texts<'a>(values: impl Iterator<Item = &'a str>) -> JsValue {
     values.map(JsValue::from_str).collect::<Array>().into()
 }
 

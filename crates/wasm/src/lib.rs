@@ -1,16 +1,19 @@
 //! Interface of the browser page to the engine: takes a resolved scenario and a seed, returns columns as typed arrays.
 
+mod browser;
 mod columns;
+mod modules;
 mod picture;
 mod watched;
 
 use js_sys::Object;
+use longpipe_control::Object as Controller;
 use longpipe_events::Time;
 use longpipe_network::scenario::{Engine, Framing};
 use longpipe_network::{Recorder, Scenario, Simulation};
 use picture::{Picture, View};
 use std::cell::RefCell;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use wasm_bindgen::prelude::*;
 use watched::Watched;
 
@@ -23,6 +26,8 @@ type Watching = Option<Watched>;
 pub struct Run {
     scenario: Scenario,
     simulation: Simulation<Watching>,
+    /// Congestion controllers of this run that are modules.
+    modules: Vec<Arc<dyn Controller>>,
 }
 
 #[wasm_bindgen]
@@ -33,7 +38,7 @@ impl Run {
     /// The first problem of the scenario, in one line.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario_json: &str, seed: u64) -> Result<Run, JsError> {
-        begin(read(scenario_json)?, seed, None)
+        begin(read(scenario_json)?, seed, |_| None)
     }
 
     /// Returns a run at time zero that also collects a picture: `bins` intervals from `from_s` to `to_s` [s], windows
@@ -50,17 +55,22 @@ impl Run {
         flows: usize,
         sequence: usize,
     ) -> Result<Run, JsError> {
-        let scenario = read(scenario_json)?;
         let view = View::new(from_s, to_s, bins);
-        let flows = flows.min(scenario.flows.len());
-        let picture = Picture::new(view, flows, sequence, scenario.links.len());
-        let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-        begin(scenario, seed, Some(Watched { picture, recorder }))
+        begin(read(scenario_json)?, seed, |scenario| {
+            let flows = flows.min(scenario.flows.len());
+            let picture = Picture::new(view, flows, sequence, scenario.links.len());
+            let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+            Some(Watched { picture, recorder })
+        })
     }
 
     /// Processes up to `events` events; returns false at the end of the run.
-    pub fn advance(&mut self, events: u32) -> bool {
-        self.simulation.advance(u64::from(events))
+    ///
+    /// # Errors
+    /// The failure of a module, in one line.
+    pub fn advance(&mut self, events: u32) -> Result<bool, JsError> {
+        let goes_on = self.simulation.advance(u64::from(events));
+        modules::failure(&self.modules).map_or(Ok(goes_on), |why| Err(JsError::new(&why)))
     }
 
     /// Returns the elapsed fraction of the simulated time [0, 1].
@@ -76,8 +86,8 @@ impl Run {
             .map(|watched| watched.picture.columns())
     }
 
-    /// Returns the results of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`, and `picture` and
-    /// `traces` if collected.
+    /// Returns the results of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`, `replaced`, lines about values of
+    /// modules, and `picture` and `traces` if collected.
     ///
     /// # Errors
     /// An inconsistency of the counters, which is a defect of longpipe.
@@ -85,9 +95,16 @@ impl Run {
         let Run {
             scenario,
             mut simulation,
+            modules,
         } = self;
         let report = simulation.report().map_err(|error| JsError::new(&error.to_string()))?;
         let result = columns::of_report(&scenario, &report);
+        let replaced = modules::replaced(&modules);
+        columns::put(
+            &result,
+            "replaced",
+            &columns::texts(replaced.iter().map(String::as_str)),
+        );
         if let Some(Watched { picture, mut recorder }) = simulation.into_probe() {
             recorder.finish(Time(scenario.duration_ps));
             columns::put(&result, "picture", &picture.columns());
@@ -97,9 +114,15 @@ impl Run {
     }
 }
 
-fn begin(scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsError> {
+fn begin(mut scenario: Scenario, seed: u64, watching: impl FnOnce(&Scenario) -> Watching) -> Result<Run, JsError> {
+    let modules = modules::load(&mut scenario).map_err(|error| JsError::new(&error.0))?;
+    let watching = watching(&scenario);
     let simulation = Simulation::new(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
-    Ok(Run { scenario, simulation })
+    Ok(Run {
+        scenario,
+        simulation,
+        modules,
+    })
 }
 
 fn read(scenario_json: &str) -> Result<Scenario, JsError> {

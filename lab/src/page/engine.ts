@@ -1,5 +1,6 @@
 /** The engine in workers: runs, which are cancelled when they are obsolete. */
-import type { Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
+import { modulesOf } from "../scenario/modules";
+import type { ControlFile, Counted, Job, Order, Picture, Recording, Reply, View } from "./protocol";
 
 declare const ENGINE: string;
 declare const WORKER: string;
@@ -27,10 +28,20 @@ export interface Running {
 type Told = (progress: number, picture: Picture | null) => void;
 
 interface Waiting {
+    job: Job;
+    /** Congestion controllers of the job that are modules, whose calls may never return. */
+    modules: ControlFile[];
+    cancelled: boolean;
     told: Told;
     resolve(found: { counted: Counted; run_ms: number }): void;
     reject(error: Error): void;
 }
+
+/** Interval of the checks that a run with modules still reports [ms]. */
+const TICK_MS = 500;
+/** Checks without a report after which a call counts as endless: 10 s, or 1 s once the run is cancelled. */
+const SILENT_TICKS = 20;
+const CANCELLED_TICKS = 2;
 
 let compiled: Promise<WebAssembly.Module> | null = null;
 let latest = 0;
@@ -49,7 +60,12 @@ function engineModule(): Promise<WebAssembly.Module> {
 export class EngineWorker {
     private starting: Promise<Worker> | null = null;
     private worker: Worker | null = null;
+    /** Unfinished runs, the present one first. */
     private readonly waiting = new Map<number, Waiting>();
+    /** Digests of the modules that the worker has. */
+    private readonly sent = new Set<string>();
+    private silent = 0;
+    private clock: number | undefined;
 
     /** Runs that are not finished. */
     get busy(): number {
@@ -60,13 +76,54 @@ export class EngineWorker {
     run(core: string, seed: string, view: View | null, told: Told = () => undefined, detail?: Recording): Running {
         const job: Job = { id: ++latest, core, seed, view, detail };
         const done = new Promise<{ counted: Counted; run_ms: number }>((resolve, reject) => {
-            this.waiting.set(job.id, { told, resolve, reject });
-            this.order({ job }).catch((error: unknown) => {
+            const modules = modulesOf(core);
+            const waiting = { job, modules, cancelled: false, told, resolve, reject };
+            this.waiting.set(job.id, waiting);
+            this.post(waiting);
+            if (modules.length > 0) this.clock ??= window.setInterval(() => this.look(), TICK_MS);
+        });
+        return { done, cancel: () => this.cancel(job.id) };
+    }
+
+    private cancel(id: number): void {
+        const waiting = this.waiting.get(id);
+        if (waiting === undefined) return;
+        waiting.cancelled = true;
+        void this.order({ cancel: id });
+    }
+
+    /** Sends a job to the worker, after the modules that the worker lacks. */
+    private post({ job, modules, reject }: Waiting): void {
+        const orders: Order[] = [];
+        for (const { name, digest, content } of modules) {
+            if (!this.sent.has(digest)) orders.push({ module: { name, digest, content } });
+            this.sent.add(digest);
+        }
+        for (const order of [...orders, { job }]) {
+            this.order(order).catch((error: unknown) => {
                 this.waiting.delete(job.id);
                 reject(new RunFailed(`the engine can't be started here: ${String(error)}`, false));
             });
-        });
-        return { done, cancel: () => void this.order({ cancel: job.id }) };
+        }
+    }
+
+    /** Ends the worker if its run has modules and has been silent for too long. */
+    private look(): void {
+        const [first] = this.waiting.values();
+        if (first === undefined) {
+            clearInterval(this.clock);
+            this.clock = undefined;
+        }
+        if (first === undefined || first.modules.length === 0 || this.worker === null) {
+            this.silent = 0;
+            return;
+        }
+        if (++this.silent < (first.cancelled ? CANCELLED_TICKS : SILENT_TICKS)) return;
+        this.waiting.delete(first.job.id);
+        const names = first.modules.map(({ name }) => name).join(", ");
+        const did = `a call of the module did not return within ${(SILENT_TICKS * TICK_MS) / 1000} s; the run is lost`;
+        first.reject(first.cancelled ? new Cancelled("cancelled") : new RunFailed(`${names}: ${did}`, false));
+        this.renew(this.worker);
     }
 
     /** This is synchronous if the worker exists, because awaiting a promise would wait for all pending work. */
@@ -89,6 +146,7 @@ export class EngineWorker {
     }
 
     private hear(reply: Reply, worker: Worker): void {
+        this.silent = 0;
         const waiting = this.waiting.get(reply.id);
         if (waiting === undefined) return;
         if ("progress" in reply) {
@@ -105,11 +163,20 @@ export class EngineWorker {
         }
     }
 
+    /** Replaces the worker by a new one, which gets the jobs that have not begun. */
     private renew(worker: Worker): void {
         worker.terminate();
         this.starting = this.worker = null;
-        for (const waiting of this.waiting.values()) waiting.reject(new Cancelled("cancelled"));
-        this.waiting.clear();
+        this.sent.clear();
+        this.silent = 0;
+        for (const [id, waiting] of [...this.waiting]) {
+            if (!waiting.cancelled) {
+                this.post(waiting);
+                continue;
+            }
+            this.waiting.delete(id);
+            waiting.reject(new Cancelled("cancelled"));
+        }
     }
 }
 

@@ -11,7 +11,7 @@ import { KNOBS, type Knob, Scale, checkedAt, choices, meant, written } from "./k
 
 /**
  * Builds the form in an element; calls `turned` with the dotted name of a field, its value, and whether the control was
- * released.
+ * released, and `choose` for a file with a congestion controller.
  */
 export class Form {
     private shape = "";
@@ -20,6 +20,7 @@ export class Form {
     constructor(
         private readonly place: HTMLElement,
         private readonly turned: (path: string, value: unknown, released: boolean) => void,
+        private readonly choose: () => void,
     ) {
         place.addEventListener("submit", (event) => event.preventDefault());
     }
@@ -78,9 +79,15 @@ export class Form {
         if (knob.span !== undefined) row.append(this.slider(resolved, knob, found.field));
         const part = found.value as Part | null;
         if (found.field.type.is !== "kinds" || part === null) return [row];
-        const fields = fieldsOf(part).filter((field) => field.name !== "kind");
+        // The digest of a module follows from its file.
+        const fields = fieldsOf(part).filter((field) => field.name !== "kind" && field.name !== "digest");
         if (fields.length === 0) return [row];
         const parts = fields.map((field) => this.entry(`${knob.path}.${field.name}`, field.name.replaceAll("_", " "), field));
+        if (part.part === "Module") {
+            const other = make("button", { type: "button" }, "Choose another file…");
+            other.addEventListener("click", () => this.choose());
+            parts.push(make("div", { className: "knob" }, other));
+        }
         // Fields without a default are always visible; the others can be expanded.
         const open = fields.some((field) => !("default" in field)) || fields.length <= 2;
         const box = make("details", { open }, make("summary", {}, `${knob.label}: ${kindOf(part)}`), ...parts);
@@ -101,7 +108,15 @@ export class Form {
             among === null
                 ? make("input", { id, data, spellcheck: false })
                 : this.menu(id, path, field, among);
-        input.addEventListener("change", () => this.turned(path, meant(input.value, field.type), true));
+        input.addEventListener("change", () => {
+            if (path !== "tcp.congestion" || input.value !== "module") {
+                this.turned(path, meant(input.value, field.type), true);
+                return;
+            }
+            // The menu shows the present choice until there is a file.
+            input.value = input.dataset["shown"] ?? "";
+            this.choose();
+        });
         return input;
     }
 
@@ -138,8 +153,9 @@ export class Form {
         const found = checkedAt(resolved, path);
         if (found === null) return;
         if (input instanceof HTMLSelectElement) reset(input, path);
-        const text = written(found.value);
+        const text = written(found.value, found.field.type);
         if (input.value !== text) input.value = text;
+        input.dataset["shown"] = text;
         const slider = this.place.querySelector<HTMLInputElement>(`[data-slider="${path}"]`);
         const knob = KNOBS.find((one) => one.path === path);
         if (slider === null || knob === undefined) return;

@@ -1,7 +1,9 @@
 /** Knobs: fields of a scenario that the form offers, and the ranges of their sliders. */
 import { type Part, kindOf, valueOf } from "../scenario/check";
+import { ScenarioError, reprFloat } from "../scenario/errors";
 import { type Field, type Type, field as fieldOf, model } from "../scenario/model";
 import type { Resolved } from "../scenario/resolve";
+import { fromToml } from "../scenario/toml";
 import { dimension } from "../scenario/units";
 
 /** A knob: the dotted name of a field, its label, and for a slider its range and the levels to compare. */
@@ -82,6 +84,7 @@ export function changed(fields: Table, path: string, value: unknown): Table {
 export function meant(text: string, type: Type): unknown {
     const written = text.trim();
     if (type.is === "kinds") return table(written, type);
+    if (type.is === "values") return valuesOf(written);
     if (type.is === "bool") return written === "true";
     if (type.is === "list") {
         const items = written.split(",").filter((one) => one.trim() !== "");
@@ -92,6 +95,16 @@ export function meant(text: string, type: Type): unknown {
     if (type.is === "int" && /^[+-]?\d+$/.test(written)) return BigInt(written);
     if ((type.is === "int" || type.is === "float") && written !== "" && !Number.isNaN(Number(written))) return Number(written);
     return written;
+}
+
+/** Values by name, as in "beta = 0.7, gain = 2"; text that is none stays text. */
+function valuesOf(written: string): unknown {
+    try {
+        return fromToml(`values = {${written}}`, "values")["values"];
+    } catch (error) {
+        if (error instanceof ScenarioError) return written;
+        throw error;
+    }
 }
 
 /** Returns a kind with a value for each field without a default; "bernoulli 1e-4" sets the first of these fields. */
@@ -129,10 +142,19 @@ function starting(field: Field): string {
 }
 
 /** Returns a checked value as text for a knob. */
-export function written(value: unknown): string {
-    if (Array.isArray(value)) return value.map(written).join(", ");
+export function written(value: unknown, type?: Type): string {
+    if (type?.is === "values") {
+        return (value as [string, unknown][]).map(([name, one]) => `${name} = ${shownValue(one)}`).join(", ");
+    }
+    if (Array.isArray(value)) return value.map((one) => written(one)).join(", ");
     if (typeof value === "object" && value !== null) return kindOf(value as Part);
     return value === null || value === undefined ? "" : String(value);
+}
+
+/** A value of TOML as text. */
+function shownValue(value: unknown): string {
+    if (typeof value === "string") return JSON.stringify(value);
+    return typeof value === "number" ? reprFloat(value) : String(value);
 }
 
 /** Useful range of a buffer size, by unit. */

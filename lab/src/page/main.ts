@@ -3,6 +3,7 @@ import { valueOf } from "../scenario/check";
 import { type JsonTable, toJson } from "../scenario/core";
 import { ScenarioError, repr } from "../scenario/errors";
 import { DESCRIPTION } from "../scenario/model";
+import { keepModule } from "../scenario/modules";
 import { type Resolved, resolve } from "../scenario/resolve";
 import { fromToml } from "../scenario/toml";
 import { Charts } from "./charts";
@@ -42,6 +43,8 @@ interface Done {
 const BINS = 1000;
 /** Maximum duration of a run that is repeated while a slider moves [ms]. */
 const LIVE_MS = 150;
+/** The field that names a module. */
+const CONTROL = "tcp.congestion";
 const LARGEST_SEED = 2n ** 64n - 1n;
 
 const workers = { now: new EngineWorker(), pinned: new EngineWorker() };
@@ -70,7 +73,7 @@ const form = new Form(byId("knobs"), (path, value, released) => {
     if (path === "seed") seed = String(value);
     const next = path === "seed" ? fields : changed(fields, path, value);
     if (take(next, false) && released) remember(path);
-});
+}, () => byId("module-file").click());
 const guide = new Guide({
     go: (place) => guarded(() => usePlace(place)),
     set: (next, what) => {
@@ -190,6 +193,7 @@ function finished(found: Done, runMs: number): void {
     const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
     byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;
     document.body.dataset["hash"] = found.counted.state_hash;
+    if (found.counted.replaced.length > 0) tell(found.counted.replaced);
     showNumbers(byId("numbers"), found, pinned);
     showFlows(byId("flow-table"), found.resolved, found.counted);
     drawDone();
@@ -332,13 +336,32 @@ function takeOwn(own: Table, words: string): void {
     byId("preset-words").textContent = words;
 }
 
-async function openFile(file: File): Promise<void> {
-    const text = await file.text();
-    guarded(() => {
-        const own = fromToml(text, file.name);
-        const name = file.name.replace(/\.[^.]*$/, "");
-        takeOwn({ name, ...own }, `From ${file.name}.`);
-    });
+/** Opens a scenario, and before it the modules that it names; modules alone control the present scenario. */
+async function openFiles(files: File[]): Promise<void> {
+    const isModule = ({ name }: File): boolean => name.endsWith(".wasm");
+    const scenario = files.find((file) => !isModule(file));
+    const modules = await Promise.all(files.filter(isModule).map(async (file) => ({ name: file.name, content: await file.arrayBuffer() })));
+    const text = await scenario?.text();
+    try {
+        for (const { name, content } of modules) await keepModule(name, new Uint8Array(content));
+        if (scenario !== undefined && text !== undefined) {
+            const own = fromToml(text, scenario.name);
+            const name = scenario.name.replace(/\.[^.]*$/, "");
+            takeOwn({ name, ...own }, `From ${scenario.name}.`);
+        } else if (modules[0] !== undefined && take(controlledBy(modules[0].name), false)) {
+            remember(CONTROL);
+        }
+    } catch (error) {
+        if (!(error instanceof ScenarioError)) throw error;
+        tell(error.problems);
+    }
+}
+
+/** The present fields with a module as congestion control; a new version of the present module keeps its parameters. */
+function controlledBy(file: string): Table {
+    const found = (fields["tcp"] as Table | undefined)?.["congestion"] as Table | string | undefined;
+    const { digest: _, ...kept }: Table = typeof found === "object" && found["file"] === file ? found : { kind: "module", file };
+    return changed(fields, CONTROL, kept);
 }
 
 function togglePin(): void {
@@ -382,7 +405,7 @@ function prepare(): void {
         title: () => (done === null ? { title: "", subtitle: "" } : titleOf(done.resolved, done.seed, done.counted)),
         done: () => done?.counted ?? null,
         fields: () => fields,
-        opened: (file) => void openFile(file),
+        opened: (files) => void openFiles(files),
         // The link contains the whole scenario, so that it means the same in another version of the page.
         settings: () => (resolved?.fixed === true ? { ...origin.place, seed } : { fields, seed }),
     });
@@ -409,7 +432,12 @@ async function runResolved(core: string, of = "1"): Promise<Counted> {
     return ended;
 }
 
-Object.assign(globalThis, { longpipe: { run: runText, runResolved } });
+/** Keeps a WebAssembly module, which scenarios name by `file`. */
+async function keep(name: string, content: Uint8Array<ArrayBuffer>): Promise<void> {
+    await keepModule(name, content);
+}
+
+Object.assign(globalThis, { longpipe: { run: runText, runResolved, keepModule: keep } });
 prepare();
 void followHash().then((followed) => {
     if (followed || resolved !== null) return;

@@ -24,7 +24,8 @@ export function ask(menu: HTMLSelectElement, path: string, type: Type, fields: T
     if (menu.dataset["asked"] !== undefined) return;
     menu.dataset["asked"] = "";
     for (const option of menu.options) {
-        if (option.value === menu.value) continue;
+        // A module is refused without its file, which the page asks for once it is chosen.
+        if (option.value === menu.value || option.value === "module") continue;
         const reason = refusal(path, meant(option.value, type), fields);
         option.disabled = reason !== null;
         if (reason !== null) option.textContent = `${called(path, option.value)}: ${reason}`;

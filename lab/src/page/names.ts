@@ -1,5 +1,6 @@
 /** Common names of TCP variants: "Reno", "CUBIC". */
 import type { Json, JsonTable } from "../scenario/core";
+import { moduleName } from "../scenario/modules";
 import type { Resolved } from "../scenario/resolve";
 
 /** Names of kinds, for menus and pictures. Kinds that are missing here are shown with their name in files. */
@@ -18,6 +19,7 @@ const CALLED: Record<string, Record<string, string>> = {
         illinois: "Illinois",
         ledbat: "LEDBAT",
         "linux-reno": "Reno of Linux",
+        module: "WebAssembly file…",
         prague: "Prague",
         scalable: "Scalable",
         vegas: "Vegas",
@@ -68,7 +70,8 @@ export function tcpName(tcp: JsonTable): string {
     const repair = called("tcp.recovery", recovery);
     if (control !== "aimd") {
         const usual = ["sack", "rfc6675", "rack"].includes(recovery);
-        return usual ? called("tcp.congestion", control) : `${called("tcp.congestion", control)} with recovery by ${repair}`;
+        const name = control === "module" ? moduleName(String((tcp["congestion"] as JsonTable)["digest"])) : called("tcp.congestion", control);
+        return usual ? name : `${name} with recovery by ${repair}`;
     }
     if (["tahoe", "reno", "newreno"].includes(recovery)) return repair;
     return recovery === "vanilla" ? "AIMD with timeouts only" : `Reno with ${repair}`;

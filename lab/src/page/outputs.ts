@@ -16,18 +16,19 @@ export interface Outputs {
     done(): Counted | null;
     fields(): Record<string, unknown>;
     settings(): Settings;
-    opened(file: File): void;
+    opened(files: File[]): void;
 }
 
 /** Connects the buttons. */
 export function prepareOutputs(of: Outputs): void {
     const file = byId<HTMLInputElement>("file");
     byId("open").addEventListener("click", () => file.click());
-    file.addEventListener("change", () => {
-        const chosen = file.files?.[0];
-        if (chosen !== undefined) of.opened(chosen);
-        file.value = "";
-    });
+    for (const input of [file, byId<HTMLInputElement>("module-file")]) {
+        input.addEventListener("change", () => {
+            of.opened([...(input.files ?? [])]);
+            input.value = "";
+        });
+    }
     byId("toml").addEventListener("click", () => {
         save(`${of.name()}.toml`, new Blob([toToml(of.fields())], { type: "application/toml" }));
     });

@@ -83,13 +83,22 @@ export interface Counted {
     web: Columns;
     state_hash: string;
     events: number;
+    /** Lines about values of modules that were out of range. */
+    replaced: string[];
     picture?: Picture;
     traces?: Record<string, Columns>;
     detail?: Detail;
 }
 
-/** Messages to a worker: first the engine, then jobs; `cancel` ends a job. */
-export type Order = { engine: WebAssembly.Module } | { job: Job } | { cancel: number };
+/** A congestion controller from a file, which jobs name by its digest. */
+export interface ControlFile {
+    name: string;
+    digest: string;
+    content: Uint8Array<ArrayBuffer>;
+}
+
+/** Messages to a worker: first the engine, then jobs, each after the modules that it names; `cancel` ends a job. */
+export type Order = { engine: WebAssembly.Module } | { module: ControlFile } | { job: Job } | { cancel: number };
 
 /** Messages from a worker. */
 export type Reply =

@@ -74,7 +74,8 @@ function ruleOf(fall: Fall, control: string, recovery: string): string {
 
 /** Returns the name of a congestion control in a sentence. */
 function spoken(control: string): string {
-    return control === "aimd" ? "Reno" : called("tcp.congestion", control);
+    const own: Record<string, string> = { aimd: "Reno", module: "the module" };
+    return own[control] ?? called("tcp.congestion", control);
 }
 
 function inflated(recovery: string): string {

@@ -1,6 +1,7 @@
 /** Web worker: runs jobs one after another, reports progress, and checks for cancellation between chunks. */
-import { Run, initSync, keep_panics, last_panic } from "../../build/engine/engine";
+import { Run, initSync, keep_panics, last_panic, register_module } from "../../build/engine/engine";
 import { detailOf } from "./detail";
+import { ModuleFile } from "./guest";
 import type { Counted, Job, Order, Picture, Reply } from "./protocol";
 
 /** Number of events between two checks of the clock. */
@@ -85,6 +86,8 @@ addEventListener("message", ({ data }: MessageEvent<Order>) => {
     if ("engine" in data) {
         memory = initSync({ module: data.engine }).memory;
         keep_panics();
+    } else if ("module" in data) {
+        register_module(data.module.digest, data.module.name, new ModuleFile(data.module.content));
     } else if ("cancel" in data) {
         cancelled.add(data.cancel);
     } else {

@@ -1,6 +1,7 @@
 /** Checks fields and completes them to parts with all fields, each within its bounds; reports all problems together. */
-import { accepts, repr, reprFloat, shown } from "./errors";
+import { accepts, nearest, repr, reprFloat, shown } from "./errors";
 import { DESCRIPTION, type Field, type Model, NUMBERS, type Type, model } from "./model";
+import { missing, moduleOf } from "./modules";
 import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { BUFFER, SIZE, TIME, UNLIMITED, ValueProblem, dimension } from "./units";
@@ -99,6 +100,8 @@ function checked(type: Type, given: unknown, path: string, say: Say): Value {
             return oneOf(type.values, given);
         case "list":
             return list(type, given, path, say);
+        case "values":
+            return values(type, given, path, say);
         case "part":
             return checkPart(type.part, tableOf(given), path, say);
         case "kinds":
@@ -230,6 +233,19 @@ function list(type: Type & { is: "list" }, given: unknown, path: string, say: Sa
     return items;
 }
 
+/** Values by name, as pairs in the order of the names. */
+function values(type: Type & { is: "values" }, given: unknown, path: string, say: Say): Value {
+    if (!isTable(given)) throw new ValueProblem(`${shown(given)}; needs a table of values`);
+    const names = Object.keys(given).sort();
+    if (type.most !== undefined && names.length > type.most) throw new ValueProblem(`${shown(given)}; needs ${type.most} items`);
+    return names.map((name) => {
+        const value = given[name];
+        const plain = ["string", "number", "bigint", "boolean"].includes(typeof value);
+        if (!plain) say(`${path}.${name}`, `${shown(value)}; needs a number, a boolean or text`);
+        return [name, plain ? (value as Value) : null];
+    });
+}
+
 function isTable(given: unknown): given is Table {
     return typeof given === "object" && given !== null && !Array.isArray(given) && !(given instanceof Date);
 }
@@ -307,6 +323,7 @@ function afterField(part: string, name: string, values: Record<string, Value>, p
 
 /** Checks combinations of fields of a part. */
 function together(made: Part, path: string, say: Say): void {
+    if (made.part === "Module") checkModule(made, path, say);
     if (made.part === "Vegas" || made.part === "VegasOptions") {
         const [alpha, beta] = [Number(valueOf(made, "alpha")), Number(valueOf(made, "beta"))];
         if (beta < alpha) say(path, `beta ${beta}; needs at least alpha, ${alpha}`);
@@ -314,6 +331,26 @@ function together(made: Part, path: string, say: Say): void {
     if (made.part === "Tcp") {
         for (const name of ["recovery", "congestion"]) agree(made, name, path, say);
     }
+}
+
+/** Checks that the page has the file of a module, and that it has the parameters. */
+function checkModule(made: Part, path: string, say: Say): void {
+    const file = String(valueOf(made, "file"));
+    const found = moduleOf(file);
+    if (found === undefined) {
+        say(`${path}.file`, missing(file));
+        return;
+    }
+    const names = [...found.parameters.keys()].sort();
+    for (const [name] of valueOf(made, "parameters") as [string, Value][]) {
+        if (names.includes(name)) continue;
+        say(path, `parameters.${name}: unknown; ${names.length > 0 ? nearest(name, names) : "the module has no parameters"}`);
+        return;
+    }
+    const digest = valueOf(made, "digest");
+    if (digest === null || digest === found.digest) return;
+    const needs = `needs the file as it was, or no digest; ${file} has ${found.digest.slice(0, 12)}... now`;
+    say(path, `digest: ${String(digest).slice(0, 12)}...; ${needs}`);
 }
 
 /** Copies specified options between the table of the chosen kind and the field with its name, so that both agree. */

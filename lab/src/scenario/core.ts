@@ -1,5 +1,6 @@
 /** Converts parts for the core according to the types of their fields: names with units, and integers. */
 import { type Part, type Value, fieldsOf, kindOf, parts } from "./check";
+import { reprFloat } from "./errors";
 import { DESCRIPTION, type Field, type Type, model } from "./model";
 import { UNLIMITED, dimension } from "./units";
 
@@ -48,6 +49,8 @@ function core(type: Type, value: Value): Json {
             const items = (value as Value[]).map((one, i) => core(type.each?.[i] ?? type.of, one));
             return type.ascending ? ascending(items) : items;
         }
+        case "values":
+            return (value as [string, Value][]).map(([name, one]) => [name, textOf(one)]);
         case "part":
             return coreFields(value as Part);
         case "kinds": {
@@ -59,6 +62,11 @@ function core(type: Type, value: Value): Json {
         default:
             return value as Json;
     }
+}
+
+/** A parameter of a module as text: see scenario/own_control.py. */
+function textOf(value: Value): string {
+    return typeof value === "number" ? reprFloat(value) : String(value);
 }
 
 function ascending(items: Json[]): Json[] {

@@ -19,6 +19,8 @@ export type Type = { optional?: boolean; suffix?: string } & (
     | { is: "buffer" }
     | { is: "window scale" }
     | { is: "part"; part: string }
+    // A table of values by name, each a number, a boolean or text.
+    | { is: "values"; most?: number }
     // Parts by kind, and kinds that only the command line supports.
     | { is: "kinds"; kinds: Record<string, string>; elsewhere?: string[]; chosen: boolean }
     // Types of a row's items: `each` if they differ, otherwise `of` for all.
@@ -108,6 +110,8 @@ interface Description {
         window_times_path: number;
     };
     buffer_of_routers: string;
+    /** Version of longpipe_control.h. */
+    module_interface: string;
     first_kinds: string[];
     absent: { names: Record<string, [string, string]>; called: Record<string, string> };
     homes: { field: string; what: string; names: string[] }[];

@@ -2,10 +2,11 @@
 import { type Packet, autoWindow, bufferOf, packetOf } from "./buffers";
 import { type Part, checkPart, kindOf, parts, valueOf } from "./check";
 import { checkBegin, checkClasses, checkDatagrams, checkStands, checkTogether, checkVbr } from "./checks";
-import { type JsonTable, coreFields } from "./core";
+import { type Json, type JsonTable, coreFields } from "./core";
 import { ScenarioError } from "./errors";
 import { asGraph, flowField } from "./graph";
 import { DESCRIPTION, NUMBERS } from "./model";
+import { moduleOf } from "./modules";
 import { byRules } from "./profiles";
 import { Rational } from "./rational";
 import { Topology, between } from "./topology";
@@ -230,7 +231,16 @@ function coreTcp(tcp: Part): JsonTable {
         fields.ecn = { kind: "accurate", abe: valueOf(ecn, "abe") as boolean };
         if (valueOf(ecn, "option") === true) fields.ecn.option = true;
     } else if (saysEct1(tcp)) fields.ecn = { kind: "dctcp" };
+    const congestion = valueOf(tcp, "congestion") as Part;
+    if (kindOf(congestion) === "module") fields.congestion = coreModule(congestion, valueOf(tcp, "hz") as bigint);
     return { ...fields, window_scale: scale === "as needed" ? leastWindowScale(tcp) : (scale as bigint) };
+}
+
+/** Returns a module as the core has it: by its digest, with the clock of its own or of TCP. */
+function coreModule(module: Part, hz: bigint): JsonTable {
+    const { parameters } = coreFields(module) as { parameters: Json };
+    const digest = moduleOf(String(valueOf(module, "file")))?.digest ?? "";
+    return { kind: "module", digest, parameters, hz: (valueOf(module, "hz") ?? hz) as bigint };
 }
 
 /** Returns the time after which a flow writes no more data, if there is one. */

@@ -9,6 +9,7 @@ from longpipe import _core
 from longpipe.aal5 import CELL_BITS, CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.absent import CALLED, NAMES, RENO, homes
 from longpipe.analysis.limits import MEANINGS
+from longpipe.controls.facts import INTERFACE
 from longpipe.ip import HEADER_BYTES, TIMESTAMP_BYTES
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
@@ -46,6 +47,7 @@ def description(folder: Path | None = None) -> dict[str, Any]:
             "window_times_path": TIMES_PATH,
         },
         "buffer_of_routers": BUFFER_OF_ROUTERS,
+        "module_interface": INTERFACE,
         "first_kinds": sorted(FIRST),
         "absent": {"names": {name: list(words) for name, words in NAMES.items()}, "called": CALLED},
         "homes": [{"field": field, "what": what, "names": list(names)} for field, what, names in homes()],

@@ -22,7 +22,6 @@ from longpipe.scenario.base import (
     Quantity,
     WindowScale,
 )
-from longpipe.scenario.module import Module
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.reference import described, kind_of, parts
@@ -31,8 +30,8 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, d
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page cannot have, because it loads no machine code, starts no program and has no interpreter.
-_ELSEWHERE: Final = (Module, OwnStack, Python)
+# Kinds that a page cannot have, because it starts no program and has no interpreter.
+_ELSEWHERE: Final = (OwnStack, Python)
 # Fields that it does not have, because its metrics and pictures show whole runs.
 _FIELDS_ELSEWHERE: Final = frozenset({"warm_up"})
 
@@ -93,8 +92,9 @@ def _field(name: str, field: FieldInfo) -> Json:
         "unit": unit,
         "source": source,
     }
-    if field.default is not PydanticUndefined:
-        written["default"] = _plain(field.default)
+    default = field.get_default(call_default_factory=True)
+    if default is not PydanticUndefined:
+        written["default"] = _plain(default)
     if LATER in field.metadata:
         written["later"] = True
     return written
@@ -123,8 +123,8 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
             return _quantity(data)
         if data in (_check_of(Buffer), _check_of(WindowScale)):
             return {"is": "buffer" if data is _check_of(Buffer) else "window scale"}
-    if get_origin(annotation) is tuple:
-        return _list(arguments, metadata, row=... not in get_args(annotation))
+    if get_origin(annotation) in (dict, tuple):
+        return _many(annotation, arguments, metadata)
     if get_origin(annotation) is Literal:
         return {"is": "one of", "values": arguments, **_becomes(metadata)}
     if get_origin(annotation) in (Union, UnionType):
@@ -140,12 +140,14 @@ def _type(annotation: Any, metadata: Iterable[Any] = ()) -> Json:  # noqa: ANN40
     return _scalar(annotation, metadata)
 
 
-def _list(items: list[Any], metadata: list[Any], *, row: bool) -> Json:
-    """Describes a list of one type, or a fixed-length row with a type per item."""
+def _many(annotation: object, items: list[Any], metadata: list[Any]) -> Json:
+    """Describes values by name, a list of one type, or a fixed-length row with a type per item."""
     bounds = {key: value for data in metadata for key, value in _lengths(data).items()}
+    if get_origin(annotation) is dict:
+        return {"is": "values", **bounds}
     each = [_type(item) for item in items]
     listed: Json = {"is": "list", "of": each[0], "ascending": ASCENDING in metadata, **bounds}
-    if row:
+    if ... not in get_args(annotation):
         listed |= {"length": len(each)}
         if any(item != each[0] for item in each):
             listed |= {"each": each}

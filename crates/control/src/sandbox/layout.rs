@@ -1,6 +1,6 @@
 //! The structures of `longpipe_control.h` in the memory of a wasm32 module, and the addresses at which the host writes them.
 //!
-//! Structures without pointers have the same layout in a module and in this process: fixed-width fields, aligned to their
+//! Structures without pointers have one layout, in a module and in this process: fixed-width fields, aligned to their
 //! size, little-endian.
 #![allow(unsafe_code)]
 
@@ -9,10 +9,10 @@ use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 // The bytes of a structure are those that the module reads.
 const _: () = assert!(cfg!(target_endian = "little"));
 
-/// Offsets within the page that the host adds to the module's memory.
+/// Offsets within the page that the host adds to the module's memory. Other arguments of functions are written where reports are.
 pub const FLIGHT: u32 = 0;
-pub const GRANT: u32 = 128;
-pub const ARGUMENT: u32 = 256;
+pub const GRANT: u32 = FLIGHT + size_of::<Flight>() as u32;
+pub const REPORT: u32 = GRANT + size_of::<Grant>() as u32;
 pub const TEXTS: u32 = 1024;
 /// Size of a page of WebAssembly [byte].
 pub const PAGE: u32 = 65536;
@@ -58,9 +58,52 @@ impl Plain for Sent {}
 impl Plain for Lost {}
 
 /// Returns the bytes of a structure.
-pub fn bytes<T: Plain>(value: &T) -> &[u8] {
+fn bytes<T: Plain>(value: &T) -> &[u8] {
     // SAFETY: the structure has no padding, so that all of its bytes are initialized.
     unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
+}
+
+/// Flight, grant and report of one call as they lie in the page, so that one copy writes all of them.
+pub struct Block {
+    bytes: [u8; BLOCK],
+    /// Number of bytes that the call uses.
+    used: usize,
+}
+
+/// Size of a block with the largest report.
+const BLOCK: usize = REPORT as usize + size_of::<Ack>();
+
+impl Block {
+    /// Returns the block of a call with a flight only.
+    pub fn new(flight: &Flight) -> Block {
+        let block = Block {
+            bytes: [0; BLOCK],
+            used: 0,
+        };
+        block.with(FLIGHT, flight)
+    }
+
+    /// Adds a grant.
+    pub fn with_grant(self, grant: &Grant) -> Block {
+        self.with(GRANT, grant)
+    }
+
+    /// Adds a report.
+    pub fn with_report<T: Plain>(self, report: &T) -> Block {
+        self.with(REPORT, report)
+    }
+
+    fn with<T: Plain>(mut self, offset: u32, value: &T) -> Block {
+        let (from, bytes) = (offset as usize, bytes(value));
+        self.used = from + bytes.len();
+        self.bytes[from..self.used].copy_from_slice(bytes);
+        self
+    }
+
+    /// Returns the bytes that the call uses.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.used]
+    }
 }
 
 /// Returns the grant of these bytes.
@@ -77,6 +120,6 @@ const _: () = {
     assert!(size_of::<Ack>() == 17 * 8 + 8 * 4);
     assert!(size_of::<Sent>() == 3 * 8 + 2 * 4);
     assert!(size_of::<Lost>() == 6 * 8 + 2 * 4);
-    assert!(size_of::<Ack>() as u32 <= TEXTS - ARGUMENT);
+    assert!(BLOCK as u32 <= TEXTS);
     assert!(control::LENGTH == control::ON_RECOVERED + 4);
 };

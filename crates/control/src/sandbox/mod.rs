@@ -1,27 +1,38 @@
-//! Controllers that are WebAssembly modules: `longpipe_control.h` compiled for wasm32, executed by an interpreter.
+//! Controllers that are WebAssembly modules: `longpipe_control.h` compiled for wasm32.
 //!
-//! A module can only compute: functions that it imports fail when they are called. A failure ends the module, not the process.
+//! An [`Executor`] executes them: an interpreter, or the browser in which the lab runs. A module can only compute: functions
+//! that it imports fail when they are called. A failure ends the module, not the process.
 
+pub mod executor;
 mod guest;
+#[cfg(feature = "webassembly")]
+pub(crate) mod interpreter;
 mod layout;
 
 use crate::complaints::Complaints;
 use crate::flow::Flow;
 use crate::operations::{requirements, About, Object, Operations};
 use crate::settings::{LoadError, Value};
+use executor::Executor;
 use guest::Guest;
 use longpipe_events::Stream;
 use longpipe_plugin::table::{Ack, Flight, Grant, Lost, Sample, Sent};
 use longpipe_tcp::congestion::loaded::{Controller, Plugin, Requirements};
 use std::ffi::c_int;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Loads a module: see `load_file`.
-pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz: u32) -> Result<Sandboxed, LoadError> {
+/// Returns the controller of an instance, with its parameters set and opened; messages call its file `shown`.
+///
+/// # Errors
+/// Returns an error if the instance is not a controller, has another version, or does not accept a parameter.
+pub fn load<E: Executor>(
+    instance: Result<E, String>,
+    shown: &str,
+    parameters: &[(String, String)],
+    hz: u32,
+) -> Result<Arc<dyn Object>, LoadError> {
     let refused = |why: String| LoadError::file(shown, why);
-    let bytes = std::fs::read(file).map_err(|error| refused(format!("cannot be read: {error}")))?;
-    let mut guest = Guest::new(&bytes).map_err(refused)?;
+    let mut guest = instance.and_then(Guest::new).map_err(refused)?;
     set(&mut guest, shown, parameters)?;
     guest.open(hz).map_err(refused)?;
     let wanted = guest.wants().map_err(refused)?;
@@ -35,14 +46,14 @@ pub(crate) fn load(file: &Path, shown: &str, parameters: &[(String, String)], hz
         sends: guest.has_on_sent(),
         loses: guest.has_on_lost(),
     };
-    Ok(Sandboxed(Arc::new(Module {
+    Ok(Arc::new(Sandboxed(Arc::new(Module {
         about,
         running: Mutex::new(Running { guest, failure: None }),
-    })))
+    }))))
 }
 
 /// Sets the parameters that a scenario names.
-fn set(guest: &mut Guest, shown: &str, wanted: &[(String, String)]) -> Result<(), LoadError> {
+fn set<E: Executor>(guest: &mut Guest<E>, shown: &str, wanted: &[(String, String)]) -> Result<(), LoadError> {
     let listed = guest.parameters().map_err(|why| LoadError::file(shown, why))?;
     for (name, value) in wanted {
         let Some(parameter) = listed.iter().find(|parameter| parameter.name == *name) else {
@@ -58,25 +69,25 @@ fn set(guest: &mut Guest, shown: &str, wanted: &[(String, String)]) -> Result<()
 }
 
 /// A module in the form in which a scenario stores it.
-#[derive(Clone, Debug)]
-pub(crate) struct Sandboxed(Arc<Module>);
+#[derive(Debug)]
+struct Sandboxed<E: Executor>(Arc<Module<E>>);
 
 /// A module of one simulation.
 #[derive(Debug)]
-struct Module {
+struct Module<E: Executor> {
     about: About,
-    running: Mutex<Running>,
+    running: Mutex<Running<E>>,
 }
 
 #[derive(Debug)]
-struct Running {
-    guest: Guest,
+struct Running<E: Executor> {
+    guest: Guest<E>,
     /// Reason why the module failed, if it did; a failed module is not called again.
     failure: Option<String>,
 }
 
-impl Module {
-    fn running(&self) -> MutexGuard<'_, Running> {
+impl<E: Executor> Module<E> {
+    fn running(&self) -> MutexGuard<'_, Running<E>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,7 +96,7 @@ impl Module {
         &self,
         now_ps: Option<u64>,
         name: &str,
-        call: impl FnOnce(&mut Guest) -> Result<T, String>,
+        call: impl FnOnce(&mut Guest<E>) -> Result<T, String>,
     ) -> Option<T> {
         let mut running = self.running();
         if running.failure.is_some() {
@@ -102,7 +113,7 @@ impl Module {
     }
 }
 
-impl Object for Sandboxed {
+impl<E: Executor> Object for Sandboxed<E> {
     fn about(&self) -> &About {
         &self.0.about
     }
@@ -112,7 +123,7 @@ impl Object for Sandboxed {
     }
 }
 
-impl Plugin for Sandboxed {
+impl<E: Executor> Plugin for Sandboxed<E> {
     fn requirements(&self) -> Requirements {
         self.0.about.requirements
     }
@@ -129,21 +140,21 @@ impl Plugin for Sandboxed {
 
 /// State of one connection.
 #[derive(Debug)]
-struct SandboxedFlow {
-    module: Arc<Module>,
+struct SandboxedFlow<E: Executor> {
+    module: Arc<Module<E>>,
     /// Index of the connection's random stream.
     source: u32,
     /// Address in the module's memory.
     state: u32,
 }
 
-impl Operations for SandboxedFlow {
+impl<E: Executor> Operations for SandboxedFlow<E> {
     fn about(&self) -> &About {
         &self.module.about
     }
 
     fn create(&mut self, ecn: bool, preconnect_us: u32) {
-        let create = |guest: &mut Guest| guest.create(self.source, ecn, preconnect_us);
+        let create = |guest: &mut Guest<E>| guest.create(self.source, ecn, preconnect_us);
         let created = self.module.call(None, "create", create);
         self.state = created.unwrap_or(0);
     }
@@ -200,7 +211,7 @@ impl Operations for SandboxedFlow {
     }
 }
 
-impl Drop for SandboxedFlow {
+impl<E: Executor> Drop for SandboxedFlow<E> {
     fn drop(&mut self) {
         if self.state != 0 {
             self.module.call(None, "destroy", |guest| guest.destroy(self.state));

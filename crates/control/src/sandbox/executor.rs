@@ -1,0 +1,100 @@
+//! Execution of a module: its functions, its memory and its table, by an interpreter or by a browser.
+
+use std::fmt::Debug;
+
+/// A module that does not export its memory.
+pub const NO_MEMORY: &str = "needs to export its memory";
+/// A module that does not export its table.
+pub const NO_TABLE: &str = "does not export its table; needs the linker's --export-table and --growable-table";
+/// A module whose table has a fixed size.
+pub const FIXED_TABLE: &str = "its table cannot grow; needs the linker's --growable-table";
+/// Export of a WASI reactor that a host calls before any other.
+pub const INITIALIZE: &str = "_initialize";
+
+/// Types of a function: its parameters, and whether it returns a 32-bit number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Parameters.
+    pub parameters: &'static [Kind],
+    /// Whether the function returns a 32-bit number.
+    pub returns: bool,
+}
+
+/// Type of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 32-bit number, `i32`.
+    Word,
+    /// 64-bit number, `i64`.
+    Long,
+}
+
+/// Value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// 32-bit number.
+    Word(u32),
+    /// 64-bit number.
+    Long(u64),
+}
+
+/// Maximum size of a module's memory [byte].
+pub const MOST_MEMORY: usize = 256 << 20;
+/// Maximum number of arguments of a call.
+pub const MOST_ARGUMENTS: usize = 4;
+
+/// Signature of [`Draw`].
+pub const DRAW: Signature = Signature {
+    parameters: &[Kind::Word, Kind::Word],
+    returns: true,
+};
+
+/// The host's `draw` (`struct longpipe_connection`): a random number from a source, below a bound.
+pub type Draw = Box<dyn Fn(u32, u32) -> u32 + Send + Sync>;
+
+/// An instance of a module that exports its memory and its table, after its start function and [`INITIALIZE`].
+///
+/// An error of a method is one line. Functions that the module imports fail when they are called.
+pub trait Executor: Debug + Send + 'static {
+    /// A function of the module.
+    type Function: Copy + Debug + Send;
+
+    /// Returns the value of an exported 32-bit global; None if there is none of this name.
+    fn global(&mut self, name: &str) -> Option<u32>;
+
+    /// Returns the function at an index of the table; None if there is none of this signature.
+    fn function(&mut self, index: u32, signature: Signature) -> Option<Self::Function>;
+
+    /// Adds the host's `draw` to the table, and returns its index.
+    ///
+    /// # Errors
+    /// The table has a fixed size: [`FIXED_TABLE`].
+    fn add_draw(&mut self, draw: Draw) -> Result<u32, String>;
+
+    /// Adds a page to the memory, and returns its address.
+    ///
+    /// # Errors
+    /// The memory has its maximum size.
+    fn add_page(&mut self) -> Result<u32, String>;
+
+    /// Calls a function with arguments of its signature. Returns 0 if the function returns nothing.
+    ///
+    /// # Errors
+    /// The function traps.
+    fn call(&mut self, function: Self::Function, arguments: &[Argument]) -> Result<u32, String>;
+
+    /// Returns the size of the memory [byte].
+    fn memory_size(&self) -> usize;
+
+    /// Reads bytes of the memory.
+    ///
+    /// # Errors
+    /// The address is outside the memory.
+    fn read(&self, at: u32, bytes: &mut [u8]) -> Result<(), String>;
+
+    /// Writes bytes into the memory.
+    ///
+    /// # Errors
+    /// The address is outside the memory.
+    fn write(&mut self, at: u32, bytes: &[u8]) -> Result<(), String>;
+}

@@ -1,0 +1,77 @@
+/** Congestion controllers from files that this page has: WebAssembly modules, by name and by the digest that names them to the core. */
+import { ScenarioError, repr } from "./errors";
+import { DESCRIPTION } from "./model";
+
+/** A module. */
+export interface ModuleContent {
+    name: string;
+    digest: string;
+    content: Uint8Array<ArrayBuffer>;
+    /** Types of its parameters by name. */
+    parameters: ReadonlyMap<string, string>;
+}
+
+const byName = new Map<string, ModuleContent>();
+const byDigest = new Map<string, ModuleContent>();
+
+const NEEDS = "needs a WebAssembly module with a congestion controller";
+const MOST_BYTES = 64 * 2 ** 20;
+/** First bytes of a WebAssembly module. */
+const MAGIC = [0, 0x61, 0x73, 0x6d];
+/** Format of LONGPIPE_FACT in longpipe_control.h. */
+const FACT = /\x01longpipe\x01([a-z-]+)=([\x20-\x7e]{1,200})\0/g;
+
+/** Keeps a module under its name, in place of an earlier one. Throws ScenarioError if it is none. */
+export async function keepModule(name: string, content: Uint8Array<ArrayBuffer>): Promise<ModuleContent> {
+    if (!MAGIC.every((byte, i) => content[i] === byte)) throw new ScenarioError([`${name}: no WebAssembly; ${NEEDS}`]);
+    if (content.length > MOST_BYTES) throw new ScenarioError([`${name}: ${content.length} bytes; needs at most ${MOST_BYTES}`]);
+    const facts = factsOf(content);
+    const version = facts.find(([key]) => key === "interface")?.[1];
+    if (version === undefined) throw new ScenarioError([`${name}: no congestion controller; ${NEEDS}`]);
+    const known = DESCRIPTION.module_interface;
+    if (version !== known) throw new ScenarioError([`${name}: interface version ${version}; needs ${known}: build it again`]);
+    const parameters = facts.filter(([key]) => key === "parameter").map(([, text]): [string, string] => {
+        const at = text.lastIndexOf(":");
+        return [text.slice(0, at), text.slice(at + 1)];
+    });
+    const source = facts.find(([key]) => key === "source")?.[1];
+    const made = { name, digest: source ?? (await sha256(name, content)), content, parameters: new Map(parameters) };
+    byName.set(name, made);
+    byDigest.set(made.digest, made);
+    return made;
+}
+
+/** Returns the module of a path, by its file name; undefined if the page has none. */
+export function moduleOf(path: string): ModuleContent | undefined {
+    return byName.get(path.split(/[/\\]/).at(-1) ?? "");
+}
+
+/** Returns the modules of a resolved scenario, which contains their digests as text. */
+export function modulesOf(core: string): ModuleContent[] {
+    return [...byDigest.values()].filter(({ digest }) => core.includes(digest));
+}
+
+/** Returns the name of the module with a digest. */
+export function moduleName(digest: string): string {
+    return byDigest.get(digest)?.name ?? digest;
+}
+
+/** The facts that a module states about itself. */
+function factsOf(content: Uint8Array): [string, string][] {
+    // One letter for each byte.
+    const text = new TextDecoder("latin1").decode(content);
+    return [...text.matchAll(FACT)].map(([, key, value]) => [key ?? "", value ?? ""]);
+}
+
+async function sha256(name: string, content: Uint8Array<ArrayBuffer>): Promise<string> {
+    if (globalThis.crypto?.subtle === undefined) {
+        throw new ScenarioError([`${name}: this browser has no SHA-256 for pages by http; needs the page from a file or by https`]);
+    }
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", content));
+    return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Problem of a file that the page does not have. */
+export function missing(path: string): string {
+    return `${repr(path)}; is not in this page, needs a WebAssembly module (.wasm) that was opened before or together with this`;
+}
