@@ -63,7 +63,7 @@ def test_poisson_datagrams_wait_as_in_m_d_1(load: float) -> None:
     payload = 1250 - HEADERS
     traffic = {"kind": "poisson", "rate": f"{10 * load} Mbit/s", "payload": f"{payload} B"}
     result = simulate(link("10 Mbit/s", 0, "300 s", traffic=traffic))
-    # One packet takes 1 ms.
+    # The transmission of a packet takes 1 ms.
     wait_s = result.measure("datagrams:flow1.delay") - 0.001
     assert wait_s == pytest.approx(md1_wait_s(load, 0.001), rel=0.02)
 

@@ -43,7 +43,7 @@ def test_packets_fill_the_trunk_in_the_order_of_what_they_lose_to_headers() -> N
 def test_datagrams_that_fill_a_trunk_are_all_of_it() -> None:
     result = over_ip("20 s", [call("20 Mbit/s", "1472 B")], trunk_delay="50 ms")
     assert result.attainable_bps == pytest.approx(1e7 * 1472 / 1500)
-    # The rest is data in transmission at the end, and the delay of the first packet.
+    # The difference to 1 is due to data in transmission at the end, and to the delay of the first packet.
     assert result.efficiency == pytest.approx(1 - 0.05 / 20, abs=2e-4)
 
 

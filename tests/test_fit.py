@@ -49,7 +49,7 @@ def test_rate_and_base_rtt_are_those_of_the_path(lossy: PathFit) -> None:
 
 
 def test_kinds_of_losses_are_distinguished_and_the_buffer_is_exact(lossy: PathFit) -> None:
-    # The losses are the first overflow and 8 losses by number; the guest's counters at 20 s agree.
+    # The guest's counters at 20 s show the losses of the first overflow, and 8 losses by packet number.
     assert lossy.features.buffer is not None
     assert lossy.features.buffer.value == 51
     assert int(lossy.features.overflow.sum()) == 140

@@ -84,7 +84,7 @@ def test_actions_are_factors() -> None:
     assert ACTIONS["window"].factors(np.array([0.3])) == pytest.approx([1.51])
 
 
-# One environment
+# A single environment
 
 
 @pytest.mark.parametrize(("action", "step"), [("rate", "1 RTT"), ("window", "10 ms"), ("orca", "20 ACKs")])

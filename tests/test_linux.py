@@ -178,7 +178,7 @@ def test_cubic_does_as_the_table_has_it() -> None:
     assert found.goodput(20, 30) == pytest.approx(
         (series["bytes_acked"][30.0] - series["bytes_acked"][20.0]) * 0.8, rel=2e-3
     )
-    # They are equal to a segment until the first loss; then within 2 %, except for tenths of a second in recovery.
+    # Windows agree within a segment until the first loss; then within 2 %, except for tenths of a second in recovery.
     calm = series.index < series.index[series["retransmits"] > 0][0]
     assert ours["cwnd"][calm].equals(series["cwnd"][calm])
     near = (ours["cwnd"] / series["cwnd"] - 1).abs() <= 0.02
@@ -219,7 +219,7 @@ def test_two_flows_share_a_path_and_a_discipline_marks() -> None:
     late = found.of(1)
     assert late["bytes_acked"][1.9] == 1
     assert (late["bytes_acked"][6.0], found.of(0)["bytes_acked"][6.0]) > (1_000_000, 3_000_000)
-    # The connections use ECN because the discipline marks.
+    # The connections use ECN because the queue discipline marks packets.
     assert found.marks > 0
 
 

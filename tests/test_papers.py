@@ -65,7 +65,7 @@ PAPER = ReplicatedPaper(
 )
 ''',
     "figures.py": '''
-"""Its figures."""
+"""Figures of the paper."""
 
 from matplotlib.figure import Figure
 
@@ -147,7 +147,7 @@ def test_one_table_is_that_of_the_whole_paper(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
-    # Its runs are stored.
+    # The runs of the paper are stored.
     store = Store(shutil.copy(short_frr_96(tmp_path_factory) / "runs.db", tmp_path))
     found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=2)
     assert list(found.tables) == ["Table 2"]

@@ -141,7 +141,7 @@ def test_a_grid_has_two_links_for_each_satellite_but_at_a_star_s_seam() -> None:
     assert len(SHELLS["starlink-550"].links()) == 2 * 72 * 22
     assert len(SHELLS["iridium"].links()) == 66 + 5 * 11
     assert SHELLS["oneweb"].links() == []
-    # In Walker's 12:12/3/1, the number has increased by one after a revolution around the Earth.
+    # In Walker's 12:12/3/1, the neighbour after a full circle around the Earth has the next higher number.
     links = Shell("own", 3, 4, 600, 50, 1).links()
     assert (1, 8) in links
     assert (0, 8) not in links

@@ -1,4 +1,4 @@
-"""Suites have the numbers of their documents, and one command executes and reports them."""
+"""Suites contain the numbers of their documents, and one command executes them and reports the results."""
 
 import re
 from pathlib import Path

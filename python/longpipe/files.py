@@ -1,4 +1,4 @@
-"""Output files: refused before a run if they cannot be written, and complete or absent after it."""
+"""Output files: rejected before a run if they cannot be written, and complete or absent after it."""
 
 import os
 import stat

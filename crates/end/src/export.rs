@@ -16,7 +16,7 @@ pub trait Stacks {
     /// Creates an end of a stack.
     ///
     /// # Errors
-    /// One line that names the setting, its value and what is accepted.
+    /// Returns one line that names the setting, its value and what is accepted.
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String>;
 }
 

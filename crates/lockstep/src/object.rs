@@ -18,7 +18,7 @@ impl Object {
     /// Loads an object.
     ///
     /// # Errors
-    /// One line: the file has no stacks, or stacks of another version of the interface.
+    /// Returns one line if the file has no stacks, or stacks of another version of the interface.
     pub fn load(file: &Path) -> Result<Object, String> {
         let shown = file.display();
         // SAFETY: loading runs the file's constructors. The user installed or named the file in order to run its code.
@@ -52,7 +52,7 @@ impl Object {
     /// Creates an end.
     ///
     /// # Errors
-    /// One line about the setting that the stack does not accept.
+    /// Returns one line about the setting that the stack does not accept.
     pub fn create(self: &Arc<Object>, stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         let text = |text: &str| CString::new(text).map_err(|_| format!("{text:?}: has a zero byte"));
         let stack = text(stack)?;

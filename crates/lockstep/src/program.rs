@@ -95,7 +95,7 @@ impl Program {
     /// Starts a program, a file and its arguments, as an end.
     ///
     /// # Errors
-    /// One line: the program does not start, or rejects its settings.
+    /// Returns one line if the program does not start, or rejects its settings.
     pub fn start(words: &[String], setup: &Setup<'_>) -> Result<Program, String> {
         let Some((file, arguments)) = words.split_first() else {
             return Err("command: empty; needs a program".to_owned());

@@ -23,7 +23,7 @@ static OWN: Mutex<BTreeMap<String, Source>> = Mutex::new(BTreeMap::new());
 /// Loads the object with the stacks of `longpipe_stacks`, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
 ///
 /// # Errors
-/// One line if the file is not an object with stacks.
+/// Returns one line if the file is not an object with stacks.
 pub fn register(file: &Path) -> Result<String, String> {
     let mut loaded = PACKAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if loaded.is_none() {
@@ -35,7 +35,7 @@ pub fn register(file: &Path) -> Result<String, String> {
 /// Loads a user's object, which scenarios name by `digest`, once per process. Returns its stacks.
 ///
 /// # Errors
-/// One line if the file is not an object with stacks.
+/// Returns one line if the file is not an object with stacks.
 pub fn register_object(digest: &str, file: &Path) -> Result<String, String> {
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(Source::Object(object)) = own.get(digest) {
@@ -56,7 +56,7 @@ pub fn register_program(digest: &str, words: Vec<String>) {
 /// Creates an end of a stack, whose version is its digest if it is the user's own.
 ///
 /// # Errors
-/// One line: the stack is not registered, or does not accept a setting.
+/// Returns one line if the stack is not registered, or does not accept a setting.
 pub fn create(config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let source = own.get(&config.version).cloned();

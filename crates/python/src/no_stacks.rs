@@ -1,4 +1,4 @@
-//! Replaces `stacks.rs` on systems without real protocol stacks: refuses scenarios that need them.
+//! Replaces `stacks.rs` on systems without real protocol stacks: rejects scenarios that need them.
 
 use crate::modules::Controls;
 use crate::ScenarioError;

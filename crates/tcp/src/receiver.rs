@@ -86,7 +86,7 @@ pub struct Receiver {
     waiting: u64,
 }
 
-/// Value that stands for more than one segment.
+/// Value that represents more than one segment.
 const SEVERAL: u64 = u64::MAX;
 /// Number of segments for which Linux sends at least one ACK.
 const EACH: u32 = 2;

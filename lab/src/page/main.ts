@@ -312,7 +312,7 @@ async function followHash(): Promise<boolean> {
     try {
         const said = await fromHash(location.hash);
         if (said === null) {
-            // The address had an anchor of the page; it gets the settings again.
+            // A link to an anchor replaced the settings in the address, so they are written again.
             if (resolved !== null) remember(null);
             return false;
         }

@@ -172,7 +172,7 @@ class Selection:
             self.eliminated[one] = (self.replications, WORSE)
 
     def outlook(self, errors: float = 0.0) -> int:
-        """Returns how many more observations, of all survivors together, the selection takes if means stay as they are.
+        """Returns how many more observations, of all survivors together, the selection takes if means do not change.
 
         With `errors`, each mean difference is smaller by that many standard errors, so that decisions take longer, or
         larger if it is negative. At most those after which the continuation regions end.

@@ -36,7 +36,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
 def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
     """Returns the data that web servers and applications with a rate wrote, by flow [bytes].
 
-    Random bursts count with their mean share of the time.
+    For random bursts, the mean share of time with a burst is used.
     """
     resolved, web, flows = scenario.resolved, columns["web"], columns["flows"]
     written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))

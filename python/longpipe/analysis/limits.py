@@ -1,4 +1,4 @@
-"""What limited each flow of a run, from the counters of every run."""
+"""The limit of each flow of a run, determined from counters that every run has."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MOST_EXCESS: Final = 5.0
 
 @dataclass(frozen=True, eq=False)
 class OfReference:
-    """A measure of the reference's run, by the name that stands for it in an expression."""
+    """A measure of the reference's run, by the name that represents it in an expression."""
 
     name: str
     measure: Measure
@@ -150,7 +150,7 @@ def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float
 
 
 def _without_references(text: str) -> tuple[dict[str, str], str]:
-    """Replaces each `reference(...)` by a name; returns what each name stands for, and the text."""
+    """Replaces each `reference(...)` by a name; returns the measure of each name, and the text."""
     inner: dict[str, str] = {}
     while (begin := text.find(_CALL)) >= 0:
         end, depth = begin + len(_CALL), 1

@@ -1,4 +1,4 @@
-"""What an attack is about: base scenario, control, reference, fields to change and defects."""
+"""The subject of an attack: base scenario, control, reference, fields to change and defects."""
 
 from __future__ import annotations
 

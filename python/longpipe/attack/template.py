@@ -25,7 +25,7 @@ buffer = "1 BDP"
 profile = "linux-6"             # CUBIC, SACK and RACK
 """
 
-# What may change, as --may takes it.
+# Fields that may change, in the format of --may.
 RANGES: Final = (
     "network.trunk_rate=4..50 Mbit/s",
     "network.trunk_delay=2..300 ms",

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from longpipe.advise.ranges import Range
 
-# Part of the unit interval in which a coordinate leaves its field as it is in the base scenario.
+# Part of the unit interval in which a coordinate leaves its field at the value of the base scenario.
 UNCHANGED: Final = 0.2
 
 # Numbers of the fields that a candidate changes: the number of the level, or a number for each range.
@@ -44,7 +44,7 @@ class Varied:
         return max(1, len(self.ranges))
 
     def numbers(self, places: Sequence[float]) -> tuple[float, ...] | None:
-        """Returns the numbers at places from 0 to 1; None if the field stays as it is."""
+        """Returns the numbers at places from 0 to 1; None if the field is unchanged."""
         first = (places[0] - UNCHANGED) / (1 - UNCHANGED)
         if first < 0:
             return None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # A word is a set of factors as bits (first factor lowest) with a sign.
 Word = tuple[int, int]
 
-# Maximum number of generators; the defining relation has 2 to this power words.
+# Maximum number of generators; the number of words in the defining relation is 2 to this power.
 MOST_GENERATORS: Final = 16
 
 

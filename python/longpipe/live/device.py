@@ -91,7 +91,7 @@ def _veth(mtu: int) -> Device:
         route.link("add", ifname=WIRE, kind="veth", peer={"ifname": NAME, "net_ns_fd": inner})
         _quiet(WIRE)
         (wire,) = route.link_lookup(ifname=WIRE)
-        # One packet at a time, never joined ones.
+        # Send one packet at a time, without joining packets.
         route.link("set", index=wire, mtu=mtu, state="up")
     packets = listened_to(WIRE)
     # Only its socket keeps the outer namespace alive.

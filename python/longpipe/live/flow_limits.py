@@ -1,4 +1,4 @@
-"""What limited the TCP connections of real programs, from the counters of their kernels."""
+"""The limits of the TCP connections of real programs, determined from the counters of their kernels."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

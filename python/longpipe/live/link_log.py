@@ -1,8 +1,8 @@
-"""Logs of mm-link (`--uplink-log`), made after a run from its capture.
+"""Logs of mm-link (`--uplink-log`), created after a run from its capture.
 
-A line has the time [ms] and one of: `+ BYTES`, a packet arrives; `- BYTES DELAY`, one has crossed the link, DELAY [ms]
-after it came; `d 1 BYTES`, one was dropped; `# BYTES`, an opportunity of the schedule. mm-throughput-graph and
-mm-delay-graph read it.
+A line contains the time [ms] and an event: `+ BYTES`, the arrival of a packet; `- BYTES DELAY`, the departure of a
+packet DELAY ms after its arrival; `d 1 BYTES`, a drop; or `# BYTES`, an opportunity of the schedule. The format is that
+of mm-throughput-graph and mm-delay-graph.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Scenarios from mahimahi's command lines: `mm-delay`, `mm-link`, `mm-loss` and `mm-onoff`, also nested."""
+"""Scenarios from mahimahi's command lines: `mm-delay`, `mm-link`, `mm-loss` and `mm-onoff`, including nested ones."""
 
 import re
 from dataclasses import dataclass, field
@@ -100,7 +100,7 @@ class Chain:
 
 
 def chain(words: list[str]) -> Chain:
-    """Parses the shells of a command line. Raises ScenarioError for anything but mahimahi's syntax."""
+    """Parses the shells of a command line. Raises ScenarioError for other syntax than mahimahi's."""
     found = Chain()
     rest = words
     while rest and rest[0] in SHELLS:

@@ -200,7 +200,7 @@ def _left(words: Set[str], spaces: Set[str]) -> tuple[set[int], set[str]]:
     until = time.monotonic() + _READY_S
     kept = set(spaces)
     while True:
-        # A number that reappears belongs to another process.
+        # A process number that appears again belongs to another process.
         processes, kept = processes_with(words) - {os.getpid()}, held(kept)
         if not (processes or kept) or time.monotonic() > until:
             return processes, kept

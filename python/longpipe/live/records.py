@@ -52,7 +52,7 @@ def check_places(record: Path | None, capture: Path | None) -> None:
 
 
 def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
-    """Writes the head of a record; arrivals are appended later."""
+    """Writes the header of a record; arrivals are appended later."""
     head = {
         "engine": _core.__engine__,
         "scenario": json.loads(plan.scenario.to_json()),

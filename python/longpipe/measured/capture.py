@@ -193,7 +193,7 @@ def _counters(connection: Connection, side: int, mss: int) -> dict[str, tuple[fl
 
 
 def _sender_side(connection: Connection, side: int) -> int | None:
-    """Returns the part of the RTT between capture point and sender [ns]: of the handshake, else by timestamps."""
+    """Returns the RTT part between capture point and sender [ns]: from the handshake, otherwise from timestamps."""
     syn, syn_ack, done = connection.syn_ns, connection.syn_ack_ns, connection.established_ns
     if connection.handshake_ns and syn is not None and syn_ack is not None and done is not None:
         return done - syn_ack if side == 0 else syn_ack - syn

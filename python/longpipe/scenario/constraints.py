@@ -115,7 +115,7 @@ def _clause(text: str) -> Clause:
 
 
 def _get(part: Model, path: str) -> Any:  # noqa: ANN401 - a value of any field
-    """Returns the value of a field as it is written; None if the part does not have it."""
+    """Returns the value of a field as specified; None if the part does not have it."""
     value: Any = part
     for name in path.split("."):
         value = getattr(value, name, None)

@@ -171,7 +171,7 @@ def _running(command: list[str], environment: Mapping[str, str], share: Path) ->
         try:
             yield guest
         finally:
-            # Its processes are processes of the host, which survive if the guest is killed.
+            # Processes of the guest are processes of the host, which survive if the guest is killed.
             with suppress(ProcessLookupError):
                 os.killpg(guest.pid, signal.SIGKILL)
             guest.wait()
@@ -194,7 +194,7 @@ def _fetch() -> Kernel | None:
     home().parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home().parent) as name:
         folder = Path(name)
-        # As root, apt fetches as another user.
+        # If apt runs as root, it downloads files as another user.
         folder.chmod(0o755)
         got = subprocess.run(  # noqa: S603 - a fixed command
             ["apt-get", "download", "-qq", PACKAGE],  # noqa: S607

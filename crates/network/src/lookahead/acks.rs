@@ -20,7 +20,7 @@ enum PortArrivals {
     Unused,
     /// All arrivals are ACKs of data from the link `trunk`, at least `latency` after these data left it [ps].
     AcksOf { trunk: usize, latency: u64 },
-    /// Other packets arrive, or ACKs without such a bound.
+    /// Packets other than ACKs arrive, or ACKs without a lower bound on their arrival times.
     Others,
 }
 

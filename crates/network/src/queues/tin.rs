@@ -86,7 +86,7 @@ struct CakeHost {
 /// The lists of a tin, in the order of precedence after the first pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Turn {
-    /// Queues that became active, in their first turn.
+    /// Queues that have become active, in their first turn.
     New,
     /// Queues that used up a quantum.
     Old,

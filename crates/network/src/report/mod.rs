@@ -17,7 +17,7 @@ use longpipe_tcp::sender::SenderCounters;
 pub struct FlowReport {
     /// Bytes delivered in order to the application.
     pub delivered_bytes: u64,
-    /// End of the highest data received.
+    /// Sequence number after the last byte received, including data beyond gaps.
     pub highest_sequence_bytes: u64,
     /// Sender's counters.
     pub sender: SenderCounters,

@@ -39,9 +39,9 @@ pub(crate) struct EndGuarantees {
     pub silent_between_timers: bool,
     /// Each data packet is acknowledged at once.
     pub answers_at_once: bool,
-    /// Its sender keeps a retransmission queue with per-segment records.
+    /// Whether its sender keeps a retransmission queue with per-segment records.
     pub keeps_records: bool,
-    /// Its ACKs may be delayed.
+    /// Whether its ACKs may be delayed.
     pub delays_acks: bool,
     /// Minimum length of its data packets, including headers [byte]; 0 if the end point sends none, or if there is no
     /// bound.

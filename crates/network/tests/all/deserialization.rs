@@ -1,4 +1,4 @@
-//! Errors of resolved scenarios that the core refuses to read.
+//! Errors of resolved scenarios that the core rejects.
 
 use crate::common::kept::Kept;
 use longpipe_network::Scenario;

@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A connection as it is serialized.
+/// A connection in its serialized form.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {

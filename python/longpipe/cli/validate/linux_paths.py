@@ -93,7 +93,7 @@ def _show(found: "list[PathJudgement]", paths: int) -> bool:
                 + (f" ({each.longpipe:.0f} for {each.linux:.0f})" if each.quantity in COUNTS else "")
                 for each in one.differing
             )
-            cause = CAUSES.get((one.control, one.path), "not traced")
+            cause = CAUSES.get((one.control, one.path), "not investigated")
             echo(f"  {one.control} {one.path}: {', '.join(parts)}; cause: {cause}")
     echo(
         f"not judged: {', '.join(NOT_MODELLED)}, which longpipe does not model; the first third of goodput and round "

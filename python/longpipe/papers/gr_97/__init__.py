@@ -93,7 +93,7 @@ BASE: Final = Scenario().with_(
 # Fraction of the requested seeds for runs without a table.
 PARTS_SHARE: Final = 0.5
 
-# Its satellite efficiencies are divided by the maximum for segments of 512 bytes, although its segments have 9180.
+# The paper's satellite efficiencies are relative to the maximum for segments of 512 bytes instead of 9180.
 PAPER_S_MSS: Final = 512
 SATELLITE_MSS: Final = 9180
 

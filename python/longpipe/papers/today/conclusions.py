@@ -51,7 +51,7 @@ def answer(question: Question, runs: pd.DataFrame) -> Answer:
 
 
 def fate(verdicts: Iterable[Verdict]) -> Fate:
-    """Returns the verdict: survives if all conditions hold, undecided if none fails, in part if some hold, else fails.
+    """Returns survives if all conditions hold, undecided if none fails, in part if some hold, otherwise fails.
 
     A condition fails if its 95 % interval lies beyond a limit, so that the runs show the contrary.
     """

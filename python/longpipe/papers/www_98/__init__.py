@@ -15,7 +15,7 @@ from longpipe.papers.www_98.variants import VARIANTS, WATCHED
 from longpipe.result import Result, duration_s
 from longpipe.scenario import Scenario
 
-# Its sections 6.1 and 6.2, and table 2.
+# Sections 6.1 and 6.2 of the paper, and table 2.
 NETWORKS: Final[dict[str, dict[str, object]]] = {
     "wan": {
         "network.trunk_delay": "5 ms",
@@ -65,8 +65,8 @@ BASE: Final = Scenario().with_(
         "switch.slot_phase": 0.5,
         "tcp.silly_window_avoidance": False,
         "tcp.idle_restart": False,
-        # The guard against repeated fast retransmits is of April 1999 (RFC 2582). The paper says that its NewReno lacks
-        # it, and its SACK of 1997 is older.
+        # The guard against repeated fast retransmits dates from April 1999 (RFC 2582). The paper says that its NewReno
+        # lacks it, and its SACK of 1997 is older.
         "tcp.sack.guard": False,
         "tcp.timer": {
             "kind": "coarse",

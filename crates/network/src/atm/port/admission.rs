@@ -23,13 +23,13 @@ pub struct QueueCounters {
     pub cells_out: u64,
     /// Cells that found the buffer full.
     pub lost_overflow: u64,
-    /// Cells of frames that the policy refused entirely.
+    /// Cells of frames that the policy rejected entirely.
     pub lost_refused: u64,
     /// Cells discarded after a loss in their frame.
     pub lost_discarded: u64,
     /// Cells of frames that the link's loss model dropped.
     pub lost_forced: u64,
-    /// Cells refused or dropped at the port because of an outage of the link.
+    /// Cells rejected or dropped at the port because of an outage of the link.
     pub lost_outage: u64,
     /// Cells lost on the wire because of an outage of the link.
     pub lost_on_wire: u64,

@@ -10,7 +10,7 @@ pub enum FrameState {
     Admitted,
     /// Cells enter if there is room, although one was lost.
     Damaged,
-    /// The policy refused the whole frame.
+    /// The policy rejected the whole frame.
     Refused,
     /// An injected loss removes the frame.
     Lost,

@@ -39,7 +39,7 @@ impl RedOfFrames {
         }))
     }
 
-    /// Returns whether a frame of the port's VC `local` is refused.
+    /// Returns whether a frame of the port's VC `local` is rejected.
     pub fn refuses(&mut self, now: Time, local: u32, occupancy: Occupancy) -> bool {
         let (number, held) = match self.queues.len() {
             1 => (0, occupancy.held),

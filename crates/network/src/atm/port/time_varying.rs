@@ -20,7 +20,7 @@ struct HeldCell {
 /// Departure of a cell from the transmitter, and its arrival downstream unless an outage loses it on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CellPassage {
-    /// End of its slot.
+    /// End of the cell's slot.
     pub departure: Time,
     /// Arrival time at the other end.
     pub arrival: Option<Time>,

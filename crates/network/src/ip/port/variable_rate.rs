@@ -10,7 +10,7 @@
 //! 2. A rate of zero, other than an outage, does not delay the start: one packet is in transmission until the rate rises.
 //! 3. An outage that drops waiting packets purges the queue discipline when it begins. Controllers (CoDel, PIE) keep their
 //!    state.
-//! 4. An outage refuses an arrival before the link's loss model or the discipline sees it.
+//! 4. An outage drops an arriving packet before the link's loss model or the discipline processes it.
 //! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
 //!    it.
 //! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch in

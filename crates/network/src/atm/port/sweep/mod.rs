@@ -118,7 +118,7 @@ pub struct SweepPort {
     delay: Span,
     capacity: u64,
     policy: Policy,
-    /// Largest X up to which the policy refuses no frame.
+    /// Largest X up to which the policy rejects no frame.
     no_refusal_up_to: u64,
     after_loss: AfterLoss,
     loss: Option<Box<Loss>>,

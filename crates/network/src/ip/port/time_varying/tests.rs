@@ -40,7 +40,7 @@ fn port(schedule: &[u64], limit: u64, unit: BufferUnit) -> (TimeVaryingPort, Lin
     (time_varying, Line::new(Span(0), End::Host, Repeats::Never))
 }
 
-/// When each packet leaves, in milliseconds; none if it is refused.
+/// Returns the departure time of each packet [ms]; None if the packet is dropped.
 fn departures(port: (TimeVaryingPort, Line), arrivals: &[(u64, u16)]) -> Vec<Option<u64>> {
     let (mut time_varying, mut line) = port;
     let mut send = |&(at, bytes): &(u64, u16)| {
