@@ -14,7 +14,7 @@ from longpipe.scenario import Scenario
 from longpipe.scenario.network import Dumbbell
 
 # Replications, apart from the search's, in each of which a candidate has to show the defect.
-CHECKS: Final = 3
+CHECKS: Final = 5
 
 
 @dataclass(frozen=True)

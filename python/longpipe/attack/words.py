@@ -58,7 +58,8 @@ def certainty(attack: Attack) -> str:
     if not attack.found:
         return "These are the numbers of the nearest candidate."
     if not shows(attack.target, attack.measured.mean(axis=0)):
-        return "It does not show on average over these seeds: repeat with another --first-seed, or a stricter defect."
+        times = sum(shows(attack.target, of_seed) for of_seed in attack.measured)
+        return f"By chance: it shows in {times} of {len(attack.measured)} runs, and not on average."
     if len(attack.measured) < 2:
         return "One seed has no interval; --seeds 10 has one."
     sure = all(_sure(one, attack.measured[:, place]) for place, one in enumerate(attack.target.defects))

@@ -61,7 +61,7 @@ def complete_study(
     def tell() -> None:
         ended = len(wanted) - len(done) - len(left)
         counts = (len(wanted), len(done), ended - len(failures), len(failures))
-        progress(Progress(*counts, worked=in_all_s - undone_s, left=undone_s))
+        progress(Progress(*counts, worked=in_all_s - undone_s, left=max(undone_s, 0.0)))
 
     tell()
     shortest, longest = _LOOK_AGAIN_S
