@@ -171,7 +171,7 @@ class Drawing(Control):
 def test_random_numbers_follow_from_the_seed_of_the_run() -> None:
     scenario = with_class(Drawing, LOSSY)
     assert simulate(scenario, 1).state_hash == simulate(scenario, 1).state_hash
-    # Without losses on the path, two seeds differ only in these numbers.
+    # Without losses on the path, runs with two seeds differ only in the random numbers of the class.
     still = with_class(Drawing)
     assert simulate(still, 1).state_hash != simulate(still, 2).state_hash
 

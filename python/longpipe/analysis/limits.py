@@ -62,7 +62,7 @@ BY_LINK: Final = ("_lost_injected", "_lost_errors")
 # Thresholds from which a link counts as busy and a window as full.
 BUSY: Final = 0.9
 IN_USE: Final = 0.9
-# Threshold of a window's use in a run without losses, where few other causes remain.
+# Utilization of a window above which it is the limit in a run without losses, which has few other causes.
 MOSTLY: Final = 0.5
 # Share of lost ACKs or datagrams, or of time, that counts as large.
 MUCH: Final = 0.05

@@ -166,7 +166,7 @@ def _warning(resolved: Resolved, port: int, through: Sequence[Path]) -> Iterator
 
 
 def _remedy(own: Sequence[Path], pipe: float, buffer: float) -> str:
-    """Returns larger windows or more flows with which a port's pipe, and preferably its buffer [bytes], is full."""
+    """Returns the larger windows, or the number of flows, that fill a port's pipe and preferably its buffer [bytes]."""
     most = SIZE.parse(LARGEST_WINDOW) / own[0].mss_bytes * own[0].packet_bytes
     if pipe + buffer <= len(own) * most:
         return f"needs tcp.receiver_window of {_rounded_up(own[0], (pipe + buffer) / len(own))} or more, or 'auto'"

@@ -31,7 +31,7 @@ _RANDOM: Final = ("bbr", "bbr3")
 _EXACT: Final = ("codel", "fq-codel")
 # Number of controls, the likeliest ones, with which the disciplines with AQM are simulated.
 _MANAGED_CONTROLS: Final = 2
-# Share of ACKs after which the receiver window is full, from which on it limits the flow.
+# The receiver window limits a flow if it is full after at least this share of the ACKs.
 _LIMITED: Final = 0.5
 # The posterior probability is proportional to the distance to the power of minus this, so that a candidate twice as
 # far away is 16 times less likely.

@@ -120,7 +120,7 @@ class Episodes:
         return rewards, active & (~self._alive | (self._steps >= self._most_steps)), features
 
     def observations(self, copy: bool = True) -> Rows:
-        """Returns what each agent sees, a row each; without a copy the next step changes it."""
+        """Returns the observations, a row per agent; without a copy, the next step overwrites them."""
         seen = self._seen.reshape(len(self._seen), -1)
         return seen.copy() if copy else seen
 

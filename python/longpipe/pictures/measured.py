@@ -80,7 +80,7 @@ def _style(style: str) -> dict[str, Any]:
 
 
 def _key(panel: Axes, row: tuple[str, float, dict[str, str]], drawn: Sequence[Subject]) -> None:
-    """Names the quantities of a panel that shows several, or one that its axis does not name."""
+    """Adds the names of a panel's quantities if there are several, or if the axis does not name the quantity."""
     shown = dict.fromkeys(series.quantity for one in drawn for series in _of(row, one))
     if list(shown) in (["rate"], ["rtt"], ["backlog"]):
         return

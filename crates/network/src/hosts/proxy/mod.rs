@@ -117,7 +117,7 @@ fn count_held<P: Probe>(hosts: &mut Hosts<P>, flow: Flow, to: Flow) {
     }
 }
 
-/// Sends a window update from a flow's receiver if it is worth an ACK.
+/// Sends a window update from a flow's receiver if the window has increased enough.
 fn send_window_update<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow, to: Flow) {
     let (freed, state) = (
         hosts.flows[to.index()].sender.flight().una,

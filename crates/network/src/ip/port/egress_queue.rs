@@ -312,8 +312,8 @@ impl EgressQueue {
         self.begin_next(now)
     }
 
-    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`: if
-    /// `arrive` would return the packet unchanged, returns true, with the state as after `depart` at `free` and
+    /// Shortcut for a packet that finds the port empty and the transmitter idle since `free`, at most `now`. Returns
+    /// whether `arrive` would return the packet unchanged; if so, the state is then that after `depart` at `free` and
     /// `arrive` at `now`.
     #[inline]
     pub fn pass_idle(&mut self, free: Time, now: Time, packet: Packet) -> bool {

@@ -17,7 +17,7 @@ pub trait EnqueueDecision {
     fn look(&mut self) {}
 }
 
-/// Returns the events of arrivals at a FIFO with unlimited room, served at 10 Mbit/s.
+/// Returns the events of arrivals at a FIFO of unlimited length, served at 10 Mbit/s.
 fn events_at_enqueue(arrivals: &[Packet], policy: &mut impl EnqueueDecision) -> Vec<Event> {
     events_at_rate(arrivals, policy, |_| RATE)
 }

@@ -200,7 +200,7 @@ pub struct Beside {
     departures: GridSums,
     /// First slot that is not assigned to either class.
     next: SlotCursor,
-    /// Number of cells that have a slot, or get none by the end of the run.
+    /// Number of cells that have a slot, or will not get one before the end of the run.
     given: u64,
     /// Cells of the current batch that already have a slot.
     ahead: u64,
