@@ -22,7 +22,7 @@ struct Copied {
     about: About,
     /// Texts that parameters may point to.
     _values: Vec<Value>,
-    /// Unloads the object after everything else is gone.
+    /// Unloads the object after all other fields have been dropped.
     _library: Library,
 }
 
@@ -149,7 +149,7 @@ struct NativeFlow {
 unsafe impl Send for NativeFlow {}
 
 extern "C" fn draw(source: *mut c_void, bound: u32) -> u32 {
-    // SAFETY: the source is the `draws` of the flow whose operation is in progress, which borrows nothing of it meanwhile.
+    // SAFETY: the source is the `draws` of the flow whose operation is in progress, which borrows nothing of it during this time.
     let draws = unsafe { &mut *source.cast::<Stream>() };
     let bound = if bound == 0 { 1 << 32 } else { u64::from(bound) };
     draws.below(bound) as u32

@@ -178,7 +178,7 @@ mod tests {
             }
         };
         assert_eq!(limited(1 << 20, fill(1000)), 2 * 1024 * 8);
-        // The limit admits 16 KiB, but not the copy to 32 KiB, as the first list still holds its 16 KiB meanwhile.
+        // The limit admits 16 KiB, but not the copy to 32 KiB, because the first list still holds its 16 KiB at that time.
         let limit = ended(|| limited(40 << 10, fill(4000))).expect("it needs 48 KiB");
         assert_eq!((limit.needed, limit.limit), (48 << 10, 40 << 10));
     }

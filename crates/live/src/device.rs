@@ -57,7 +57,7 @@ impl Device {
     /// Returns the next IP packet from the kernel, or None if there is none now.
     ///
     /// # Errors
-    /// Returns an error if the device is gone.
+    /// Returns an error if the device no longer exists.
     pub fn receive(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
             if let Some(cut) = &mut self.cut {

@@ -128,7 +128,7 @@ impl Live {
     /// Carries packets until `stop` is readable or closed, and publishes its state in `watch`.
     ///
     /// # Errors
-    /// Returns an error if a device is gone or the record cannot be written.
+    /// Returns an error if a device no longer exists or the record cannot be written.
     pub fn run(mut self, stop: BorrowedFd<'_>, watch: &Mutex<Said>) -> io::Result<(Said, Path)> {
         let clock = Clock::default();
         let (mut looked, mut told) = (clock.now(), Time::ZERO);

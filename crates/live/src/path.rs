@@ -149,7 +149,7 @@ impl<P: Probe> Path<P> {
         self.counts
     }
 
-    /// Returns a hash over all outcomes: packet, time and fate.
+    /// Returns a hash over all outcomes: packet, time, and whether it was delivered, marked or lost.
     pub fn decisions(&self) -> u64 {
         self.decisions
     }

@@ -320,7 +320,7 @@ impl<P: Probe> Lockstep<P> {
         Ok((report, flows))
     }
 
-    /// Returns a hash over all outcomes of the path: packet, time and fate.
+    /// Returns a hash over all outcomes of the path: packet, time, and whether it was delivered, marked or lost.
     pub fn decisions(&self) -> u64 {
         self.path.decisions()
     }

@@ -146,7 +146,7 @@ fn packets_come_before_timers_and_ends_act_by_number() {
 
 #[test]
 fn what_the_buffer_drops_never_arrives_and_the_rest_keeps_its_payload() {
-    // The trunk's buffer has room for three packets, one of which has left before the fourth and the fifth arrive.
+    // The trunk's buffer holds three packets, one of which has left before the fourth and the fifth arrive.
     let (log, hash) = run(|number, end| {
         if number == 0 {
             end.due = vec![0];

@@ -1,6 +1,6 @@
 //! Time-varying links: when a packet leaves the transmitter, and when it arrives at the end of the wire.
 //!
-//! All series (rate, delay, outages) are independent of packets. A packet's fate is therefore known as soon as it is next in
+//! All series (rate, delay, outages) are independent of packets. The outcome for a packet is therefore known as soon as it is next in
 //! line for transmission.
 
 pub(crate) mod delay;
@@ -163,7 +163,7 @@ impl TimeVaryingLink {
             .map(Time)
     }
 
-    /// Determines the fate of a packet that arrived at `came`; packets must be admitted in order.
+    /// Determines the outcome for a packet that arrived at `came`; packets must be admitted in order.
     #[inline]
     pub fn admit(&mut self, came: Time, bytes: u16) -> TransmissionOutcome {
         let before = self.free();

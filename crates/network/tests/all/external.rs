@@ -1,4 +1,4 @@
-//! External packets have the same fates as the packets that end points send at the same times in an ordinary run.
+//! External packets have the same outcomes as the packets that end points send at the same times in an ordinary run.
 
 use crate::common::any_graph::any_scenario;
 use crate::common::any_graph::time_varying::any_time_varying;
@@ -134,7 +134,7 @@ fn alike(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
         .map(|(time, name, marked)| (time, name, marked && data(name)));
     prop_assert_eq!(known.collect::<Vec<_>>(), got);
     prop_assert_eq!(&found, &outcomes(&external(&scenario), seed, &sent, 3));
-    // A packet has at most one fate.
+    // A packet has at most one outcome.
     let mut fates: Vec<u64> = found.iter().map(|outcome| outcome.id).collect();
     fates.sort_unstable();
     prop_assert!(fates.windows(2).all(|pair| pair[0] != pair[1]));
@@ -165,7 +165,7 @@ proptest! {
     }
 }
 
-/// Checks the fates of two packets, and of a third one that an injected loss removes at the first link.
+/// Checks the outcomes for two packets, and of a third one that an injected loss removes at the first link.
 #[test]
 fn losses_are_told_with_their_link_and_cause() {
     for (framing, expected) in [

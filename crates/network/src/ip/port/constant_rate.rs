@@ -8,7 +8,7 @@
 //!
 //! 1. the packet does not arrive before that, because `slack` is at most the propagation delay;
 //! 2. the queue discipline is certain to drop no packet until then, because senders attribute reductions to earlier losses;
-//! 3. nothing observes the port meanwhile: there are no probes and no external packets.
+//! 3. nothing observes the port during this time: there are no probes and no external packets.
 
 use super::egress_queue::{EgressQueue, QueuedPacket};
 use super::line::Line;

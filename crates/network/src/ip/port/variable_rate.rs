@@ -14,7 +14,7 @@
 //! 5. A shaper holds the packet that was dequeued until there are tokens for it; an outage that drops waiting packets drops
 //!    it.
 //! 6. Aggregation takes a batch of packets when the transmitter can start it; they leave together. Packets of a batch in
-//!    transmission occupy no room in the buffer. A packet that was dequeued and did not fit waits for the next batch.
+//!    transmission occupy no space in the buffer. A packet that was dequeued and did not fit waits for the next batch.
 //! 7. A queue discipline that shapes releases no packet before its time. From then on the packet waits until the transmitter can start it.
 
 use super::constant_rate::Begun;
