@@ -3,6 +3,7 @@
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
+mod alike;
 pub mod bounds;
 pub mod cake;
 pub mod check;
@@ -267,6 +268,7 @@ pub struct FlowConfig {
     /// Links from the receiver back to the sender, in order.
     pub return_route: Vec<usize>,
     /// End points.
+    #[serde(deserialize_with = "alike::tcp")]
     pub tcp: TcpConfig,
     /// Traffic of the application.
     pub traffic: TrafficConfig,

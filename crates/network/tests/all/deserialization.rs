@@ -5,15 +5,20 @@ use longpipe_network::Scenario;
 use serde_json::{json, Value};
 use std::path::Path;
 
-/// Returns the error for a valid scenario after `change`.
-fn error(change: impl FnOnce(&mut Value)) -> String {
+/// Returns a valid scenario.
+fn valid() -> Value {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .expect("the folder of regressions")
         .map(|file| file.expect("a file").path())
         .collect();
     files.sort();
-    let mut scenario = serde_json::to_value(&Kept::read(&files[0]).scenario).expect("JSON");
+    serde_json::to_value(&Kept::read(&files[0]).scenario).expect("JSON")
+}
+
+/// Returns the error for a valid scenario after `change`.
+fn error(change: impl FnOnce(&mut Value)) -> String {
+    let mut scenario = valid();
     change(&mut scenario);
     serde_json::from_str::<Scenario>(&scenario.to_string())
         .expect_err("an invalid scenario")
@@ -29,6 +34,24 @@ fn unknown_fields_are_refused_by_name_at_every_level() {
     ] {
         assert!(message.contains("unknown field `speed`"), "{message}");
     }
+}
+
+#[test]
+fn each_flow_has_its_own_tcp_though_equal_ones_are_parsed_once() {
+    let mut scenario = valid();
+    let sizes = [1000, 1000, 2000, 1000];
+    let flow = |mss: u32| {
+        let mut flow = scenario["flows"][0].clone();
+        flow["tcp"]["mss_bytes"] = json!(mss);
+        flow
+    };
+    let flows: Vec<Value> = sizes.map(flow).into();
+    scenario["flows"] = json!(flows);
+    let read: Scenario = serde_json::from_str(&scenario.to_string()).expect("a scenario");
+    assert_eq!(
+        read.flows.iter().map(|flow| flow.tcp.mss_bytes).collect::<Vec<_>>(),
+        sizes
+    );
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! Reads the TCP of flows. Most flows of a large scenario have equal TCP, whose JSON is parsed once.
+
+use longpipe_tcp::config::TcpConfig;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::cell::RefCell;
+
+thread_local! {
+    /// The latest configuration that was parsed, with its JSON.
+    static LATEST: RefCell<Option<(String, TcpConfig)>> = const { RefCell::new(None) };
+}
+
+/// Reads a TCP configuration; copies the latest one if its JSON is equal.
+pub(super) fn tcp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
+    let raw = <Box<RawValue>>::deserialize(deserializer)?;
+    let json = raw.get();
+    LATEST.with_borrow_mut(|latest| {
+        if let Some((_, tcp)) = latest.as_ref().filter(|(known, _)| known == json) {
+            return Ok(tcp.clone());
+        }
+        let tcp: TcpConfig = serde_json::from_str(json).map_err(D::Error::custom)?;
+        *latest = Some((json.to_owned(), tcp.clone()));
+        Ok(tcp)
+    })
+}
