@@ -6,10 +6,11 @@ BIN := $(VENV)/bin
 PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-# All crates but the boundaries to Python and to browsers, which pytest and a browser test, and which take long to compile.
-TESTED := --workspace $(addprefix --exclude longpipe-,python wasm)
+# All crates but the boundaries to Python and to browsers, which pytest and a browser test. That to Python, which has no Rust
+# tests, is among them for Cargo to compile the others as for Python, once for both.
+TESTED := --workspace --exclude longpipe-wasm --tests
 
-.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-python clean
+.PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
 
 # Python's packages come while the core compiles, and tests are compiled beside it, unless make was told how much to do at once.
 TWO_AT_ONCE = $(MAKE) --silent --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2)
@@ -61,7 +62,8 @@ stacks: $(VENV)/.stacks
 # After the other packages, as two installations at once may collide.
 $(VENV)/.stacks: $(VENV)/.packages $(STACKS)
 	@echo "real stacks: quinn and noq"
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
+	PIP_CONSTRAINT=constraints.txt $(if $(filter ci,$(PROFILE)),CARGO_PROFILE_RELEASE_OPT_LEVEL=1) \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
 	@touch $@
 
 reproduce: setup
@@ -72,9 +74,9 @@ reproduce: setup
 SEED ?= 1
 test:
 	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
-	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci --lib --tests
-	# In the order of names, as files of few tests, which come last otherwise, are those that take long; a worker more than
-	# there are processors, as tests wait for a fifth of their time.
+	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci
+	# In the order of tests/conftest.py, as files of few tests, which come last otherwise, are those that take long; a worker
+	# more than there are processors, as tests wait for a fifth of their time.
 	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
@@ -195,10 +197,11 @@ soak: $(VENV)/.built
 	PROPTEST_CASES=$(CASES) cargo test --package longpipe-network --profile ci --test all engines:: -- --nocapture
 	LONGPIPE_KILLS=1000 $(BIN)/python -m pytest tests/test_kills.py
 
-# The complete sweeps of which `make test` takes samples (tests/thorough.py): random scenarios, and cases beside ns-2, Linux
-# and tshark.
+# The complete sweeps of which `make test` takes samples (tests/thorough.py, tests/common/random.rs): random scenarios, and
+# cases beside ns-2, Linux and tshark.
 THOROUGH = $(shell grep -l '^from thorough import' tests/test_*.py)
 validate: $(VENV)/.built
+	LONGPIPE_THOROUGH=1 cargo test --package longpipe-network --profile ci --test all
 	LONGPIPE_THOROUGH=1 $(BIN)/python -m pytest --numprocesses auto $(THOROUGH)
 
 # Mutated files of every format, each read or refused in one line; what is not is kept in fuzz-failures/. Then single damaged
@@ -213,18 +216,22 @@ golden:
 
 # The Rust tests with checks of overflow and of what the code takes for granted, which take a multiple of the time.
 checked:
-	cargo test $(TESTED) --profile ci $(CHECKS) --lib --tests
+	cargo test $(TESTED) --profile ci $(CHECKS)
 
 # The Rust tests' programs, which take as long to compile as all else that is waited for.
 tests-built:
-	cargo test $(TESTED) --profile ci --lib --tests --no-run
+	cargo test $(TESTED) --profile ci --no-run
 
-lint: lint-rust lint-python
+lint: lint-rust lint-wasm lint-python
 
+# Without the boundary to browsers, whose libraries would have Cargo compile others anew.
 lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/stacks/Cargo.toml --check
-	cargo clippy --workspace --all-targets --profile ci -- -D warnings
+	cargo clippy --workspace --exclude longpipe-wasm --all-targets --profile ci -- -D warnings
+
+lint-wasm:
+	cargo clippy --package longpipe-wasm --target wasm32-unknown-unknown --profile wasm -- -D warnings
 
 lint-python: $(VENV)/.packages
 	$(BIN)/ruff check .
