@@ -5,6 +5,7 @@ use crate::common::any_graph::time_varying::any_time_varying;
 use crate::common::any_graph::{any_scenario, with_ends};
 use crate::common::compare::{compare, findings, MANY_EVENTS};
 use crate::common::kept::Kept;
+use crate::common::random::cases;
 use crate::common::smaller::{smaller, FEW_EVENTS};
 use longpipe_network::scenario::{Framing, Scenario};
 use proptest::prelude::*;
@@ -48,17 +49,11 @@ fn watch() -> Arc<Current> {
 
 /// Compares the engines on random scenarios. A failing scenario is reduced, and printed as a file to keep.
 fn every_way_to_run_agrees(any: impl Strategy<Value = Scenario>) {
-    let usual = ProptestConfig::default();
-    let cases = match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => usual.cases,
-        None => 1000,
-    };
     let mut runner = TestRunner::new(ProptestConfig {
-        cases,
         // Failing scenarios are reduced below instead.
         max_shrink_iters: 0,
         failure_persistence: None,
-        ..usual
+        ..cases(1000)
     });
     let drawn = (with_ends(any), proptest::arbitrary::any::<u64>());
     let current = watch();

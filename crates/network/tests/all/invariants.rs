@@ -1,6 +1,6 @@
 //! Invariants of every run.
 
-use crate::common::random::{any_parking_lot, RATE, RECOVERIES};
+use crate::common::random::{any_parking_lot, cases, RATE, RECOVERIES};
 use crate::common::{
     dumbbell, parking_lot, policy, run, short_routes_get_more, tcp, transfers_agree, watched,
     with_flows_that_never_start, LAN, WAN,
@@ -171,7 +171,7 @@ fn forced_losses_take_whole_frames_at_interfaces_and_ports() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases(300))]
     #[test]
     fn any_run_conserves_cells_and_bytes_and_repeats(scenario in any_parking_lot(), seed in any::<u64>()) {
         let report = run(&scenario, seed);

@@ -1,7 +1,7 @@
 //! Results of IP runs do not depend on which packets have their own events.
 
 use crate::common::packets::{ip, packets};
-use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets};
+use crate::common::random::{any_dumbbell, any_parking_lot_of_packets, as_packets, cases};
 use crate::common::{policy, run, tcp, transfers_agree, watched, with_flows_that_never_start, LAN};
 use longpipe_network::scenario::{BufferUnit, Engine, Scenario};
 use longpipe_network::Report;
@@ -67,7 +67,7 @@ fn check(mut scenario: Scenario, seed: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(cases(300))]
     #[test]
     fn over_a_parking_lot(scenario in any_parking_lot_of_packets(), seed in any::<u64>()) {
         check(scenario, seed)?;

@@ -21,12 +21,13 @@ pub const RECOVERIES: [RecoveryKind; 7] = [
 /// Rate of the papers' links [bit/s].
 pub const RATE: u64 = 155_520_000;
 
-/// Returns PROPTEST_CASES if it is set, otherwise `usual`.
-pub fn cases(usual: u32) -> ProptestConfig {
+/// Returns PROPTEST_CASES if it is set, otherwise `complete`, of which `make test` takes a third (`make validate` all).
+pub fn cases(complete: u32) -> ProptestConfig {
     let config = ProptestConfig::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => config.cases,
-        None => usual,
+        None if std::env::var_os("LONGPIPE_THOROUGH").is_some_and(|value| value == "1") => complete,
+        None => complete.div_ceil(3),
     };
     // Some properties reject two out of five scenarios.
     let max_global_rejects = config.max_global_rejects.max(cases);
