@@ -9,6 +9,7 @@ import doctest
 import importlib.util
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -21,10 +22,13 @@ from sybil import Example, Sybil
 from sybil.evaluators.python import PythonEvaluator
 from sybil.parsers.myst import CodeBlockParser, SkipParser
 
+from commands import run
+
 ROOT: Final = Path(__file__).parent
 OUTPUT: Final = doctest.OutputChecker()
 LOOSELY: Final = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PYTHON: Final = PythonEvaluator()
+OPERATORS: Final = frozenset("();<>|&")
 
 
 def _enter(namespace: dict[str, Any]) -> None:
@@ -82,15 +86,24 @@ def _run_session(example: Example) -> str | None:
             "XDG_DATA_HOME": str(Path("data").absolute()),
             "NO_COLOR": "1",
         }
-        ran = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", command], env=environment, capture_output=True, text=True, check=False
-        )
+        ran = _ran(command, environment)
         printed = ran.stdout + ran.stderr
         if ran.returncode != 0 and "error:" not in wanted:
             return f"$ {command}\nexit status {ran.returncode}:\n{printed}"
         if wanted.strip() and (difference := _difference(f"$ {command}", wanted, printed)):
             return difference
     return None
+
+
+def _ran(command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs `longpipe` in this process (tests/commands.py), and what needs a shell in one."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words = list(lexer)
+    if words[0] == "longpipe" and "$" not in command and not any(OPERATORS.issuperset(word) for word in words):
+        return run(*words[1:], environment=environment)
+    line = ["bash", "-euo", "pipefail", "-c", command]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=False)
 
 
 def _commands(text: str) -> list[tuple[str, str]]:
