@@ -1,5 +1,6 @@
 """Fixtures: databases and namespaces. Tests do not use the store of the user who runs them."""
 
+import gc
 import os
 import shutil
 import sys
@@ -12,16 +13,28 @@ import psycopg
 import pytest
 
 from live_programs import IDLE, refused
+from longpipe.__main__ import COLLECT_AFTER
 from postgresql import server
 
+# These compile.
+LONGEST = {"test_wheel.py", "test_how_to.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 
 
+# As `longpipe` does, because the libraries of all tests are millions of objects, which Python would search all the time.
+gc.set_threshold(COLLECT_AFTER)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # The longest file comes first instead of last, so that no processor waits for it at the end.
-    items.sort(key=lambda item: item.path.name != "test_wheel.py")
+    # The longest files, and pages, come first instead of last, so that no processor waits for them at the end.
+    items.sort(key=lambda item: (item.path.name not in LONGEST, item.path.suffix == ".py"))
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
