@@ -1,6 +1,5 @@
 """Shell completion."""
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -9,18 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from commands import run
 from longpipe import Design, Factor, Scenario, Study
 from longpipe.examples import EXAMPLES
 
 
 def completed(words: str, **environment: str) -> list[str]:
     asked = {"_LONGPIPE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
-    longpipe = str(Path(sys.executable).with_name("longpipe"))
-    done = subprocess.run(
-        [longpipe], env={**os.environ, **asked, **environment}, capture_output=True, text=True, check=False
-    )
-    assert "Traceback" not in done.stderr
-    return done.stdout.split()
+    return run(environment={**asked, **environment}).stdout.split()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from longpipe import Result, Scenario, simulate
 from longpipe.errors import ScenarioError
 from longpipe.pictures.path import path_series
-from longpipe.satellites import Constellation, round_trips, shell, station
+from longpipe.satellites import Constellation, RoundTrips, round_trips, shell, station
 
 REFERENCE: Final = Path(__file__).parent / "data" / "satellites"
 MANILA_DALIAN: Final = {"shell": "kuiper-630", "from": "Manila", "to": "Dalian", "as": "graph", "step": "100 ms"}
@@ -47,9 +47,14 @@ def satellites(names: list[str]) -> tuple[int, ...]:
     return tuple(int(name.removeprefix("sat-")) for name in names if name.startswith("sat-") and "down" not in name)
 
 
-def test_routes_are_those_of_the_satellites_command() -> None:
+@pytest.fixture(scope="module")
+def found() -> RoundTrips:
+    """Returns what `longpipe satellites` computes for MANILA_DALIAN."""
     kuiper = Constellation.of_shell(shell("kuiper-630"))
-    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+    return round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+
+
+def test_routes_are_those_of_the_satellites_command(found: RoundTrips) -> None:
     scenario = over(MANILA_DALIAN)
     expected = [(time, path) for time, _, path in found.changes]
     assert len(expected) == 3
@@ -65,9 +70,7 @@ def test_routes_are_those_of_the_satellites_command() -> None:
     assert {one for one in nodes if one.startswith("sat-") and "down" not in one} == {f"sat-{one}" for one in used}
 
 
-def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip() -> None:
-    kuiper = Constellation.of_shell(shell("kuiper-630"))
-    found = round_trips(kuiper, [station("Manila"), station("Dalian")], duration_s=60, step_s=0.1)
+def test_the_delays_of_a_route_s_links_sum_up_to_its_round_trip(found: RoundTrips) -> None:
     table = path_series(over(MANILA_DALIAN))["flow1"]
     # If two rows have one time, the second one belongs to the new route.
     sums = table.drop_duplicates("time_s", keep="last").set_index("time_s")["delay_s"]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import PLAIN
+from commands import run as command
 from longpipe import Scenario, _core, doctor, simulate
 from longpipe.scenario.schema import schema_version
 from longpipe.store import Store, engine_version
@@ -33,7 +35,7 @@ def test_version_names_package_engine_and_scenario_schema() -> None:
 
 
 def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
-    done = run("doctor")
+    done = command("doctor")
     assert (done.returncode, done.stderr) == (0, "")
     lines, words = done.stdout.splitlines(), done.stdout.split()
     # Paths are not wrapped, so that they can be copied: the path of Python, and the path of the store if there is one.
@@ -49,7 +51,7 @@ def test_a_sound_installation_is_shown_whole_with_status_0() -> None:
 
 
 def test_programs_that_are_missing_are_no_failure_and_say_how_to_get_them(tmp_path: Path) -> None:
-    done = run("doctor", PATH=str(tmp_path), XDG_CACHE_HOME=str(tmp_path))
+    done = command("doctor", environment={**PLAIN, "PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
     for package in ("ns2", "tshark", "tcptrace", "user-mode-linux"):
         assert f"apt install {package}" in " ".join(done.stdout.split())

@@ -108,7 +108,7 @@ def test_a_schedule_s_bytes_for_each_packet_carry_no_payload(tmp_path: Path) -> 
     assert result.efficiency <= 1
 
 
-@settings(max_examples=examples(50, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mixes())
 def test_efficiency_is_never_above_one(scenario: Scenario) -> None:
     result = simulate(scenario)

@@ -29,7 +29,7 @@ def test_the_table_has_what_is_drawn() -> None:
         assert set(rows["controls"]) == {" ".join(flow.control for flow in case.flows)}
 
 
-@pytest.mark.parametrize("number", one_in(3, range(SHARED)))
+@pytest.mark.parametrize("number", one_in(12, range(SHARED)))
 def test_over_random_paths_flows_share_and_wait_as_in_linux(number: int) -> None:
     case, linux = draw_shared(number), TABLE[TABLE["path"] == number].mean(numeric_only=True)
     end = seconds(case.duration)

@@ -4,13 +4,12 @@ the run.
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run
 from longpipe import Result, Scenario, ScenarioError, qlog, simulate
 
 # Data of each event: required and optional fields (draft-ietf-quic-qlog-quic-events-12).
@@ -150,9 +149,8 @@ def test_a_run_without_traces_says_which_it_needs(tmp_path: Path) -> None:
 def test_run_writes_both_and_needs_no_trace_to_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "lan.toml").write_text('framing = "ip"\nduration = "1 s"\nswitch = { buffer = "100 packets" }\n')
     logs, trace = tmp_path / "logs", tmp_path / "run.perfetto"
-    command = [sys.executable, "-m", "longpipe", "run", str(tmp_path / "lan.toml"), "--no-store"]
-    options = ["--qlog", str(logs), "--perfetto", str(trace), "--qlog-dialect", "0.3"]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    options = ["--qlog", logs, "--perfetto", trace, "--qlog-dialect", "0.3"]
+    done = run("run", tmp_path / "lan.toml", "--no-store", *options)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list(logs.glob("*.sqlog"))) == 5
     assert trace.stat().st_size > 1000

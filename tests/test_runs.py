@@ -13,7 +13,7 @@ from longpipe.units import SIZE
 from strategies import fields, ip_fields, scenarios
 from thorough import examples
 
-SLOW = settings(max_examples=examples(50, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=examples(15, 1000), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 LONGEST_RUN_S = 20.0
 
 GARBAGE: list[Any] = [

@@ -29,10 +29,13 @@ from longpipe.satellites import (
 )
 from longpipe.satellites.round_trips import instants
 from longpipe.satellites.shells import parse_shell
+from thorough import examples
 
 DATA = Path(__file__).parent / "data" / "satellites"
 # Maximum distance from the limit of visibility at which programs may disagree [m].
 AT_THE_LIMIT_M = 30.0
+# Steps of 100 ms from one compared instant to the next.
+ONE_IN = examples(5, 1)
 # The element set of AIAA 2006-6753, which other programs also use for tests.
 VANGUARD = (
     "VANGUARD 1\n"
@@ -44,7 +47,7 @@ VANGUARD = (
 @pytest.fixture(scope="module")
 def kuiper() -> RoundTrips:
     stations = [station(name) for name in ("Manila", "Saint Petersburg", "Dalian")]
-    return round_trips(Constellation.of_shell(shell("kuiper-630")), stations, duration_s=200, step_s=0.1)
+    return round_trips(Constellation.of_shell(shell("kuiper-630")), stations, duration_s=200, step_s=0.1 * ONE_IN)
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def at_the_limit(kuiper: RoundTrips) -> np.ndarray:
 
 def test_round_trips_are_those_of_hypatia_within_a_microsecond(kuiper: RoundTrips, at_the_limit: np.ndarray) -> None:
     with gzip.open(DATA / "kuiper_630_rtt_ns.csv.gz", "rt") as file:
-        published = pd.read_csv(file)
+        published = pd.read_csv(file)[::ONE_IN]
     assert (published["time_ns"].to_numpy() == np.round(1e9 * kuiper.times_s)).all()
     judged = 0
     for pair in range(3):
@@ -70,7 +73,7 @@ def test_round_trips_are_those_of_hypatia_within_a_microsecond(kuiper: RoundTrip
         same = (theirs == ours) | (np.abs(np.where(np.isfinite(ours), ours, 0) - theirs) < 1000)
         assert (same | at_the_limit).all()
         judged += int(same.sum())
-    assert judged >= 5996
+    assert judged >= 3 * len(published) - 4
     manila_dalian = published[kuiper.label(1)].to_numpy()
     assert np.abs(1e9 * kuiper.rtt_s[:, 1] - manila_dalian).max() < 1000
 
@@ -92,9 +95,10 @@ def test_routes_are_those_of_hypatia_but_at_the_limit_of_the_reach(
 def test_paris_to_luanda_over_starlink_takes_what_hypatia_shows() -> None:
     starlink = Constellation.of_shell(shell("starlink-550"))
     stations = [station("Paris"), station("Luanda")]
-    found = round_trips(starlink, stations, duration_s=140, step_s=0.1)
-    assert 1e3 * found.rtt_s[468, 0] == pytest.approx(117.26, abs=0.01)
-    assert 1e3 * found.rtt_s[1399, 0] == pytest.approx(85.53, abs=0.01)
+    for time_s, round_trip_ms in ((46.8, 117.26), (139.9, 85.53)):
+        found = round_trips(starlink, stations, duration_s=140, step_s=time_s)
+        assert found.times_s[1] == time_s
+        assert 1e3 * found.rtt_s[1, 0] == pytest.approx(round_trip_ms, abs=0.01)
 
 
 def test_positions_are_those_of_skyfield_within_a_centimetre() -> None:
@@ -237,7 +241,7 @@ def test_instants_are_exact_tenths() -> None:
 def test_tables_have_a_row_for_each_instant_and_change(kuiper: RoundTrips) -> None:
     table = kuiper.table()
     assert list(table) == ["time_s", "from", "to", "rtt_ns", "links"]
-    assert len(table) == 6000
+    assert len(table) == 6000 // ONE_IN
     assert list(table["to"][:3]) == ["Saint Petersburg", "Dalian", "Dalian"]
     assert table["rtt_ns"].isna().sum() == (~np.isfinite(kuiper.rtt_s)).sum() == (table["links"] == 0).sum()
     routes = kuiper.routes()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from commands import run
 from longpipe import Result, Scenario, ScenarioError, simulate, stacks
 from longpipe.scenario import Stack
 from longpipe.scenario.stack import CONTROLS, VERSIONS
@@ -211,11 +212,10 @@ def test_traces_have_its_window() -> None:
 @needs_stacks
 def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text(path({"crypto": "null"}).to_toml())
-    command = [sys.executable, "-m", "longpipe"]
     base, store = str(tmp_path / "base.toml"), str(tmp_path / "store.db")
     args = ["design", base, "--factor", "traffic.congestion=cubic,reno,bbr", "--store", store, "--run", "controls"]
     # The second time, the results come from the store.
-    runs = [subprocess.run([*command, *args], capture_output=True, text=True, check=False) for _ in range(2)]
+    runs = [run(*args) for _ in range(2)]
     assert [(done.returncode, done.stderr) for done in runs] == [(0, "")] * 2
     assert runs[0].stdout == runs[1].stdout
     for control in ("cubic", "reno", "bbr"):
