@@ -1,8 +1,6 @@
 """Runs `longpipe` in the process of the tests, because a process of its own takes a third of a second to start.
 
 Tests of the start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
-
-Tests of a start, of signals and of exits start a process (test_startup.py, test_interrupts.py, test_kills.py).
 """
 
 import io

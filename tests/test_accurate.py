@@ -145,8 +145,6 @@ def test_acks_that_a_filter_thins_are_soon_not_taken_for_marks() -> None:
     """No packet is marked, but an ACK that covers many packets may hide an overflow of the counter.
 
     The sender assumes an overflow until it knows the mean number of packets per ACK.
-
-    The sender assumes so until it knows the mean number of packets per ACK.
     """
     scenario = LINK.with_(
         **{

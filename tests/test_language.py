@@ -1,8 +1,6 @@
 """Words of comments, docstrings and documentation that readers outside of this project do not understand.
 
 `python tests/test_language.py` prints how many each part of the repository contains.
-
-`python tests/test_language.py` prints how many each part of the repository has.
 """
 
 import re

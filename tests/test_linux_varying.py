@@ -1,8 +1,6 @@
 """Random paths whose rate varies, with several queue disciplines, compared with Linux: data/linux/varying-paths.csv.
 
 The guest changes the rate of its token bucket at the times of the path's steps.
-
-The guest changes the rate of its token bucket at the instants of the path's steps.
 """
 
 from pathlib import Path

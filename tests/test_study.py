@@ -44,8 +44,6 @@ def interrupt(path: Path, kind: signal.Signals) -> tuple[int, str]:
     """Starts a study, and sends a signal once three runs are stored.
 
     Returns exit status and stderr. If the study does not end, stderr shows the stack of each thread.
-
-    If it does not end, stderr shows the position of each thread.
     """
     command = [sys.executable, "-X", "faulthandler", "-c", STUDY, str(path)]
     study = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)

@@ -55,9 +55,6 @@ class Control:
 
         While `ack.grows` is false, the recovery sets the window, and the grant's window has no effect unless the class
         owns the window.
-
-        While `ack.grows` is false the recovery moves the window, and that of the grant has no effect unless the class
-        owns the window.
         """
 
     def on_interval(self, interval: Interval) -> Grant | None:

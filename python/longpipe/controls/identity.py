@@ -33,8 +33,6 @@ def identity(cls: type) -> str:
     """Returns the digest of a class [64 hex digits], or of the `version` that it declares.
 
     Raises ScenarioError if the class refers to an object without such a digest.
-
-    Raises ScenarioError if the class refers to something that has no such digest.
     """
     version = getattr(cls, "version", None)
     if version is not None:

@@ -9,8 +9,6 @@ def interval_length(text: str) -> tuple[str, float]:
     """Returns the kind of a length, "time" [s], "round-trips" or "acks", and its number.
 
     Raises ValueError for other text.
-
-    Raises ValueError for another text.
     """
     number, _, unit = str(text).partition(" ")
     kind = {"rtt": "round-trips", "ack": "acks"}.get(unit.strip().lower().removesuffix("s"))

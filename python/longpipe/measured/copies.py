@@ -39,8 +39,6 @@ class Copies:
         """Compares sequence numbers, because a router splits packets of segmentation offload.
 
         Data that is new at another interface has changed its route.
-
-        Data that is new at another interface has changed its route.
         """
         is_elsewhere = sender.interface not in (None, interface)
         if is_elsewhere and sender.next is not None and sender.unwrapped(segment.seq) + segment.length <= sender.next:
