@@ -12,6 +12,7 @@ use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::repetition;
 use crate::scenario::{routes, LinkConfig, NodeKind, Scenario};
 use longpipe_events::{Rate, Span, Time, PS_PER_SECOND};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 /// A step of a circuit: over a link, or into the host at its end.
@@ -259,13 +260,15 @@ fn grids(scenario: &Scenario, ends: &[LinkEnd]) -> Result<Vec<SlotGrid>, Scenari
 }
 
 /// Returns the typical time between scheduling an event and its occurrence: a cell time, or a few packet times on the
-/// link with the most circuits.
+/// link with the most circuits, and among equal ones on the slowest, which limits how often events occur. A few buckets of
+/// the event queue then hold all events of a packet, so that many simulations in turn find them in the cache.
 pub(crate) fn usual_interval(scenario: &Scenario, topology: &Topology, cell_by_cell: bool) -> Span {
     if cell_by_cell {
         return Span(topology.ends.iter().map(|end| end.cell).min().unwrap_or(1));
     }
     let circuits = |link: usize| topology.vcs_of_link[link][0];
-    let busiest = (0..scenario.links.len()).max_by_key(|&link| (circuits(link), scenario.links[link].rate_bps));
+    let busiest =
+        (0..scenario.links.len()).max_by_key(|&link| (circuits(link), Reverse(scenario.links[link].rate_bps)));
     let rate = busiest.map_or(1, |link| scenario.links[link].rate_bps);
     let packets = scenario.flows.iter().map(|flow| flow.tcp.largest_packets_bytes().0);
     let bits = 8 * u64::from(packets.max().unwrap_or(1));
