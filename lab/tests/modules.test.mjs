@@ -1,4 +1,4 @@
-// Congestion controllers from WebAssembly files, which the browser executes with the bits of `longpipe run`.
+// Congestion controllers from WebAssembly files, whose results in the browser are bit-identical to those of `longpipe run`.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";

@@ -61,7 +61,7 @@ class _Digest:
         self._cls = cls
         # Objects whose digests are being computed, by depth: a cycle leads back to one of them.
         self._open: dict[int, int] = {}
-        # Digests that were computed, each with its object, which prevents that another object gets its id.
+        # Digests that were computed, each with its object, so that no other object can get its id.
         self._made: dict[int, tuple[object, bytes]] = {}
 
     def of(self, what: object) -> bytes:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-# Between two samples [s].
+# Time between two samples [s].
 APART_S: Final = 0.2
 # Maximum number of connections that a host reports, those that sent most first.
 MOST: Final = 50

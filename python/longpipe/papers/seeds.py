@@ -13,9 +13,10 @@ FEW: Final = 4
 
 
 def told(rows: pd.DataFrame, factors: Iterable[str], names: dict[str, str]) -> str:
-    """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)"; also whether few.
+    """Describes the seeds of a table's rows by their column `seeds`, as in "20 seeds (WAN 10)".
 
-    `factors` are those by which the number of seeds may differ, `names` the names of their levels.
+    Also returns whether there are few. `factors` are those by which the number of seeds may differ, `names` the
+    names of their levels.
     """
     counts = rows["seeds"]
     most, fewest = int(counts.max()), int(counts.min())

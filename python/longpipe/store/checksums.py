@@ -64,7 +64,7 @@ def check_bytes(content: bytes | None, expected: str | None, what: str) -> None:
 
 
 def check_integrity(connection: sa.Connection, tables: Iterable[sa.Table] = ()) -> None:
-    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check theirs."""
+    """Raises DamagedError if SQLite finds tables (default: all) that contradict their indices; servers check it."""
     if connection.dialect.name != "sqlite":
         return
     for what in [table.name for table in tables] or ["1"]:

@@ -31,7 +31,7 @@ fn drawn(strategy: &impl Strategy<Value = Scenario>, number: u64) -> Scenario {
 
 /// Adds `count` scenarios in which some data arrive and the reference engine has little work.
 fn add(book: &mut Book, name: &str, count: usize, strategy: impl Strategy<Value = Scenario>) {
-    // Kept scenarios may have been drawn from other numbers.
+    // Scenarios kept from earlier versions may have been drawn from other numbers.
     let mut left = count.saturating_sub(book.beginning(&format!("{name}/")));
     let mut numbers = 0u64..;
     while left > 0 {

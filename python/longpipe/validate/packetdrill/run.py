@@ -30,7 +30,7 @@ _MOST_AT_ONCE: Final = 1000
 
 
 class _Over(Exception):  # noqa: N818 - no error: what follows is of the connection's end
-    """The application closed the connection, after which nothing concerns data."""
+    """The application closed the connection; the rest of the script contains no events of data."""
 
 
 @dataclass(frozen=True, slots=True)
