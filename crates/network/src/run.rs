@@ -1,13 +1,12 @@
 //! One run: its hosts, with the clock, and one medium.
 
 use crate::clock::Actor;
-use crate::hosts::connection::Connection;
 use crate::hosts::proxy;
 use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
-use crate::report::flows::{DatagramReport, ProxyReport};
+use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
@@ -115,11 +114,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (flows, web, datagrams, proxies) = self.flow_reports(&mut hash)?;
+        let (mut flows, web, datagrams, proxies) = self.flow_reports(&mut hash)?;
+        let arrived = self.merge_places(&mut flows, &mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
+            arrived,
             datagrams,
             proxies,
             ports: carried.ports,
@@ -133,8 +134,33 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     /// Returns the causes of the window reductions of each flow's sender, until the flow completed.
     pub fn reductions(&self) -> Vec<Reductions> {
-        let of_flow = |flow: &Connection| flow.sender.reductions(flow.completion.unwrap_or(self.hosts.clock.now));
-        self.hosts.flows.iter().map(of_flow).collect()
+        let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
+        let mut reductions: Vec<Reductions> = flows.iter().map(|flow| flow.reductions(now)).collect();
+        for own in &self.hosts.arriving {
+            reductions[own.places().owner] = own.reductions(flows, now);
+        }
+        reductions.truncate(self.hosts.own_flows());
+        reductions
+    }
+
+    /// Replaces the reports of the connections of arriving flows by one for each flow of the scenario.
+    fn merge_places(
+        &self,
+        flows: &mut Vec<FlowReport>,
+        hash: &mut StateHash,
+    ) -> Result<Vec<ArrivedReport>, InvariantError> {
+        let mut arrived = Vec::with_capacity(self.hosts.arriving.len());
+        for own in &self.hosts.arriving {
+            let owner = own.places().owner;
+            let report = own.report(&self.hosts.flows, self.hosts.clock.now);
+            let broken = |broken| InvariantError(format!("arriving flows of flow {owner}: {broken}"));
+            let (whole, report) = report.map_err(broken)?;
+            hash.arrived(&report);
+            flows[owner] = whole;
+            arrived.push(report);
+        }
+        flows.truncate(self.hosts.own_flows());
+        Ok(arrived)
     }
 
     fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {

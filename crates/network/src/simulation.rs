@@ -61,6 +61,8 @@ impl<P: Probe> Simulation<P> {
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
+        let (scenario, places) = scenario.with_places()?;
+        let scenario = &*scenario;
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
         let guarantees = Guarantees::new(scenario, &topology);
@@ -71,14 +73,16 @@ impl<P: Probe> Simulation<P> {
                 let watched = (!probe.is_idle(), probe.wants_cells());
                 let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
                 let at = (seed, &topology.entries()[..], atm.interval(scenario));
-                let mut run = Run::new(hosts(scenario, &topology, early, at, probe), atm);
+                let hosts = hosts((scenario, places), &topology, early, at, probe);
+                let mut run = Run::new(hosts, atm);
                 vbr::add_sources(&mut run.medium, &mut run.hosts, &scenario.vbr);
                 Engines::Cells(Box::new(run))
             }
             (Framing::Ip, Engine::Trains) => {
                 let ip = Ip::new(scenario, &topology, lookahead, seed);
                 let at = (seed, &ip.routes.entries()[..], Ip::interval(scenario, &topology));
-                Engines::Packets(Box::new(Run::new(hosts(scenario, &topology, early, at, probe), ip)))
+                let hosts = hosts((scenario, places), &topology, early, at, probe);
+                Engines::Packets(Box::new(Run::new(hosts, ip)))
             }
             #[cfg(not(feature = "reference"))]
             (Framing::Ip, Engine::Reference) => {
@@ -92,7 +96,7 @@ impl<P: Probe> Simulation<P> {
             (Framing::Ip, Engine::Reference) => {
                 let reference = Reference::new(scenario, &topology, seed);
                 let at = (seed, &reference.entries()[..], Ip::interval(scenario, &topology));
-                let run = Run::new(hosts(scenario, &topology, early, at, probe), reference);
+                let run = Run::new(hosts((scenario, places), &topology, early, at, probe), reference);
                 Engines::PacketsReference(Box::new(run))
             }
         }))
@@ -169,7 +173,10 @@ impl<P: Probe> Simulation<P> {
 
     /// Returns the start time of each flow's application.
     pub fn starts(&self) -> Vec<Time> {
-        of!(&self.0, run => run.hosts.flows.iter().map(|flow| flow.start).collect())
+        of!(&self.0, run => {
+            let own = run.hosts.own_flows();
+            run.hosts.flows[..own].iter().map(|flow| flow.start).collect()
+        })
     }
 
     /// Returns the probe, to which ends outside of the run also report.

@@ -72,6 +72,16 @@ impl Reductions {
         &self.totals
     }
 
+    /// Adds the totals of another connection.
+    pub fn add(&mut self, other: &Reductions) {
+        for (total, own) in self.totals.iter_mut().zip(&other.totals) {
+            total.count += own.count;
+            total.lasted = total.lasted + own.lasted;
+            total.bytes += own.bytes;
+            total.window += own.window;
+        }
+    }
+
     /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
         self.forget_before(una);

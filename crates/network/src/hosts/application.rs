@@ -3,12 +3,13 @@
 //! All actions of an application at times of its own are in `on_clock`: its start, the time that it has set for its
 //! next request, datagram or write, and its stop.
 
+use super::arriving::Place;
 use super::connection::Connection;
 use super::datagrams::Datagrams;
 use super::external::ExternalPackets;
 use super::requests::Requests;
 use super::stream::Writer;
-use super::{asking, datagrams, proxy, stream, Hosts};
+use super::{arriving, asking, datagrams, proxy, stream, Hosts};
 use crate::clock::{Actor, START};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
@@ -24,6 +25,10 @@ pub(crate) enum Application {
     Stream(Box<Writer>),
     /// Sends files in response to requests of the receiving host.
     Web(Box<Requests>),
+    /// Starts flows that arrive over time, at the places of `Hosts::arriving` with this index.
+    Arrivals(usize),
+    /// Transfers the data of arriving flows, one after another.
+    Place(Place),
     /// Sends datagrams instead of TCP segments.
     Datagrams(Box<Datagrams>),
     /// Real programs, whose packets enter from outside.
@@ -114,6 +119,9 @@ impl Connection {
 impl<P: Probe> Hosts<P> {
     /// Schedules the start of a flow's application.
     pub fn expect_start<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
+        if let Application::Place(_) = self.flows[flow.index()].application {
+            return;
+        }
         let start = self.flows[flow.index()].start;
         self.clock.set(Actor::Start(flow), start, START);
         self.set_next_action(medium, Circuit::of_data(flow), start, START);
@@ -130,6 +138,9 @@ impl<P: Probe> Hosts<P> {
         self.clear_next_action(Circuit::of_data(flow));
         let now = self.clock.now;
         let state = &mut self.flows[flow.index()];
+        if let Application::Arrivals(index) = state.application {
+            return arriving::on_clock(self, medium, index);
+        }
         if !state.is_active_at(now) {
             return match state.application {
                 Application::Bulk | Application::Stream(_) => state.stop_writing(now),
@@ -146,7 +157,7 @@ impl<P: Probe> Hosts<P> {
             Application::Stream(_) => stream::write(self, medium, flow),
             Application::Bulk if self.flows[flow.index()].proxy.is_some() => proxy::on_clock(self, medium, flow),
             Application::Bulk => self.write_all(medium, flow),
-            Application::External(_) => {}
+            Application::External(_) | Application::Arrivals(_) | Application::Place(_) => {}
         }
     }
 

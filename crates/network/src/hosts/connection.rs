@@ -14,6 +14,7 @@ use crate::scenario::topology::Entry;
 use crate::scenario::{FlowConfig, LinkConfig, Scenario, StartConfig, StopConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
+use longpipe_tcp::reductions::Reductions;
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
 /// Aligns the following fields to a cache line.
@@ -42,6 +43,8 @@ pub struct Connection {
     pub start: Time,
     /// Time at which the application stops writing.
     pub stop: MaybeTime,
+    /// Number of the connection's first byte in packets: 0 unless it has the place of an earlier one (`hosts/arriving`).
+    pub base: u64,
     receiving: CacheLine,
     /// Time of the scheduled timer event of the receiving host.
     pub receiver_armed: MaybeTime,
@@ -110,6 +113,21 @@ impl Connection {
         }
     }
 
+    /// Starts a new connection for `size` bytes at the place of one that has ended.
+    pub(super) fn renew(&mut self, ends: Ends, now: Time, size: u64) {
+        // One number lies between, as a FIN has it, so that no ACK of the earlier connection counts for this one.
+        let used = self.sender.flight().max;
+        self.base += if used > 0 { used + 1 } else { 0 };
+        (self.sender, self.receiver) = (ends.sender, ends.receiver);
+        (self.start, self.size, self.awaited, self.completion) = (now, size, size, None);
+        (self.sender_armed, self.receiver_armed) = (MaybeTime::NONE, MaybeTime::NONE);
+    }
+
+    /// Returns the causes of the sender's window reductions until the flow was complete, or until `now`.
+    pub fn reductions(&self, now: Time) -> Reductions {
+        self.sender.reductions(self.completion.unwrap_or(now))
+    }
+
     /// Returns the length of the packet of a frame on one of the flow's circuits [byte].
     #[inline]
     pub fn packet_bytes(&self, vc: Circuit, frame: u32) -> u32 {
@@ -157,6 +175,25 @@ impl Connection {
     }
 }
 
+/// Both end points of a new connection.
+pub(super) struct Ends {
+    pub sender: Sender,
+    pub receiver: Receiver,
+}
+
+impl Ends {
+    /// Creates end points whose coarse clock ticks for the first time at `phase`; without shortcuts, as the reference engine has
+    /// them, all their segments take the slow path.
+    pub fn new(tcp: &TcpConfig, phase: Span, takes_shortcuts: bool) -> Ends {
+        let (mut sender, mut receiver) = (Sender::new(tcp, phase), Receiver::new(tcp));
+        if !takes_shortcuts {
+            sender.disable_shortcuts();
+            receiver.disable_shortcuts();
+        }
+        Ends { sender, receiver }
+    }
+}
+
 /// Creates all connections of a scenario; `entries` are the starts of the circuits.
 pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> Vec<Connection> {
     let may_repeat = scenario.links.iter().any(LinkConfig::duplicates);
@@ -170,21 +207,18 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
         let mut application = application(flow, may_repeat, (seed, entity, phase));
         let answers = matches!(application, Application::Web(_));
         let size = match flow.traffic {
+            TrafficConfig::FlowArrivals(_) => 0,
             _ if application.is_without_tcp() => 0,
             TrafficConfig::Transfer { size_bytes } => size_bytes,
             _ => GREEDY,
         };
-        let (mut sender, mut receiver) = (Sender::new(&flow.tcp, phase), Receiver::new(&flow.tcp));
+        let Ends { mut sender, receiver } = Ends::new(&flow.tcp, phase, scenario.takes_shortcuts());
         sender.draw_from(Stream::new(seed, "control", entity));
         if answers {
             sender.open_passively();
         }
-        if !scenario.takes_shortcuts() {
-            sender.disable_shortcuts();
-            receiver.disable_shortcuts();
-            if let Some(requests) = application.requests_mut() {
-                requests.disable_shortcuts();
-            }
+        if let Some(requests) = application.requests_mut().filter(|_| !scenario.takes_shortcuts()) {
+            requests.disable_shortcuts();
         }
         Connection {
             sender,
@@ -197,6 +231,7 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             size,
             start: Time(start),
             stop: stop(flow.stop, start),
+            base: 0,
             completion: None,
             awaited: if answers { 0 } else { size },
             sender_armed: MaybeTime::NONE,
@@ -239,7 +274,8 @@ fn stop(config: Option<StopConfig>, start: u64) -> MaybeTime {
     })
 }
 
-fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
+/// Returns the time at which a coarse clock ticks for the first time.
+pub(super) fn clock_phase(tcp: &TcpConfig, seed: u64, flow: u64) -> Span {
     let TimerConfig::Coarse { tick_ps, ref phase, .. } = tcp.timer else {
         return Span(0);
     };

@@ -1,6 +1,6 @@
 //! Processing of arriving packets by end points, and sending of data and ACKs.
 
-use super::{asking, datagrams, external, proxy, Hosts};
+use super::{arriving, asking, datagrams, external, proxy, Hosts};
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::payload::{AckWithoutOptions, SparseAck};
@@ -21,7 +21,7 @@ impl<P: Probe> Hosts<P> {
         left_trunk: Time,
     ) -> M::Proven {
         let flow = packet.vc().flow();
-        if packet.is_of_request() || packet.has_extras() {
+        if packet.is_of_request() || packet.has_extras() || !self.arriving.is_empty() {
             return self.receive_in_full(medium, packet, options, left_trunk);
         }
         if packet.is_data() {
@@ -50,11 +50,15 @@ impl<P: Probe> Hosts<P> {
             self.receive_other(medium, packet, options);
             return M::Proven::default();
         }
+        let Some(packet) = packet.since(self.flows[packet.vc().flow().index()].base) else {
+            return M::Proven::default();
+        };
         let (flow, frame) = (packet.vc().flow(), packet.frame());
         if !packet.vc().is_back() {
             return self.on_data(medium, flow, frame, &packet.segment(options), left_trunk);
         }
         self.on_ack(medium, flow, frame, &packet.ack(options));
+        arriving::on_ack(self, flow);
         M::Proven::default()
     }
 
@@ -150,11 +154,13 @@ impl<P: Probe> Hosts<P> {
         let now = self.clock.now;
         loop {
             let state = &mut self.flows[flow.index()];
-            let Some(segment) = state.sender.poll_transmit(now) else {
+            let Some(mut segment) = state.sender.poll_transmit(now) else {
                 break;
             };
+            let sequence = segment.sequence;
+            segment.sequence += state.base;
             let frame = state.data.number(travels, segment);
-            self.probe.sent(now, flow, frame, &segment);
+            self.probe.sent(now, flow, frame, &DataSegment { sequence, ..segment });
             medium.send_unsolicited(self, Circuit::of_data(flow), frame, &segment);
         }
         let window = self.flows[flow.index()].sender.flight();
@@ -178,8 +184,8 @@ impl<P: Probe> Hosts<P> {
             return self.send_ack_in_full(medium, flow, left_trunk);
         }
         let ack = receiver.poll_sparse();
-        let proven = ack.map(|ack| {
-            let frame = self.number_ack(medium, flow, &ack);
+        let proven = ack.map(|mut ack| {
+            let frame = self.number_ack(medium, flow, &mut ack);
             medium.send(self, Circuit::of_acks(flow), frame, &SparseAck(ack), left_trunk)
         });
         self.arm_receiving_host(medium, flow);
@@ -189,11 +195,11 @@ impl<P: Probe> Hosts<P> {
     /// Like `send_ack`, but for an ACK that may carry options.
     #[inline(never)]
     fn send_ack_in_full<M: Medium>(&mut self, medium: &mut M, flow: Flow, left_trunk: Time) -> M::Proven {
-        let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {
+        let Some(mut ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) else {
             self.arm_receiving_host(medium, flow);
             return M::Proven::default();
         };
-        let frame = self.number_ack(medium, flow, &ack);
+        let frame = self.number_ack(medium, flow, &mut ack);
         let proven = medium.send(self, Circuit::of_acks(flow), frame, &ack, left_trunk);
         if self.flows[flow.index()].receiver.is_pending() {
             self.answer_again(medium, flow);
@@ -206,17 +212,25 @@ impl<P: Probe> Hosts<P> {
     /// them.
     #[inline(never)]
     fn answer_again<M: Medium>(&mut self, medium: &mut M, flow: Flow) {
-        while let Some(ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
-            let frame = self.number_ack(medium, flow, &ack);
+        while let Some(mut ack) = self.flows[flow.index()].receiver.poll_transmit(self.clock.now) {
+            let frame = self.number_ack(medium, flow, &mut ack);
             medium.send_unsolicited(self, Circuit::of_acks(flow), frame, &ack);
         }
     }
 
+    /// Returns the frame number of an ACK, and adds the first number of its connection to the acknowledgement number.
     #[inline(always)]
-    fn number_ack<M: Medium>(&mut self, medium: &M, flow: Flow, ack: &AckSegment) -> u32 {
+    fn number_ack<M: Medium>(&mut self, medium: &M, flow: Flow, ack: &mut AckSegment) -> u32 {
         let travels = medium.travels(Circuit::of_acks(flow));
-        let frame = self.flows[flow.index()].acks.number(travels, *ack);
-        self.probe.answered(self.clock.now, flow, frame, ack);
+        let state = &mut self.flows[flow.index()];
+        let acknowledgement = ack.acknowledgement;
+        ack.acknowledgement += state.base;
+        let frame = state.acks.number(travels, *ack);
+        let numbered = AckSegment {
+            acknowledgement,
+            ..*ack
+        };
+        self.probe.answered(self.clock.now, flow, frame, &numbered);
         frame
     }
 

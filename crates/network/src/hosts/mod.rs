@@ -1,6 +1,7 @@
 //! Hosts: end points, their timers, and their applications.
 
 pub(crate) mod application;
+mod arriving;
 mod asking;
 pub mod connection;
 pub mod datagrams;
@@ -21,8 +22,10 @@ pub mod web;
 use crate::clock::Clock;
 use crate::lookahead::early::EarlyHosts;
 use crate::observe::probe::Probe;
+use crate::packets::Flow;
 use crate::scenario::topology::{Entry, Topology};
-use crate::scenario::Scenario;
+use crate::scenario::{Places, Scenario};
+use arriving::Arriving;
 use connection::{connections, Connection};
 use early_delivery::EarlyDelivery;
 use external::Outcome;
@@ -40,29 +43,46 @@ pub(crate) struct Hosts<P: Probe> {
     pub origins: Vec<u32>,
     pub early_delivery: EarlyDelivery,
     pub probe: P,
+    /// Arriving flows; empty without them.
+    pub arriving: Vec<Arriving>,
     /// Fates of external packets that have not been collected yet.
     pub outcomes: Vec<Outcome>,
+}
+
+impl<P: Probe> Hosts<P> {
+    /// Returns the number of flows of the scenario, which precede the places of arriving flows.
+    pub fn own_flows(&self) -> usize {
+        let places = self.arriving.iter().map(|own| own.places().flows.len());
+        self.flows.len() - places.sum::<usize>()
+    }
 }
 
 /// Creates the hosts of a scenario at time zero; `entries` are the starts of the circuits. `interval` is the typical
 /// time between scheduling an event and its occurrence.
 pub(crate) fn hosts<P: Probe>(
-    scenario: &Scenario,
+    (scenario, places): (&Scenario, Vec<Places>),
     topology: &Topology,
     early: EarlyHosts,
     (seed, entries, interval): (u64, &[Entry], Span),
     probe: P,
 ) -> Hosts<P> {
     let (links, flow_count, sources) = (scenario.links.len(), scenario.flows.len(), scenario.vbr.len());
+    let mut flows = connections(scenario, seed, entries);
+    let arriving = arriving::arriving(scenario, places, seed, &mut flows);
     let mut hosts = Hosts {
         clock: Clock::new(Time(scenario.duration_ps), links, flow_count, sources, interval),
-        flows: connections(scenario, seed, entries),
+        flows,
+        arriving,
         jitter: jitter::of_hosts(scenario, seed),
         origins: topology.origins.clone(),
         early_delivery: EarlyDelivery::new(early),
         probe,
         outcomes: Vec::new(),
     };
+    for own in &hosts.arriving {
+        let places = own.places();
+        hosts.probe.add_places(Flow::new(places.owner), places.flows.len());
+    }
     hosts.record_events();
     hosts
 }

@@ -26,16 +26,23 @@ impl<P: Probe> Hosts<P> {
     /// Reports a lost packet.
     pub fn report_loss(&mut self, dropped: &Dropped) {
         if let Some(sequence) = dropped.sequence {
-            let sender = &mut self.flows[dropped.flow.index()].sender;
-            sender.note_loss(sequence, dropped.time, LossCause(dropped.cause as u8));
+            let state = &mut self.flows[dropped.flow.index()];
+            // A packet of an earlier connection at this place has a lower number.
+            if let Some(sequence) = sequence.checked_sub(state.base) {
+                let cause = LossCause(dropped.cause as u8);
+                state.sender.note_loss(sequence, dropped.time, cause);
+            }
         }
         self.probe.dropped(dropped);
     }
 
-    /// Enables the recording of events at every sender, if the probe requests it.
+    /// Enables the recording of events at the sender of every flow of the scenario, if the probe requests it.
     pub fn record_events(&mut self) {
         if self.probe.wants_events() {
-            self.flows.iter_mut().for_each(|flow| flow.sender.record_events());
+            let own = self.own_flows();
+            self.flows[..own]
+                .iter_mut()
+                .for_each(|flow| flow.sender.record_events());
         }
     }
 

@@ -82,6 +82,7 @@ impl Source {
             TrafficConfig::Greedy {}
             | TrafficConfig::Transfer { .. }
             | TrafficConfig::Stream(_)
+            | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
             | TrafficConfig::Stack(_) => return None,
             TrafficConfig::Cbr(cbr) => Pattern::Even {
@@ -209,12 +210,15 @@ fn time(times: Times, mean: u64, stream: &mut Stream) -> u64 {
     match times {
         Times::Fixed {} => mean,
         Times::Exponential {} => exponential(stream, mean),
-        Times::Pareto { shape } => {
-            // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
-            let least = mean as f64 * ((shape - 1.0) / shape);
-            (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
-        }
+        Times::Pareto { shape } => pareto(mean as f64, shape, stream),
     }
+}
+
+/// Draws from a Pareto distribution, rounded down.
+pub(super) fn pareto(mean: f64, shape: f64, stream: &mut Stream) -> u64 {
+    // The drawn value is the minimum times u^(-1/shape), with u in (0, 1].
+    let least = mean * ((shape - 1.0) / shape);
+    (least / power(1.0 - stream.fraction(), 1.0 / shape)) as u64
 }
 
 /// Raises `base` to an exponent in [0, 1) using only square roots, which IEEE 754 rounds equally on all machines.

@@ -29,6 +29,10 @@ pub trait Probe {
         false
     }
 
+    /// Reports at the start of the run that `count` further flows are the places of connections of the arriving flows of `owner`.
+    fn add_places(&mut self, _owner: Flow, _count: usize) {}
+    /// Reports that a new connection begins at the place `flow`. Its segments count from 0 again.
+    fn renewed(&mut self, _flow: Flow) {}
     /// Reports cwnd and ssthresh [byte] of a sender after an event that may have changed them.
     fn window(&mut self, _now: Time, _flow: Flow, _cwnd: f64, _ssthresh: f64) {}
     /// Returns whether the probe uses `control`.
@@ -90,6 +94,16 @@ impl<A: Probe, B: Probe> Probe for (A, B) {
     #[inline(always)]
     fn is_idle(&self) -> bool {
         self.0.is_idle() && self.1.is_idle()
+    }
+
+    fn add_places(&mut self, owner: Flow, count: usize) {
+        self.0.add_places(owner, count);
+        self.1.add_places(owner, count);
+    }
+
+    fn renewed(&mut self, flow: Flow) {
+        self.0.renewed(flow);
+        self.1.renewed(flow);
     }
 
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
@@ -189,6 +203,18 @@ impl<A: Probe> Probe for Option<A> {
     #[inline(always)]
     fn is_idle(&self) -> bool {
         self.as_ref().is_none_or(A::is_idle)
+    }
+
+    fn add_places(&mut self, owner: Flow, count: usize) {
+        if let Some(probe) = self {
+            probe.add_places(owner, count);
+        }
+    }
+
+    fn renewed(&mut self, flow: Flow) {
+        if let Some(probe) = self {
+            probe.renewed(flow);
+        }
     }
 
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {

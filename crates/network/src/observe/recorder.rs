@@ -24,9 +24,16 @@ const ACKNOWLEDGED: u8 = 1;
 const SACKED: u8 = 2;
 
 /// Records the traces that a scenario requests.
+///
+/// Connections of arriving flows have the number of their flow of the scenario in traces of ports and of arrived data, and none in
+/// traces of senders.
 #[derive(Clone, Debug, Default)]
 pub struct Recorder {
     wanted: TraceConfig,
+    /// Number of flows of the scenario.
+    flows: usize,
+    /// Flows of the scenario to which the further flows belong.
+    owners: Vec<Flow>,
     latest: Vec<(f64, f64)>,
     latest_rto: Vec<Span>,
     latest_control: Vec<Option<Watched>>,
@@ -58,6 +65,7 @@ impl Recorder {
     pub fn new(wanted: TraceConfig, flows: usize, links: usize) -> Recorder {
         Recorder {
             wanted,
+            flows,
             latest: vec![(f64::NAN, f64::NAN); flows],
             latest_rto: vec![Span(0); flows],
             latest_control: vec![None; flows],
@@ -160,6 +168,31 @@ impl Recorder {
         ssthresh.truncate(within);
     }
 
+    /// Returns whether a flow is one of the scenario, not a place of arriving flows.
+    fn is_own(&self, flow: Flow) -> bool {
+        flow.index() < self.flows
+    }
+
+    /// Returns the flow of the scenario to which a flow belongs.
+    fn owner(&self, flow: Flow) -> Flow {
+        let place = flow.index().checked_sub(self.flows);
+        place.map_or(flow, |place| self.owners[place])
+    }
+
+    /// Returns the circuit in the same direction of the flow of the scenario to which the flow of `vc` belongs.
+    fn circuit(&self, vc: Circuit) -> Circuit {
+        if vc.flow().index() < self.flows + self.owners.len() {
+            let owner = self.owner(vc.flow());
+            if vc.is_back() {
+                Circuit::of_acks(owner)
+            } else {
+                Circuit::of_data(owner)
+            }
+        } else {
+            vc
+        }
+    }
+
     fn event_of(&mut self, time: Time, flow: Flow, event: u8, cause: u8, drop_cause: u8) {
         self.events.time.put(time.0);
         self.events.flow.put(flow.0);
@@ -170,6 +203,7 @@ impl Recorder {
 
     fn hold(&mut self, slot: Slot, vc: Circuit) {
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.vc_queue) {
+            let vc = self.circuit(vc);
             self.vc_queues.admit(slot.link, arrival, slot.departure, vc.0);
         }
     }
@@ -212,8 +246,17 @@ pub(crate) fn permute<T: Copy>(order: &[usize], column: &mut Vec<T>) {
 }
 
 impl Probe for Recorder {
+    fn add_places(&mut self, owner: Flow, count: usize) {
+        self.owners.resize(self.owners.len() + count, owner);
+        self.arrived.resize(self.arrived.len() + count, Arrived::default());
+    }
+
+    fn renewed(&mut self, flow: Flow) {
+        self.arrived[flow.index()] = Arrived::default();
+    }
+
     fn window(&mut self, now: Time, flow: Flow, cwnd: f64, ssthresh: f64) {
-        if !self.wanted.cwnd || self.latest[flow.index()] == (cwnd, ssthresh) {
+        if !self.wanted.cwnd || !self.is_own(flow) || self.latest[flow.index()] == (cwnd, ssthresh) {
             return;
         }
         self.latest[flow.index()] = (cwnd, ssthresh);
@@ -228,6 +271,9 @@ impl Probe for Recorder {
     }
 
     fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
+        if !self.is_own(flow) {
+            return;
+        }
         let latest = &mut self.latest_control[flow.index()];
         if latest.replace(*watched) == Some(*watched) {
             return;
@@ -246,7 +292,10 @@ impl Probe for Recorder {
     }
 
     fn timer(&mut self, now: Time, flow: Flow, measured: Option<Span>, srtt: Option<Span>, rto: Span) {
-        if !self.wanted.rtt || (measured.is_none() && self.latest_rto[flow.index()] == rto) {
+        if !self.wanted.rtt || !self.is_own(flow) {
+            return;
+        }
+        if measured.is_none() && self.latest_rto[flow.index()] == rto {
             return;
         }
         self.latest_rto[flow.index()] = rto;
@@ -275,7 +324,7 @@ impl Probe for Recorder {
     }
 
     fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
-        if self.wanted.sequence && frame & REQUEST == 0 && segment.opening == Opening::Over {
+        if self.wanted.sequence && self.is_own(flow) && frame & REQUEST == 0 && segment.opening == Opening::Over {
             self.sequence(
                 now,
                 flow,
@@ -290,7 +339,7 @@ impl Probe for Recorder {
     fn received(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         if self.wanted.arrivals && frame & REQUEST == 0 {
             let fresh = self.arrived[flow.index()].take(segment.sequence, segment.length);
-            self.arrival(now, flow, fresh);
+            self.arrival(now, self.owner(flow), fresh);
         }
     }
 
@@ -301,7 +350,7 @@ impl Probe for Recorder {
     }
 
     fn acknowledged(&mut self, now: Time, flow: Flow, frame: u32, ack: &AckSegment) {
-        if !self.wanted.sequence || frame & REQUEST != 0 || ack.opening.is_syn() {
+        if !self.wanted.sequence || !self.is_own(flow) || frame & REQUEST != 0 || ack.opening.is_syn() {
             return;
         }
         self.sequence(now, flow, ACKNOWLEDGED, ack.acknowledgement, 0, false);
@@ -317,6 +366,7 @@ impl Probe for Recorder {
     fn packet(&mut self, slot: Slot, vc: Circuit, _frame: u32, contents: impl Fn() -> Contents) {
         self.hold(slot, vc);
         if let Some(arrival) = slot.arrival.filter(|_| self.wanted.delay) {
+            let vc = self.circuit(vc);
             let delays = &mut self.delays;
             delays.time.put(slot.departure.0);
             delays.port.put(slot.link.0);
@@ -331,6 +381,9 @@ impl Probe for Recorder {
     }
 
     fn event(&mut self, flow: Flow, event: &SenderEvent) {
+        if !self.is_own(flow) {
+            return;
+        }
         self.event_of(event.time, flow, event.kind as u8 + 1, event.cause as u8, event.loss.0);
         self.events.sequence.put(event.sequence);
         self.events.length.put(event.length);
@@ -339,7 +392,10 @@ impl Probe for Recorder {
     }
 
     fn dropped(&mut self, dropped: &Dropped) {
-        if let (true, Some(sequence)) = (self.wanted.events, dropped.sequence) {
+        // Connections of arriving flows share the numbers of their place.
+        let own = self.is_own(dropped.flow);
+        let sequence = dropped.sequence.filter(|_| own);
+        if let (true, Some(sequence)) = (self.wanted.events, sequence) {
             let Dropped { time, flow, cause, .. } = *dropped;
             self.event_of(time, flow, EventTrace::DROPPED, 0, cause as u8);
             self.events.sequence.put(sequence);
@@ -352,16 +408,16 @@ impl Probe for Recorder {
                 time,
                 link,
                 flow,
-                sequence,
                 cause,
+                ..
             } = *dropped;
-            self.drops.put(time, link, flow, sequence, cause as u8);
+            self.drops.put(time, link, self.owner(flow), sequence, cause as u8);
         }
     }
 
     fn marked(&mut self, now: Time, link: Link, flow: Flow) {
         if self.wanted.drops {
-            self.drops.put(now, link, flow, None, DropTrace::MARKED);
+            self.drops.put(now, link, self.owner(flow), None, DropTrace::MARKED);
         }
     }
 }

@@ -183,6 +183,13 @@ impl Packet {
         self.sequence
     }
 
+    /// Returns the packet with its number counted from `base`, the first of its connection; None for a packet of an earlier one.
+    #[inline]
+    pub fn since(self, base: u64) -> Option<Packet> {
+        let sequence = self.sequence.checked_sub(base)?;
+        Some(Packet { sequence, ..self })
+    }
+
     /// Returns the payload [byte] of a packet without options.
     #[inline(always)]
     pub fn segment_bytes(&self) -> u32 {

@@ -2,6 +2,7 @@
 
 use super::FlowReport;
 use crate::hosts::datagrams::delays::Delays;
+use longpipe_events::{MaybeTime, Time};
 
 /// Results of a datagram flow.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,30 @@ impl DatagramReport {
         report.sender.sent_segments = self.sent;
         report.sender.sent_bytes = self.sent_bytes;
     }
+}
+
+/// A flow that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrivedFlow {
+    /// Time of its arrival.
+    pub arrived: Time,
+    /// Size [byte].
+    pub bytes: u64,
+    /// Time at which its last byte was delivered, if it was.
+    pub completed: MaybeTime,
+}
+
+/// Results of arriving flows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivedReport {
+    /// Index of the flow of the scenario.
+    pub flow: usize,
+    /// Flows that waited for the end of others, because `most_active` were active.
+    pub waited: u64,
+    /// Maximum number of flows that were active at one time.
+    pub peak: u64,
+    /// All flows that arrived, in order.
+    pub flows: Vec<ArrivedFlow>,
 }
 
 /// Results of the buffer of a split-TCP proxy, between two connections.

@@ -1,6 +1,6 @@
 //! Hashing of reports, for the hash of a run's final state.
 
-use super::flows::{DatagramReport, ProxyReport};
+use super::flows::{ArrivedReport, DatagramReport, ProxyReport};
 use super::state_hash::StateHash;
 use super::{ClassReport, PortReport, SourceReport, WebReport};
 use longpipe_events::Span;
@@ -14,6 +14,15 @@ impl StateHash {
             self.word(file.requested.0);
             self.instant(file.answered);
             self.instant(file.completed);
+        }
+    }
+
+    pub(crate) fn arrived(&mut self, report: &ArrivedReport) {
+        self.words([report.waited, report.peak]);
+        for flow in &report.flows {
+            self.word(flow.arrived.0);
+            self.word(flow.bytes);
+            self.instant(flow.completed.get());
         }
     }
 

@@ -6,6 +6,7 @@ use crate::impairments::loss;
 use crate::scenario::bounds::{LONGEST_PATH, LONGEST_WAIT};
 use crate::scenario::conditioners::{self, ConditionerConfig};
 use crate::scenario::ends::LinkEnd;
+use crate::scenario::flow_arrivals;
 use crate::scenario::forwarding;
 use crate::scenario::refusal::{refuse, ScenarioError};
 use crate::scenario::time_varying::ServiceConfig;
@@ -246,6 +247,7 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
             return refuse(field(&problem.field), problem.value, problem.accepted);
         }
     }
+    flow_arrivals::check(scenario, index, flow)?;
     if flow.stop.is_some() && (flow.foreign || flow.relayed || flow.onward.is_some()) {
         return refuse(field("stop"), "set", "needs a flow without a proxy or external packets");
     }

@@ -210,6 +210,7 @@ impl super::TrafficConfig {
             super::TrafficConfig::Greedy {}
             | super::TrafficConfig::Transfer { .. }
             | super::TrafficConfig::Stream(_)
+            | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::Stack(_) => return None,
             super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
@@ -238,6 +239,7 @@ impl super::TrafficConfig {
             super::TrafficConfig::Greedy {}
             | super::TrafficConfig::Transfer { .. }
             | super::TrafficConfig::Stream(_)
+            | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
             | super::TrafficConfig::Stack(_) => None,
             super::TrafficConfig::Cbr(cbr) => cbr.problem(),

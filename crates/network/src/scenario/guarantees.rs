@@ -134,6 +134,7 @@ impl FlowConfig {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
             // Applications act at times that do not depend on packets.
             TrafficConfig::Stream(_)
+            | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
@@ -175,6 +176,7 @@ impl FlowConfig {
             TrafficConfig::Transfer { size_bytes } if size_bytes % mss > 0 => size_bytes % mss,
             TrafficConfig::Transfer { .. } | TrafficConfig::Greedy {} => mss,
             TrafficConfig::Stream(_)
+            | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)

@@ -10,6 +10,7 @@ pub mod check;
 pub mod conditioners;
 mod datagrams;
 pub(crate) mod ends;
+mod flow_arrivals;
 mod forwarding;
 mod grouped;
 pub(crate) mod guarantees;
@@ -29,6 +30,8 @@ pub mod web;
 
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
+pub use flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
+pub(crate) use flow_arrivals::{Places, ALL_FLOWS, LARGEST_FLOW};
 use longpipe_tcp::config::TcpConfig;
 pub use policy::PolicyConfig;
 pub use queue::{
@@ -344,6 +347,8 @@ pub enum TrafficConfig {
     },
     /// Data that the application writes over time.
     Stream(StreamConfig),
+    /// Flows that arrive over time, each over a connection of its own.
+    FlowArrivals(FlowArrivalsConfig),
     /// Files, each in response to a request from the flow's receiver.
     Web(WebConfig),
     /// Datagrams at a constant rate; this and the following kinds do not use TCP.

@@ -83,6 +83,7 @@ fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u
     let of_traffic = match &flow.traffic {
         TrafficConfig::Web(web) => Some(("traffic.cycle", web.cycle_ps)),
         TrafficConfig::Video(video) => Some(("traffic.frame", video.frame_ps)),
+        TrafficConfig::FlowArrivals(config) => config.mean_gap_ps().map(|gap_ps| ("traffic.arrivals.gap", gap_ps)),
         TrafficConfig::Stream(stream) => {
             Some(("traffic.write", time_of(stream.write_bits(&flow.tcp), stream.rate_bps)))
         }

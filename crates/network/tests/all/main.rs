@@ -4,6 +4,7 @@
 mod common;
 
 mod any_graph;
+mod arriving;
 mod bit_errors;
 mod cells;
 mod classes;

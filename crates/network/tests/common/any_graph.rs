@@ -198,6 +198,9 @@ impl Draft {
             vbr: vec![],
             traces: TraceConfig::default(),
         };
+        for flow in &mut scenario.flows {
+            traffic::adapt(flow, framing);
+        }
         if framing == Framing::Aal5 {
             scenario
                 .flows

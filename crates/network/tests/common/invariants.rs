@@ -229,6 +229,17 @@ impl Trail {
 }
 
 impl Probe for Trail {
+    fn add_places(&mut self, owner: Flow, count: usize) {
+        let flows = self.sequences.len() + count;
+        self.propagation.resize(flows, self.propagation[owner.index()]);
+        self.sequences.resize(flows, Default::default());
+        self.probes.resize(flows, false);
+    }
+
+    fn renewed(&mut self, flow: Flow) {
+        self.sequences[flow.index()] = Default::default();
+    }
+
     fn sent(&mut self, now: Time, flow: Flow, frame: u32, segment: &DataSegment) {
         self.leaves(now, flow, false, frame);
         if segment.opening != Opening::Over {

@@ -77,6 +77,11 @@ impl Default for CarefulResumeConfig {
 }
 
 impl CarefulResumeConfig {
+    /// Returns whether earlier connections of the run provide the parameters.
+    pub fn uses_earlier_connections(&self) -> bool {
+        matches!(self, CarefulResumeConfig::Previous { .. })
+    }
+
     /// Returns whether saved parameters are not used.
     pub fn is_off(&self) -> bool {
         matches!(self, CarefulResumeConfig::Off {})

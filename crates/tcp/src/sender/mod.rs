@@ -26,6 +26,7 @@ use crate::timer::RttEstimator;
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 pub use standing::{Standing, Watched};
 use std::num::NonZeroU64;
+use std::ops::AddAssign;
 use timers::{Timer, Timers};
 
 /// Number of written bytes of a greedy application, whose data never end.
@@ -53,6 +54,20 @@ pub struct SenderCounters {
     pub duplicate_acks: u64,
     /// Reductions of the window because of ECN marks.
     pub mark_reductions: u64,
+}
+
+impl AddAssign for SenderCounters {
+    fn add_assign(&mut self, other: SenderCounters) {
+        self.sent_segments += other.sent_segments;
+        self.sent_bytes += other.sent_bytes;
+        self.short_bytes += other.short_bytes;
+        self.retransmitted_segments += other.retransmitted_segments;
+        self.retransmitted_bytes += other.retransmitted_bytes;
+        self.timeouts += other.timeouts;
+        self.fast_retransmits += other.fast_retransmits;
+        self.duplicate_acks += other.duplicate_acks;
+        self.mark_reductions += other.mark_reductions;
+    }
 }
 
 /// First byte of the timed segment when no segment is timed: larger than any sequence number.

@@ -14,7 +14,7 @@ use crate::atm::aal5::{frame_cells, Cell};
 use crate::observe::probe::{Probe, Slot};
 use crate::packets::contents::{Contents, Datagram};
 use crate::packets::{Circuit, Flow, Link};
-use crate::scenario::Scenario;
+use crate::scenario::{FlowConfig, Scenario, TrafficConfig};
 use connection::{CapturedPacket, FlowState};
 use headers::Handshake;
 use longpipe_events::Time;
@@ -75,6 +75,11 @@ impl Captures {
         };
         if wanted.is_empty() {
             return Ok(captures);
+        }
+        // Their connections have no addresses and ports of their own.
+        let arriving = |flow: &FlowConfig| matches!(flow.traffic, TrafficConfig::FlowArrivals(_));
+        if scenario.flows.iter().any(arriving) {
+            return Err((0, io::Error::new(io::ErrorKind::Unsupported, "flow-arrivals")));
         }
         for (index, config) in wanted.iter().enumerate() {
             let point = Point::new(scenario, config).map_err(|error| (index, error))?;

@@ -1,13 +1,15 @@
-//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, or
-//! requests; with any start time, and in some cases a stop time.
+//! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, arriving
+//! flows, or requests; with any start time, and in some cases a stop time.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, StartConfig, StopConfig,
-    StreamConfig, Times, TrafficConfig, VideoConfig,
+    ArrivalTimesConfig, ArrivalsConfig, BurstsConfig, CbrConfig, FlowArrivalsConfig, FlowConfig, Framing,
+    OnOffDatagramsConfig, PoissonConfig, SizesConfig, StartConfig, StopConfig, StreamConfig, Times, TrafficConfig,
+    VideoConfig,
 };
+use longpipe_tcp::congestion::CarefulResumeConfig;
 use proptest::prelude::*;
 
 /// Traffic of an application.
@@ -17,8 +19,19 @@ pub enum TrafficDraft {
     /// Number of whole segments, and additional bytes.
     File(u64, u64),
     Stream(StreamDraft),
+    Arriving(ArrivingDraft),
     Web(WebDraft),
     Datagrams(DatagramsDraft),
+}
+
+/// Flows that arrive some packet times apart, at random or not, with sizes of some segments and bytes.
+#[derive(Clone, Debug)]
+pub struct ArrivingDraft {
+    apart: Packets,
+    kind: u8,
+    size: (u64, u64),
+    places: u32,
+    most_flows: Option<u64>,
 }
 
 /// Writes at intervals of some packet times, with the given length or a segment's, in some cases in bursts.
@@ -78,6 +91,7 @@ pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
         2 => (1u64..60).prop_map(|segments| TrafficDraft::File(segments, 0)),
         1 => (0u64..60, 1u64..1500).prop_map(|(segments, bytes)| TrafficDraft::File(segments, bytes)),
         2 => any_stream().prop_map(TrafficDraft::Stream),
+        2 => any_arriving().prop_map(TrafficDraft::Arriving),
         1 => any_web().prop_map(TrafficDraft::Web),
         1 => any_datagrams().prop_map(TrafficDraft::Datagrams),
     ]
@@ -87,6 +101,20 @@ fn any_stream() -> impl Strategy<Value = StreamDraft> {
     let write = prop_oneof![2 => Just(None), 1 => Just(Some(1)), 2 => (1u32..20_000).prop_map(Some)];
     let bursts = prop::option::of((any::<u8>(), any::<u8>(), 1u16..=1000));
     (any_packets(40), write, bursts).prop_map(|(apart, write, bursts)| StreamDraft { apart, write, bursts })
+}
+
+fn any_arriving() -> impl Strategy<Value = ArrivingDraft> {
+    let size = prop_oneof![1 => (Just(0u64), Just(1u64)), 3 => (1u64..12, Just(0)), 1 => (0u64..12, 1u64..1500)];
+    let places = prop_oneof![1 => Just(1u32), 3 => 2u32..6];
+    (any_packets(60), 0u8..4, size, places, prop::option::of(0u64..20)).prop_map(
+        |(apart, kind, size, places, most_flows)| ArrivingDraft {
+            apart,
+            kind,
+            size,
+            places,
+            most_flows,
+        },
+    )
 }
 
 /// Strategy: a stop at a fraction of the run, after some packets, or at or after the end.
@@ -154,8 +182,56 @@ impl TrafficDraft {
                 size_bytes: segments * u64::from(mss) + bytes,
             },
             TrafficDraft::Stream(draft) => TrafficConfig::Stream(draft.build(pace, mss)),
+            TrafficDraft::Arriving(draft) => TrafficConfig::FlowArrivals(draft.build(pace, mss)),
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
             TrafficDraft::Datagrams(draft) => draft.build(pace),
+        }
+    }
+}
+
+/// Makes a flow one that its framing and its traffic allow: arriving flows need IP, and parameters of Careful Resume that do not
+/// come from earlier flows.
+pub fn adapt(flow: &mut FlowConfig, framing: Framing) {
+    if let TrafficConfig::FlowArrivals(_) = flow.traffic {
+        if framing == Framing::Aal5 {
+            flow.traffic = TrafficConfig::Greedy {};
+        } else if flow.tcp.careful_resume.uses_earlier_connections() {
+            flow.tcp.careful_resume = CarefulResumeConfig::default();
+        }
+    }
+}
+
+impl ArrivingDraft {
+    fn build(&self, pace: Pace, mss: u32) -> FlowArrivalsConfig {
+        let gap_ps = pace.packets(self.apart).clamp(1, 100_000 * SECOND);
+        let (segments, bytes) = self.size;
+        let size_bytes = (segments * u64::from(mss) + bytes).max(1);
+        let sizes = match self.kind {
+            0 => SizesConfig::Fixed { size_bytes },
+            1 => SizesConfig::Pareto {
+                mean_bytes: size_bytes,
+                shape: 1.5,
+            },
+            _ => SizesConfig::Cumulative {
+                points: vec![
+                    (1, 200_000_000),
+                    (size_bytes, 700_000_000),
+                    (2 * size_bytes, 1_000_000_000),
+                ],
+            },
+        };
+        // Every second flow of the list arrives together with the one before.
+        let gap_ps = gap_ps.min(SECOND);
+        let listed = |number: u64| (gap_ps * (number / 2 * 2), 1 + number * size_bytes / 4);
+        FlowArrivalsConfig {
+            arrivals: match self.kind {
+                3 => ArrivalTimesConfig::List {
+                    flows_ps: (0..9).map(listed).collect(),
+                },
+                _ => ArrivalTimesConfig::Poisson { gap_ps, sizes },
+            },
+            most_active: self.places,
+            most_flows: self.most_flows,
         }
     }
 }

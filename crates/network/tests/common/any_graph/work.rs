@@ -2,7 +2,7 @@
 
 use crate::common::SECOND;
 use longpipe_network::atm::aal5::{frame_cells, CELL_BITS};
-use longpipe_network::scenario::{FlowConfig, Framing, Scenario, TrafficConfig};
+use longpipe_network::scenario::{ArrivalTimesConfig, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_tcp::config::TimerConfig;
 use longpipe_tcp::timer::MAX_BACKOFF;
 
@@ -68,18 +68,26 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
                 .map_or(0.0, |bursts| 1.0 / seconds(bursts.on_ps + bursts.off_ps));
             stream.rate_bps as f64 / (8.0 * f64::from(write)) + bursts
         }
+        TrafficConfig::FlowArrivals(arriving) => match arriving.arrivals {
+            ArrivalTimesConfig::Poisson { gap_ps, .. } => 1.0 / seconds(gap_ps),
+            ArrivalTimesConfig::List { .. } => 0.0,
+        },
         _ => 0.0,
     };
     if let Some(packets) = datagrams_per_second(&flow.traffic) {
         flow.route.iter().for_each(|&link| loads[link] += packets);
         return packets;
     }
-    let packets = sent + timeouts + requests;
+    let connections = match &flow.traffic {
+        TrafficConfig::FlowArrivals(arriving) => f64::from(arriving.most_active),
+        _ => 1.0,
+    };
+    let packets = connections * (sent + timeouts) + requests;
     flow.route.iter().for_each(|&link| loads[link] += packets * units);
     flow.return_route
         .iter()
         .for_each(|&link| loads[link] += packets * ack_units);
-    timeouts + requests
+    connections * timeouts + requests
 }
 
 /// Returns the maximum rate of an application's datagrams [1/s]; None for other traffic.
@@ -89,6 +97,7 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
         TrafficConfig::Greedy {}
         | TrafficConfig::Transfer { .. }
         | TrafficConfig::Stream(_)
+        | TrafficConfig::FlowArrivals(_)
         | TrafficConfig::Web(_)
         | TrafficConfig::Stack(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),

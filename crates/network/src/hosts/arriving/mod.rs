@@ -1,0 +1,274 @@
+//! Flows that arrive, transfer their data over a TCP connection of their own, and leave.
+//!
+//! Their connections take places, which later flows use again, so that memory depends on the number of flows at one time. The sequence
+//! numbers of a place never repeat: those of a new connection begin above all of the earlier one (`Connection::base`). Packets of an
+//! earlier connection that are still in the network are therefore recognized at their host, which ignores them.
+
+mod process;
+
+use super::application::Application;
+use super::connection::{clock_phase, Connection, Ends};
+use super::Hosts;
+use crate::clock::{Actor, START};
+use crate::medium::Medium;
+use crate::observe::probe::Probe;
+use crate::packets::Flow;
+use crate::report::flows::{ArrivedFlow, ArrivedReport};
+use crate::report::FlowReport;
+use crate::scenario::{FlowArrivalsConfig, Places, Scenario, TrafficConfig};
+use longpipe_events::memory::Growing;
+use longpipe_events::{MaybeTime, Stream, Time};
+use longpipe_tcp::config::TcpConfig;
+use longpipe_tcp::reductions::Reductions;
+use longpipe_tcp::sender::SenderCounters;
+use process::Process;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Place of a connection: the application of its flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Index of the arriving flows to which it belongs.
+    arriving: usize,
+    /// Number of the place among theirs.
+    number: usize,
+    /// Number of the arrived flow whose data it transfers.
+    current: Option<usize>,
+}
+
+/// The arriving flows of one flow of the scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Arriving {
+    places: Places,
+    process: Process,
+    tcp: TcpConfig,
+    seed: u64,
+    /// Whether end points may use shortcuts, as in the fast engine.
+    takes_shortcuts: bool,
+    start: Time,
+    /// All flows that have arrived, in order.
+    flows: Vec<ArrivedFlow>,
+    /// Flows that wait for a place.
+    waiting: VecDeque<usize>,
+    /// Number of flows that have waited for a place.
+    waited: u64,
+    /// Maximum number of places in use at one time.
+    peak: usize,
+    /// Numbers of the places without a connection, the lowest first.
+    free: BinaryHeap<Reverse<usize>>,
+    /// Sums over earlier connections, without the present or latest one of each place.
+    sums: Sums,
+}
+
+/// Sums of the counters of connections.
+#[derive(Clone, Debug, Default)]
+struct Sums {
+    delivered_bytes: u64,
+    highest_sequence_bytes: u64,
+    sender: SenderCounters,
+    reductions: Reductions,
+}
+
+impl Sums {
+    fn add(&mut self, state: &Connection, now: Time) {
+        self.delivered_bytes += state.receiver.delivered();
+        self.highest_sequence_bytes += state.receiver.highest();
+        self.sender += state.sender.counters();
+        self.reductions.add(&state.reductions(now));
+    }
+}
+
+impl Arriving {
+    /// Creates the arriving flows `config` of one flow of a scenario.
+    fn new(
+        scenario: &Scenario,
+        config: &FlowArrivalsConfig,
+        places: Places,
+        seed: u64,
+        flows: &[Connection],
+    ) -> Arriving {
+        let owner = &flows[places.owner];
+        Arriving {
+            process: Process::new(config, owner.start, owner.stop, (seed, places.owner as u64)),
+            tcp: scenario.flows[places.owner].tcp.clone(),
+            seed,
+            takes_shortcuts: scenario.takes_shortcuts(),
+            start: owner.start,
+            flows: Vec::new(),
+            waiting: VecDeque::new(),
+            waited: 0,
+            peak: 0,
+            free: (0..places.flows.len()).map(Reverse).collect(),
+            sums: Sums::default(),
+            places,
+        }
+    }
+
+    /// Returns the sums over all connections up to `now`.
+    fn sums(&self, flows: &[Connection], now: Time) -> Sums {
+        let mut sums = self.sums.clone();
+        for state in &flows[self.places.flows.clone()] {
+            sums.add(state, now);
+        }
+        sums
+    }
+
+    /// Returns the causes of the window reductions of all connections.
+    pub fn reductions(&self, flows: &[Connection], now: Time) -> Reductions {
+        self.sums(flows, now).reductions
+    }
+
+    /// Returns the flow of the scenario and the flows at the places.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Returns the results: the sums of all connections, and the flows that arrived.
+    ///
+    /// # Errors
+    /// A violated conservation law of flows or bytes.
+    pub fn report(&self, flows: &[Connection], now: Time) -> Result<(FlowReport, ArrivedReport), String> {
+        let sums = self.sums(flows, now);
+        let mut arrived = self.flows.clone();
+        let mut active = 0;
+        for state in &flows[self.places.flows.clone()] {
+            let current = match state.application {
+                Application::Place(place) => place.current,
+                _ => None,
+            };
+            if let Some(current) = current {
+                arrived[current].completed = state.completion.into();
+                active += 1;
+            }
+        }
+        let bytes = |done: bool| -> u64 {
+            let flows = arrived.iter().filter(|flow| !done || flow.completed != MaybeTime::NONE);
+            flows.map(|flow| flow.bytes).sum()
+        };
+        let (done, all) = (bytes(true), bytes(false));
+        let holds = done <= sums.delivered_bytes
+            && sums.delivered_bytes <= all
+            && active + self.free.len() == self.places.flows.len()
+            && (self.waiting.is_empty() || self.free.is_empty());
+        if !holds {
+            return Err(format!("{done} of {all} bytes complete, {sums:?}, {active} active"));
+        }
+        let report = FlowReport {
+            delivered_bytes: sums.delivered_bytes,
+            highest_sequence_bytes: sums.highest_sequence_bytes,
+            sender: sums.sender,
+            start: self.start,
+            completion: None,
+        };
+        let own = ArrivedReport {
+            flow: self.places.owner,
+            waited: self.waited,
+            peak: self.peak as u64,
+            flows: arrived,
+        };
+        Ok((report, own))
+    }
+}
+
+/// Creates the arriving flows of a scenario, and sets the applications of their flows and places.
+pub(super) fn arriving(scenario: &Scenario, all: Vec<Places>, seed: u64, flows: &mut [Connection]) -> Vec<Arriving> {
+    let mut found = Vec::with_capacity(all.len());
+    for (arriving, places) in all.into_iter().enumerate() {
+        let TrafficConfig::FlowArrivals(config) = &scenario.flows[places.owner].traffic else {
+            continue;
+        };
+        flows[places.owner].application = Application::Arrivals(arriving);
+        for (number, flow) in places.flows.clone().enumerate() {
+            flows[flow].application = Application::Place(Place {
+                arriving,
+                number,
+                current: None,
+            });
+        }
+        found.push(Arriving::new(scenario, config, places, seed, flows));
+    }
+    found
+}
+
+/// Handles the arrivals that are due now, and starts waiting flows if there is room.
+pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, arriving: usize) {
+    let now = hosts.clock.now;
+    let own = &mut hosts.arriving[arriving];
+    while let Some((time, bytes)) = own.process.due().filter(|due| due.0 <= now) {
+        own.waiting.put(own.flows.len());
+        own.waited += u64::from(own.waiting.len() > own.free.len());
+        own.flows.put(ArrivedFlow {
+            arrived: time,
+            bytes,
+            completed: MaybeTime::NONE,
+        });
+        own.process.step(time);
+    }
+    loop {
+        let own = &mut hosts.arriving[arriving];
+        if own.waiting.is_empty() {
+            break;
+        }
+        let Some(Reverse(number)) = own.free.pop() else { break };
+        own.peak = own.peak.max(own.places.flows.len() - own.free.len());
+        let place = Place {
+            arriving,
+            number,
+            current: own.waiting.pop_front(),
+        };
+        begin(hosts, medium, place);
+    }
+    let own = &hosts.arriving[arriving];
+    let next = own.process.due().filter(|due| due.0 <= hosts.clock.end);
+    if let Some((time, _)) = next {
+        hosts.clock.set(Actor::Start(Flow::new(own.places.owner)), time, START);
+    }
+}
+
+/// Starts the connection of an arrived flow at a free place.
+fn begin<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, place: Place) {
+    let now = hosts.clock.now;
+    let own = &mut hosts.arriving[place.arriving];
+    let Some(number) = place.current else { return };
+    let flow = Flow::new(own.places.flows.start + place.number);
+    let state = &mut hosts.flows[flow.index()];
+    own.sums.add(state, now);
+    // Fewer than 2^40 flows arrive.
+    let entity = (own.places.owner as u64) << 40 | number as u64;
+    let phase = clock_phase(&own.tcp, own.seed, flow.index() as u64);
+    let mut ends = Ends::new(&own.tcp, phase, own.takes_shortcuts);
+    ends.sender
+        .draw_from(Stream::new(own.seed, "control of arriving flows", entity));
+    let bytes = own.flows[number].bytes;
+    ends.sender.write_up_to(bytes);
+    state.renew(ends, now, bytes);
+    state.application = Application::Place(place);
+    for actor in [Actor::Sender(flow), Actor::Receiver(flow)] {
+        hosts.clock.cancel(actor);
+    }
+    hosts.probe.renewed(flow);
+    hosts.send_data(medium, flow);
+}
+
+/// Frees the place of a connection whose data have all been acknowledged.
+#[inline]
+pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
+    if hosts.arriving.is_empty() {
+        return;
+    }
+    let state = &mut hosts.flows[flow.index()];
+    let Application::Place(place) = &mut state.application else {
+        return;
+    };
+    if state.sender.flight().una < state.size {
+        return;
+    }
+    let Some(number) = place.current.take() else { return };
+    let own = &mut hosts.arriving[place.arriving];
+    own.flows[number].completed = state.completion.into();
+    own.free.push(Reverse(place.number));
+    if !own.waiting.is_empty() {
+        let owner = Flow::new(own.places.owner);
+        hosts.clock.set(Actor::Start(owner), hosts.clock.now, START);
+    }
+}

@@ -1,0 +1,222 @@
+//! Traffic of flows that arrive, transfer their data and leave.
+
+use super::refusal::{refuse, refuse_unless, ScenarioError};
+use super::{FlowConfig, Framing, Scenario, StartConfig, TrafficConfig};
+use longpipe_events::PS_PER_SECOND;
+use longpipe_tcp::Problem;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::Range;
+use strum::VariantNames;
+
+/// Flows that arrive over time, each with a TCP connection of its own.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct FlowArrivalsConfig {
+    /// Arrival times and sizes.
+    pub arrivals: ArrivalTimesConfig,
+    /// Maximum number of flows at one time; a flow that arrives beyond it starts when another one has ended.
+    pub most_active: u32,
+    /// Number of flows in all; None means without end.
+    pub most_flows: Option<u64>,
+}
+
+/// Arrival times of flows, and their sizes.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum ArrivalTimesConfig {
+    /// A Poisson process.
+    Poisson {
+        /// Mean time between arrivals [ps].
+        gap_ps: u64,
+        /// Sizes of the flows.
+        sizes: SizesConfig,
+    },
+    /// A list.
+    List {
+        /// Arrival time after the start [ps], ascending, and size [byte] of each flow.
+        flows_ps: Vec<(u64, u64)>,
+    },
+}
+
+/// Distribution of the sizes of flows.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, VariantNames)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[strum(serialize_all = "kebab-case")]
+pub enum SizesConfig {
+    /// Equal sizes.
+    Fixed {
+        /// Size of each flow [byte].
+        size_bytes: u64,
+    },
+    /// Pareto distribution.
+    Pareto {
+        /// Mean size [byte].
+        mean_bytes: u64,
+        /// Shape of the tail; values up to 2 have infinite variance.
+        shape: f64,
+    },
+    /// Cumulative distribution, linear between its points.
+    Cumulative {
+        /// Sizes [byte], ascending, each with the share of flows up to it [parts per billion]; the last has all flows.
+        points: Vec<(u64, u64)>,
+    },
+}
+
+/// Maximum size of a flow [byte].
+pub(crate) const LARGEST_FLOW: u64 = 1_000_000_000_000;
+/// Maximum number of flows at one time.
+const MOST_ACTIVE: u32 = 100_000;
+/// One, in parts per billion.
+pub(crate) const ALL_FLOWS: u64 = 1_000_000_000;
+
+impl FlowArrivalsConfig {
+    /// Returns the mean time between arrivals [ps]; None for a list.
+    pub(super) fn mean_gap_ps(&self) -> Option<u64> {
+        match self.arrivals {
+            ArrivalTimesConfig::Poisson { gap_ps, .. } => Some(gap_ps),
+            ArrivalTimesConfig::List { .. } => None,
+        }
+    }
+
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let active = (1..=MOST_ACTIVE).contains(&self.most_active);
+        refuse_unless(active, "most_active", self.most_active, "needs 1 to 100 000 flows").or_else(|| {
+            let problem = match &self.arrivals {
+                ArrivalTimesConfig::Poisson { gap_ps, sizes } => {
+                    let fits = (1..=100_000 * PS_PER_SECOND).contains(gap_ps);
+                    refuse_unless(fits, "gap", gap_ps, "needs 1 ps to 100 000 s, in ps")
+                        .or_else(|| sizes.problem().map(|problem| problem.within("sizes")))
+                }
+                ArrivalTimesConfig::List { flows_ps } => list_problem(flows_ps),
+            };
+            problem.map(|problem| problem.within("arrivals"))
+        })
+    }
+}
+
+impl SizesConfig {
+    fn problem(&self) -> Option<Problem> {
+        let accepted = "needs 1 byte to 1 TB, in bytes";
+        match self {
+            SizesConfig::Fixed { size_bytes } => {
+                refuse_unless((1..=LARGEST_FLOW).contains(size_bytes), "size", size_bytes, accepted)
+            }
+            SizesConfig::Pareto { mean_bytes, shape } => {
+                refuse_unless((1..=LARGEST_FLOW).contains(mean_bytes), "mean", mean_bytes, accepted).or_else(|| {
+                    let accepted = "needs more than 1, so that there is a mean, and at most 100";
+                    refuse_unless(*shape > 1.0 && *shape <= 100.0, "shape", shape, accepted)
+                })
+            }
+            SizesConfig::Cumulative { points } => {
+                let rises = points
+                    .windows(2)
+                    .all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1);
+                let ends = points.last().is_some_and(|last| last.1 == ALL_FLOWS);
+                let fits = points.iter().all(|point| point.0 <= LARGEST_FLOW);
+                let accepted = "needs ascending sizes up to 1 TB and shares, the last of a billion";
+                refuse_unless(
+                    rises && ends && fits,
+                    "points",
+                    format!("{} points", points.len()),
+                    accepted,
+                )
+            }
+        }
+    }
+}
+
+fn list_problem(flows_ps: &[(u64, u64)]) -> Option<Problem> {
+    let back = flows_ps.windows(2).find(|pair| pair[0].0 > pair[1].0);
+    let odd = flows_ps.iter().find(|flow| !(1..=LARGEST_FLOW).contains(&flow.1));
+    let late = flows_ps.last().filter(|last| last.0 > 100 * 86_400 * PS_PER_SECOND);
+    back.map(|pair| Problem::new("flows", pair[1].0, "needs times that never go back, in ps"))
+        .or_else(|| odd.map(|flow| Problem::new("flows", flow.1, "needs sizes of 1 byte to 1 TB")))
+        .or_else(|| late.map(|last| Problem::new("flows", last.0, "needs at most 100 days, in ps")))
+}
+
+/// Checks a flow of arriving flows.
+pub(super) fn check(scenario: &Scenario, index: usize, flow: &FlowConfig) -> Result<(), ScenarioError> {
+    let TrafficConfig::FlowArrivals(config) = &flow.traffic else {
+        return Ok(());
+    };
+    let field = |name: &str| format!("flows[{index}].{name}");
+    if let Some(problem) = config.problem() {
+        let problem = problem.within("traffic");
+        return refuse(field(&problem.field), problem.value, problem.accepted);
+    }
+    if flow.foreign || flow.relayed || flow.onward.is_some() {
+        let accepted = "needs a flow without a proxy or external packets";
+        return refuse(field("traffic"), "flow-arrivals", accepted);
+    }
+    if scenario.framing == Framing::Aal5 {
+        return refuse(field("traffic"), "flow-arrivals", "needs framing ip");
+    }
+    if flow.rerouting.is_some() {
+        return refuse(field("traffic"), "flow-arrivals", "needs a route that never changes");
+    }
+    if flow.tcp.careful_resume.uses_earlier_connections() {
+        return refuse(
+            field("tcp.careful_resume"),
+            "previous",
+            "needs off or saved for flow-arrivals",
+        );
+    }
+    Ok(())
+}
+
+/// Places of the connections of arriving flows: flows after all those of the scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    /// The flow whose traffic they carry.
+    pub owner: usize,
+    /// The flows at the places.
+    pub flows: Range<usize>,
+}
+
+/// Returns the flow at a place of the arriving flows of `owner`. It has the kind of their traffic, from which guarantees follow, but
+/// no list of arrivals, which can have millions of rows.
+fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
+    FlowConfig {
+        name: owner.name.clone(),
+        route: owner.route.clone(),
+        return_route: owner.return_route.clone(),
+        tcp: owner.tcp.clone(),
+        traffic: TrafficConfig::FlowArrivals(FlowArrivalsConfig {
+            arrivals: ArrivalTimesConfig::List { flows_ps: vec![] },
+            most_active,
+            most_flows: None,
+        }),
+        start: StartConfig::Fixed { at_ps: 0 },
+        stop: None,
+        class: owner.class,
+        scalable: owner.scalable,
+        foreign: false,
+        onward: None,
+        relayed: false,
+        rerouting: None,
+    }
+}
+
+impl Scenario {
+    /// Returns the scenario with a flow for each place of arriving flows, after all its own flows.
+    ///
+    /// # Errors
+    /// The first problem of arriving flows, among others an invalid number of places.
+    pub(crate) fn with_places(&self) -> Result<(Cow<'_, Scenario>, Vec<Places>), ScenarioError> {
+        let (mut whole, mut all) = (Cow::Borrowed(self), Vec::new());
+        for (owner, flow) in self.flows.iter().enumerate() {
+            let TrafficConfig::FlowArrivals(config) = &flow.traffic else {
+                continue;
+            };
+            check(self, owner, flow)?;
+            let begin = whole.flows.len();
+            let places = std::iter::repeat_n(place(flow, config.most_active), config.most_active as usize);
+            whole.to_mut().flows.extend(places);
+            let flows = begin..whole.flows.len();
+            all.push(Places { owner, flows });
+        }
+        Ok((whole, all))
+    }
+}
