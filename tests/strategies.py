@@ -254,6 +254,20 @@ fields = st.fixed_dictionaries(
     }
 )
 
+arriving = kinds(
+    {
+        "kind": st.just("flow-arrivals"),
+        "rate": st.sampled_from([2, 50, 1000]),
+        "sizes": kinds(
+            {"kind": st.just("fixed"), "size": times("1 B", "1000 B", "40 KB")},
+            {"kind": st.just("pareto"), "mean": times("5 KB", "100 KB"), "shape": st.sampled_from([1.2, 3])},
+            {"kind": st.just("web-search")},
+        ),
+        "flows": st.sampled_from([None, 5]),
+        "most_active": st.sampled_from([1, 4, 100]),
+    }
+)
+
 ecns = kinds(
     {"kind": st.just("off")},
     {"kind": st.just("classic"), "abe": st.booleans()},
@@ -278,6 +292,10 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     table = draw(fields) | {"framing": "ip", "switch": draw(ip_switches)}
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
+    if draw(st.integers(0, 5)) == 0:
+        table["traffic"] = draw(arriving)
+        if table["tcp"]["careful_resume"] == "previous":
+            table["tcp"]["careful_resume"] = "off"
     network = {name: value for name, value in table["network"].items() if name != "vbr"}
     if "links" in network:
         network["links"] = [{**link, "buffer": draw(ip_switches)["buffer"]} for link in network["links"]]
@@ -355,6 +373,8 @@ def mixes(draw: st.DrawFn) -> Scenario:
         "exit_delay": "0 s",
         "group": [{**group, "name": f"g{i}"} for i, group in enumerate(groups)],
     }
+    if framing == "ip" and draw(st.integers(0, 3)) == 0:
+        network["group"].append({"name": "users", "traffic": draw(arriving)})
     switch: dict[str, Any] = {"buffer": draw(times("40 cells" if framing == "aal5" else "3 packets", "unlimited"))}
     if path is not None:
         network["path"] = {name: value for name, value in path.items() if value is not None}

@@ -155,7 +155,7 @@ def test_the_command_draws_a_stored_study(tmp_path: Path) -> None:
         (("--x", "buffer", "--map"), "--map: of one factor; needs --by FACTOR"),
         (
             (),
-            "KIND: missing; accepts window, sequence, queue, throughput, rates, rtt, delay, delay-cdf, drops, shares, path, or --x FACTOR of a study",
+            "KIND: missing; accepts window, sequence, queue, throughput, rates, rtt, delay, delay-cdf, drops, shares, slowdowns, path, or --x FACTOR of a study",
         ),
     ):
         refused = plot(*options)

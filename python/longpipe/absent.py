@@ -38,6 +38,8 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("mice", "short-flows", "dynamic-flows", "poisson-flows"), "flow-arrivals"),
+    **dict.fromkeys(("websearch", "dctcp-web-search"), "web-search"),
     **dict.fromkeys(("quic", "quinn", "noq"), "stack"),
     **dict.fromkeys(("aioquic", "sans-io"), "own-stack"),
     **dict.fromkeys(("udp", "datagrams"), "cbr"),

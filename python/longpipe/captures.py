@@ -46,6 +46,8 @@ def core_places(resolved: Mapping[str, Any], captures: Mapping[str, str | Path])
 
     Raises ScenarioError for an unknown capture point, or a path that is used twice.
     """
+    if captures and any(flow["traffic"]["kind"] == "flow-arrivals" for flow in resolved["flows"]):
+        raise ScenarioError("capture: with flow-arrivals, whose connections have no ports; needs other traffic")
     names = [node["name"] for node in resolved["nodes"]]
     hosts = {node["name"]: i for i, node in enumerate(resolved["nodes"]) if node["kind"] == "host"}
     links = {f"{names[link['from']]}->{names[link['to']]}": i for i, link in enumerate(resolved["links"])}

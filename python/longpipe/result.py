@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from longpipe import drops
-from longpipe.analysis import delays, demands, metrics, web
+from longpipe.analysis import delays, demands, metrics, slowdowns, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limits, notes, told
@@ -41,6 +41,8 @@ PARTS: Final = (
     "web",
     "response_times",
     "waiting",
+    "arrived",
+    "slowdowns",
     "modules",
     "stacks",
     "warm_up",
@@ -87,7 +89,7 @@ class Result:
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """Creates a result from the columns of the core."""
-        parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "traces")}
+        parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "completions", "traces")}
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
             parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]), begin_s(parts))}
@@ -203,6 +205,39 @@ class Result:
         return _frame(self.part("waiting"))
 
     @cached_property
+    def arrived(self) -> pd.DataFrame:
+        """A row per flow with `flow-arrivals`: flows that arrived, that completed, and that waited for others.
+
+        `arrived_bytes` is the sum of the sizes of all that arrived, `peak_active` the maximum number at one time.
+        """
+        return _frame(self.part("arrived"))
+
+    @cached_property
+    def completions(self) -> pd.DataFrame:
+        """A row per flow that arrived: flow, size [bytes], times of arrival and completion [s], and slowdown.
+
+        The slowdown is the time from arrival to completion, divided by that over an idle path
+        (`analysis.slowdowns.ideal_s`). Both are nan for a flow that is not complete at the end. A result from a store
+        has no rows.
+        """
+        import numpy as np
+
+        if not (columns := self.columns["completions"]):
+            return _frame({name: [] for name in slowdowns.COMPLETIONS})
+        frame, resolved = _named(columns, self.names), self.scenario.resolved
+        ideal, codes = np.full(len(frame), np.nan), np.asarray(columns["flow"], dtype=np.int64)
+        for code in np.unique(codes):
+            own = codes == code
+            flow = resolved["flows"][code]
+            ideal[own] = slowdowns.ideal_s(resolved, flow, frame["size_bytes"].to_numpy(dtype=float)[own])
+        return frame.assign(slowdown=(frame["completion_s"] - frame["arrival_s"]) / ideal)
+
+    @cached_property
+    def slowdowns(self) -> pd.DataFrame:
+        """A row per flow with `flow-arrivals` and class of sizes: see `analysis.slowdowns.slowdowns`."""
+        return _frame(self.part("slowdowns"))
+
+    @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
         """The limit of each flow, in order of flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
@@ -222,7 +257,7 @@ class Result:
         """
         found = self.flow_limits
         unsteady = [f"warm_up: {NOT_STATIONARY}"] if NOT_STATIONARY in self.warm_up else []
-        return (*cautions(self.scenario), *unsteady, *self.replaced, *self.deaths, *notes(found))
+        return (*cautions(self.scenario), *unsteady, *self.replaced, *self.deaths, *self.delayed, *notes(found))
 
     @property
     def deaths(self) -> tuple[str, ...]:
@@ -234,6 +269,18 @@ class Result:
             f"{flow}: {stack} {version[:12]} lost its connection at {at_s:.3f} s: {why}"
             for flow, stack, version, at_s, why in rows
             if why
+        )
+
+    @property
+    def delayed(self) -> tuple[str, ...]:
+        """Arriving flows that had to wait for others, a line for each flow of the scenario with such flows."""
+        found: Mapping[str, Sequence[Any]] = self.part("arrived")
+        rows = zip(*(found.get(name, ()) for name in ("flow", "arrived", "waited", "peak_active")), strict=True)
+        return tuple(
+            f"{flow}: {waited} of {arrived} flows waited until one of {peak} others had ended, which counts in their "
+            f"completion times; needs a larger traffic.most_active than {peak}, or a lower load"
+            for flow, arrived, waited, peak in rows
+            if waited
         )
 
     @property
@@ -271,7 +318,7 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
-        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "warm_up"):
+        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "arrived", "warm_up"):
             # Runs stored by early versions do not have them.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -282,6 +329,12 @@ class Result:
                 return {column: [v] for column, v in web.waiting(self.files, duration_s(self.scenario)).items()}
             times = web.response_times(self.files, duration_s(self.scenario))
             return {str(column): times[column].tolist() for column in times}
+        if name == "slowdowns" and name not in self.columns:
+            # A stored run has them, unless an early version stored it.
+            if not len(self.columns.get("completions", {}).get("flow", ())):
+                return {column: [] for column in slowdowns.COLUMNS}
+            rows = slowdowns.slowdowns(self.completions)
+            return {str(column): rows[column].tolist() for column in rows}
         return self.columns[name]
 
     @property
@@ -415,6 +468,8 @@ class Result:
 
     def _is_told(self, part: str) -> bool:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
+        if part in ("arrived", "slowdowns"):
+            return bool(self.part("arrived").get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
     def to_json(self) -> str:
@@ -442,6 +497,8 @@ class Result:
             frames |= {"reductions": self.reductions}
         if len(self.web):
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
+        if len(self.arrived):
+            frames |= {"arrived": self.arrived, "completions": self.completions, "slowdowns": self.slowdowns}
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))

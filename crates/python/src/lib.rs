@@ -1,5 +1,6 @@
 //! Python bindings of the core: they take a resolved scenario, return columns, and contain no simulation logic.
 
+mod arrived;
 mod capture;
 mod compiled;
 mod datagrams;
@@ -132,6 +133,8 @@ fn columns(
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
+    result.set_item("arrived", arrived::flows(py, &scenario, &report)?)?;
+    result.set_item("completions", arrived::completions(py, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
     result.set_item("stacks", stacks::columns(py, &scenario, &ends)?)?;

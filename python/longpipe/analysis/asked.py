@@ -99,7 +99,15 @@ DATAGRAMS: Final[Mapping[str, Quantity]] = {
     "jitter": Quantity("ms", _mean("jitter_s"), 1e-3),
     "loss": Quantity("share", _share("lost", "expected")),
 }
-OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS}
+ARRIVING: Final[Mapping[str, Quantity]] = {
+    "time": Quantity("s", _mean("mean_time_s")),
+    "slowdown": Quantity("", _mean("mean")),
+    "slowdown_median": Quantity("", _mean("median")),
+    "slowdown_p95": Quantity("", _mean("p95")),
+    "slowdown_p99": Quantity("", _mean("p99")),
+    "flows_completed": Quantity("share", _share("completed", "flows")),
+}
+OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS, "arriving": ARRIVING}
 QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
 # Dimension of values, by the unit in which they are shown.
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
@@ -107,7 +115,7 @@ _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": S
 
 @dataclass(frozen=True)
 class NamedMeasure:
-    """A measure of each run: a `quantity` of the named rows of a `kind` ("flow", "port", "web", "datagrams").
+    """A measure of each run: a `quantity` of the named rows of a `kind`, such as "flow" or "port".
 
     For several flows, throughputs [bit/s] and counts are sums, shares are computed over all of them, and the completion
     is that of the last one. For several ports, delays [s] and utilizations are averages. Without a pattern, web
@@ -182,6 +190,8 @@ class NamedMeasure:
         known = [flow["name"] for flow in whole(resolved)]
         if self.kind == "datagrams":
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
+        if self.kind == "arriving":
+            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "flow-arrivals"]
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
@@ -208,7 +218,7 @@ class NamedMeasure:
 
 def _kind_of(name: str, quantity: str, text: str) -> str:
     """Returns the kind of a measure that names only its flow or port; raises ScenarioError for another quantity."""
-    kinds = ["port"] if "->" in name else ["flow", "datagrams"]
+    kinds = ["port"] if "->" in name else ["flow", "datagrams", "arriving"]
     for kind in kinds:
         if quantity in OF[kind]:
             return kind
@@ -268,11 +278,16 @@ def _datagram_rows(result: Result, measure: NamedMeasure) -> Rows:
     return [{**row, "expected": row["received"] + row["lost"]} for row in rows]
 
 
+def _arriving_rows(result: Result, measure: NamedMeasure) -> Rows:
+    return [row for row in measure.rows(result.part("slowdowns"), "flow") if row["size"] == ALL]
+
+
 _ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
     "flow": _flow_rows,
     "port": _port_rows,
     "web": _web_rows,
     "datagrams": _datagram_rows,
+    "arriving": _arriving_rows,
 }
 
 

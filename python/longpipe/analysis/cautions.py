@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from longpipe.scenario.network import Dumbbell, Link
 
 # Kinds of scenario parts that draw random numbers.
-DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack")
+DRAWN_TRAFFIC: Final = ("web", "poisson", "video", "stack", "flow-arrivals")
 DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-elliott-in-time", "bit-errors")
 DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
 DRAWN_PHASES: Final = ("common", "per-flow")

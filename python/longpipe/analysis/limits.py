@@ -353,7 +353,7 @@ def _sums(ports: Mapping[str, list[Any]], names: Sequence[str]) -> list[int]:
 
 
 def _served(scenario: Scenario, columns: Columns) -> dict[str, float]:
-    """Returns, for each flow of web traffic or of an application with a rate, the share of its data that arrived."""
+    """Returns, for each flow whose application writes over time, the share of its data that arrived."""
     flows = columns["flows"]
     delivered = dict(zip(flows["flow"], flows["delivered_bytes"], strict=True))
     # Written data count from the start of the run, delivered data from the end of a warm-up.

@@ -27,7 +27,7 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 # Columns that are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
     "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
-    "highest_sequence_bytes", "scheduled_bytes",
+    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
@@ -37,7 +37,7 @@ _QUANTILES: Final = ("median_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s")
 _WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received"}
 # Number of the last BBR state among stages; startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
-_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web")
+_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "arrived")
 
 
 def begin_s(columns: Columns) -> float:
@@ -51,16 +51,17 @@ def since(
 ) -> dict[str, Any]:
     """Returns the columns of a scenario's run from an instant on; `before` are those of a run that ends there.
 
-    Extremes, times and window reductions remain those of the whole run; files count by the time of their request.
-    Quantiles of the delays of datagrams are nan. `chosen` contains additional columns for the table `warm_up`.
+    Extremes, times and window reductions remain those of the whole run; files count by the time of their request, and
+    arriving flows by that of their arrival. Quantiles of the delays of datagrams are nan. `chosen` contains additional
+    columns for the table `warm_up`.
     """
     found = dict(whole)
     for table in _TABLES:
         found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
     begin = instant_ps / 1e12
-    requested = whole["files"].get("requested_s", ())
-    late = [i for i, time in enumerate(requested) if time >= begin]
-    found["files"] = {name: _at(column, late) for name, column in whole["files"].items()}
+    for table, time in (("files", "requested_s"), ("completions", "arrival_s")):
+        late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
+        found[table] = {name: _at(column, late) for name, column in whole[table].items()}
     # At least one row, for a run that has only VBR.
     flows = [*map(str, before["flows"]["flow"])] or [""]
     found["warm_up"] = {

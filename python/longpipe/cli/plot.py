@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from longpipe.pictures.compare import Kind as Compared
-    from longpipe.pictures.recorded import Run
+    from longpipe.pictures.recorded import Recorded
     from longpipe.scenario import Scenario
 
 FORMATS: Final = (".svg", ".pdf", ".png")
@@ -42,6 +42,7 @@ class Kind(StrEnum):
     CDF = "delay-cdf"
     DROPS = "drops"
     SHARES = "shares"
+    SLOWDOWNS = "slowdowns"
 
 
 # The picture that needs no run: properties of the scenario's links over time.
@@ -58,6 +59,7 @@ NEEDS: Final = {
     Kind.CDF: ("delay",),
     Kind.DROPS: ("drops",),
     Kind.SHARES: ("arrivals",),
+    Kind.SLOWDOWNS: (),
 }
 # Maximum number of flows of a printed summary, and minimum share that it lists.
 MOST_TOLD: Final = 5
@@ -66,6 +68,8 @@ LEAST_TOLD: Final = 0.005
 OF_PORT: Final = (Kind.QUEUE, Kind.DELAY, Kind.CDF, Kind.DROPS)
 # Pictures of delays, with a logarithmic axis on request.
 DELAYS: Final = (Kind.RTT, Kind.DELAY, Kind.CDF)
+# Pictures in which each of several runs is a line.
+DISTRIBUTIONS: Final = (Kind.CDF, Kind.SLOWDOWNS)
 # Pictures whose unit is bytes.
 COUNTING: Final = (Kind.WINDOW, Kind.SEQUENCE)
 
@@ -219,7 +223,7 @@ def plot(
     if overlaid and (compared is None or rto):
         raise ScenarioError(f"--overlay: not with {'--rto' if rto else 'one run; needs --compare FIELD=LEVEL,LEVEL'}")
     # In that picture, runs are lines of one picture in any case.
-    options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind is not Kind.CDF)
+    options = _options(kind, unit, port, rto=rto, log=log, overlaid=overlaid and kind not in DISTRIBUTIONS)
     busy: Busy = {}
     runs = _runs(_existing(source), kind, seed, changes or [], compared, flow, busy, (begin, end))
     with Waiting("drawing"):
@@ -296,7 +300,7 @@ def _runs(
     flows: list[str] | None,
     busy: Busy,
     between: tuple[float | None, float | None],
-) -> dict[str, Run]:
+) -> dict[str, Recorded]:
     """Returns the recorded run, or simulates the scenario once or for each compared level; keys are the levels.
 
     A run is simulated until the end of the time span to draw, or for its duration. `busy` receives, for each flow, the
@@ -349,7 +353,7 @@ def _lasting(scenario: Scenario) -> dict[str, Any]:
     }
 
 
-def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Run:
+def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, busy: Busy, label: str = "") -> Recorded:
     """Runs a scenario and prints its limits. `called` is its name in titles."""
     from longpipe.analysis.limits import notes, told
     from longpipe.cli.progress import RunBar
@@ -367,10 +371,10 @@ def _run(scenario: Scenario, seed: int, flows: list[str] | None, called: str, bu
     for line in notes(found):
         echo(f"{label}: note: {line}" if label else f"note: {line}")
     busy.update({(label, one.flow): one.busy_link for one in found if one.busy_link})
-    return Recorded(result.scenario, result.traces, called)
+    return Recorded(result.scenario, result.traces, called, result.completions)
 
 
-def _tell_shares(runs: dict[str, Run], flows: list[str] | None, busy: Busy) -> None:
+def _tell_shares(runs: dict[str, Recorded], flows: list[str] | None, busy: Busy) -> None:
     """Prints, for each of the first flows, the reasons for which its sender waited, if the traces are recorded."""
     from longpipe.pictures.recorded import flow_names
     from longpipe.pictures.share_of_time import time_shares
@@ -410,10 +414,12 @@ def _of_study(
 
 
 def _draw(
-    runs: dict[str, Run], kind: Kind, flows: list[str] | None, options: dict[str, Any], everything: bool
+    runs: dict[str, Recorded], kind: Kind, flows: list[str] | None, options: dict[str, Any], everything: bool
 ) -> Figure:
     from longpipe import pictures
 
+    if kind is Kind.SLOWDOWNS:
+        return pictures.slowdowns(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options)
     if kind is Kind.CDF:
         whole: dict[str, Any] = {"most": None} if everything else {}
         return pictures.delay_cdf(runs if len(runs) > 1 else next(iter(runs.values())), flows, **options, **whole)

@@ -22,6 +22,7 @@ from longpipe.scenario.base import (
     Quantity,
     WindowScale,
 )
+from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_class import Python
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.reference import described, kind_of, parts
@@ -30,8 +31,8 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, d
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page cannot have, because it starts no program and has no interpreter.
-_ELSEWHERE: Final = (OwnStack, Python)
+# Kinds that a page does not have, because it starts no program, has no interpreter and shows no arriving flows.
+_ELSEWHERE: Final = (FlowArrivals, OwnStack, Python)
 # Fields that it does not have, because its metrics and pictures show whole runs.
 _FIELDS_ELSEWHERE: Final = frozenset({"warm_up"})
 

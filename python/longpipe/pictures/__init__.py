@@ -1,6 +1,7 @@
 """Pictures of runs over time and of studies over their factors, each with a separate function for its data."""
 
 from longpipe.pictures.compare import compare
+from longpipe.pictures.completions import completion_points, slowdowns
 from longpipe.pictures.delay import delay, delay_cdf, delay_points, drop_counts, drops
 from longpipe.pictures.events import loss_events, phases, slow_start_exits
 from longpipe.pictures.network import network
@@ -19,6 +20,7 @@ from longpipe.pictures.window import window, window_steps
 __all__ = [
     "Recorded",
     "compare",
+    "completion_points",
     "control_steps",
     "delay",
     "delay_cdf",
@@ -39,6 +41,7 @@ __all__ = [
     "sequence_events",
     "shares",
     "slow_start_exits",
+    "slowdowns",
     "sweep",
     "sweep_means",
     "throughput",

@@ -1,12 +1,13 @@
 """Sources of traces for pictures: a result, or the files of an earlier run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import pandas as pd
 
+from longpipe.analysis.slowdowns import COMPLETIONS
 from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
 from longpipe.result import duration_s
@@ -28,13 +29,26 @@ class Run(Protocol):
         """Traces as frames, by name."""
 
 
+class Completing(Protocol):
+    """A result, or another object with a scenario and the flows that arrived in its run."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario of the run."""
+
+    @property
+    def completions(self) -> pd.DataFrame:
+        """A row per flow that arrived: see `Result.completions`."""
+
+
 @dataclass(frozen=True)
 class Recorded:
-    """Traces of a finished run; titles use `name`, by default the scenario's name."""
+    """Traces and arrived flows of a finished run; titles use `name`, by default the scenario's name."""
 
     scenario: Scenario
     traces: dict[str, pd.DataFrame]
     name: str = ""
+    completions: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=[*COMPLETIONS]))
 
     @classmethod
     def from_directory(cls, directory: str | Path) -> "Recorded":
@@ -46,7 +60,9 @@ class Recorded:
         traces = {name: pd.read_csv(path) for name, path in files.items() if path.is_file()}
         if "drops" in traces:
             traces["drops"] = completed(traces["drops"])
-        return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces)
+        arrived = directory / "completions.csv"
+        completions = pd.read_csv(arrived) if arrived.is_file() else pd.DataFrame(columns=[*COMPLETIONS])
+        return cls(Scenario.from_toml(directory / SCENARIO_FILE), traces, completions=completions)
 
 
 def trace(run: Run, name: str) -> pd.DataFrame:
@@ -56,7 +72,7 @@ def trace(run: Run, name: str) -> pd.DataFrame:
     return run.traces[name]
 
 
-def name_of(run: Run) -> str:
+def name_of(run: Run | Completing) -> str:
     """Name of the run for titles."""
     return (run.name if isinstance(run, Recorded) else "") or run.scenario.name
 

@@ -52,6 +52,8 @@ from longpipe.scenario.datagrams import (
     Voice,
 )
 from longpipe.scenario.ecn import EcnAccurate, EcnClassic, EcnDctcp, EcnOff
+from longpipe.scenario.flow_arrivals import FlowArrivals
+from longpipe.scenario.flow_sizes import FileOfSizes, FixedSizes, ParetoSizes, WebSearchSizes
 from longpipe.scenario.kept import Kept
 from longpipe.scenario.loss import BernoulliLoss, BitErrorLoss, GilbertElliottLoss, GilbertElliottTimeLoss, LossOverTime
 from longpipe.scenario.module import Module
@@ -146,11 +148,14 @@ __all__ = [
     "Fba",
     "Fifo",
     "File",
+    "FileOfSizes",
     "Fine",
     "FixedPhase",
+    "FixedSizes",
     "FixedStart",
     "FixedTimes",
     "Flow",
+    "FlowArrivals",
     "Fq",
     "FqCodel",
     "GilbertElliottLoss",
@@ -178,6 +183,7 @@ __all__ = [
     "Outages",
     "OwnStack",
     "Pareto",
+    "ParetoSizes",
     "PartialPacketDiscard",
     "PerFlowPhase",
     "Pie",
@@ -221,6 +227,7 @@ __all__ = [
     "Video",
     "Voice",
     "Web",
+    "WebSearchSizes",
     "WeightedPriority",
     "Westwood",
     "WriteBursts",
@@ -256,8 +263,8 @@ class Scenario(Model):
     tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="Both ends of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="What applications send: greedy, transfer, stream or web over TCP; as datagrams cbr, poisson, "
-        "on-off, voice, video or arrivals",
+        description="What applications send: greedy, transfer, stream, flow-arrivals or web over TCP; as datagrams "
+        "cbr, poisson, on-off, voice, video or arrivals",
     )
     start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
     stop: Part[Stop | None] = part(

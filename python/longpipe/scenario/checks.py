@@ -124,10 +124,7 @@ def check_begin(duration: str, field: Callable[[], str], at_ps: int) -> None:
 
 def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
     """Raises ScenarioError for the first resolved flow whose stop is not after its (earliest) start."""
-    groups = (network.group or ()) if isinstance(network, Dumbbell) else ()
-    own = {name: f"network.group[{i}].stop" for i, group in enumerate(groups) if group.stop for name in group.flows}
-    if not isinstance(network, Dumbbell):
-        own = {flow.name: f"{flow_field(network, i)}.stop" for i, flow in enumerate(network.flows) if flow.stop}
+    own = _fields_of_flows(network, "stop")
     for flow in flows:
         start, stop = flow["start"], flow.get("stop", {})
         begin_ps = start["from_ps"] if start["kind"] == "random" else start["at_ps"]
@@ -135,6 +132,30 @@ def check_stops(network: Network, flows: Sequence[Mapping[str, Any]]) -> None:
             field = f"{own.get(flow['name'], 'stop')} of flow {flow['name']!r}.at"
             at, begin = TIME.format(stop["at_ps"]), TIME.format(begin_ps)
             raise ScenarioError(f"{field}: {at}; needs more than the start, {begin}")
+
+
+def check_flow_arrivals(network: Network, resolved: Mapping[str, Any]) -> None:
+    """Raises ScenarioError for arriving flows in cells, over routes that change, or resumed from earlier flows."""
+    own = _fields_of_flows(network, "traffic")
+    for flow in resolved["flows"]:
+        if flow["traffic"]["kind"] != "flow-arrivals":
+            continue
+        field = f"{own.get(flow['name'], 'traffic')} of flow {flow['name']!r}"
+        if resolved["framing"] == "aal5":
+            raise ScenarioError(f"{field}: flow-arrivals; needs framing = 'ip'")
+        if "rerouting" in flow:
+            raise ScenarioError(f"{field}: flow-arrivals; needs a path without route changes")
+        if flow["tcp"].get("careful_resume", {}).get("kind") == "previous":
+            raise ScenarioError(f"{field}: flow-arrivals with tcp.careful_resume = 'previous'; needs off or saved")
+
+
+def _fields_of_flows(network: Network, part: str) -> dict[str, str]:
+    """Returns by name of a flow the field in which it, or its group, has a `part` of its own."""
+    if isinstance(network, Dumbbell):
+        groups = ((f"network.group[{i}].{part}", one) for i, one in enumerate(network.group or ()))
+        return {name: field for field, one in groups if getattr(one, part) for name in one.flows}
+    flows = ((f"{flow_field(network, i)}.{part}", one) for i, one in enumerate(network.flows))
+    return {one.name: field for field, one in flows if getattr(one, part)}
 
 
 def check_vbr(network: Network, switch: Switch, topology: Topology) -> None:

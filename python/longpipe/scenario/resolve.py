@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 from longpipe.errors import ScenarioError
 from longpipe.scenario.base import AS_NEEDED, AUTO
 from longpipe.scenario.buffers import Framing, Packet
-from longpipe.scenario.checks import check, check_begin, check_classes, check_network, check_stops, check_vbr
+from longpipe.scenario.checks import (
+    check,
+    check_begin,
+    check_classes,
+    check_flow_arrivals,
+    check_network,
+    check_stops,
+    check_vbr,
+)
 from longpipe.scenario.congestion import Vegas, VegasOptions
 from longpipe.scenario.constellations import Crossings, crossings
 from longpipe.scenario.copies import first_numbers, first_of_each, with_copies
@@ -16,13 +24,14 @@ from longpipe.scenario.core import core_fields
 from longpipe.scenario.datagrams import KINDS, Arrivals, core_datagrams
 from longpipe.scenario.directed import directed_links
 from longpipe.scenario.ecn import EcnAccurate, EcnDctcp
+from longpipe.scenario.flow_arrivals import FlowArrivals, core_flow_arrivals
 from longpipe.scenario.module import Module, core_module
 from longpipe.scenario.motion import CELLS_OVER_TIME
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Node, flow_field
 from longpipe.scenario.own_class import Python, core_class
 from longpipe.scenario.own_stack import OwnStack, core_own_stack, own_stack_tcp
 from longpipe.scenario.profiles import by_rules, tells_a_round_trip
-from longpipe.scenario.repetition import check_repetition
+from longpipe.scenario.repetition import MOST_REPETITIONS, check_repetition
 from longpipe.scenario.series import Series, series
 from longpipe.scenario.splits import Split, check_buffers, split
 from longpipe.scenario.spread import spread
@@ -54,6 +63,7 @@ def resolve(scenario: "Scenario") -> dict[str, Any]:
     else:
         resolved = _resolved(scenario, range(len(network.flows)))
     check_stops(network, resolved["flows"])
+    check_flow_arrivals(network, resolved)
     return resolved
 
 
@@ -225,6 +235,11 @@ def _flows(
             "start": starts.of_flow(parts.of.get(i, i), flow),
             **parts.fields.get(i, _NOTHING),
         }
+        if isinstance(traffic, FlowArrivals):
+            field = f"{flow_field(scenario.network, parts.of.get(i, i))}.traffic" if flow.traffic else "traffic"
+            slowest_bps = RATE.parse(topology.slowest_rate(route))
+            least_gap_ps = -(-TIME.parse(scenario.duration) // MOST_REPETITIONS)
+            resolved["traffic"] = core_flow_arrivals(traffic, resolved["tcp"], slowest_bps, least_gap_ps, field)
         if (stop := flow.stop or scenario.stop) is not None:
             resolved["stop"] = _stop(scenario, parts.of.get(i, i), flow, stop, resolved)
         yield resolved
@@ -251,6 +266,9 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
             if traffic.file not in files:
                 files[traffic.file] = core_datagrams(traffic)
             made[key] = files[traffic.file]
+        elif isinstance(traffic, FlowArrivals):
+            # Depends on the flow's path.
+            made[key] = _NOTHING
         elif isinstance(traffic, Stack):
             made[key] = core_stack(traffic)
         elif isinstance(traffic, OwnStack):

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from longpipe.errors import ScenarioError
 from longpipe.scenario.datagrams import KINDS
+from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
@@ -22,8 +23,8 @@ from longpipe.units import SIZE, UNLIMITED
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
 # Traffic that proxies do not split: datagrams, web connections with requests in the other direction, data that are
-# written over time, and real stacks.
-UNSPLIT: Final = (*KINDS, Stream, Web, Stack, OwnStack)
+# written over time, arriving flows, and real stacks.
+UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, Stack, OwnStack)
 # A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
 

@@ -6,6 +6,7 @@ from pydantic import AliasChoices, Field
 
 from longpipe.scenario.base import LATER, FileSize, Instant, Lifetime, Model, SampleInterval, kind_or_table
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
+from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.own_stack import OwnStack
 from longpipe.scenario.stack import Stack
 from longpipe.scenario.stream import Stream
@@ -68,7 +69,19 @@ class StopAfter(Model):
 
 
 Traffic = Annotated[
-    Greedy | Transfer | Stream | Web | Cbr | Poisson | Bursts | Voice | Video | Arrivals | Stack | OwnStack,
+    Greedy
+    | Transfer
+    | Stream
+    | FlowArrivals
+    | Web
+    | Cbr
+    | Poisson
+    | Bursts
+    | Voice
+    | Video
+    | Arrivals
+    | Stack
+    | OwnStack,
     Field(discriminator="kind"),
     kind_or_table(),
 ]

@@ -37,7 +37,7 @@ class Packed:
 
 def pack(result: Result, seconds: float = math.nan) -> Packed:
     """Packs a run; `seconds` is its duration."""
-    waits = {part: result.part(part) for part in ("response_times", "waiting")}
+    waits = {part: result.part(part) for part in ("response_times", "waiting", "slowdowns")}
     columns = {**result.columns, **waits}
     kept = {part: dict(columns.get(part, {})) for part in PARTS if part != "warm_up" or part in columns}
     return Packed(
@@ -72,7 +72,7 @@ def unpacked(scenario: Scenario, seed: int, columns: dict[str, Any]) -> Result:
             RENAMED_COUNTERS.get(name, name): [math.nan if v is None else v for v in found] if None in found else found
             for name, found in columns[part].items()
         }
-    return Result.from_columns(scenario, seed, {**columns, "files": {}, "traces": {}})
+    return Result.from_columns(scenario, seed, {**columns, "files": {}, "completions": {}, "traces": {}})
 
 
 def _json(value: object) -> bytes:

@@ -19,6 +19,7 @@ from longpipe.scenario.timers import Coarse, FixedPhase
 from longpipe.units import TIME
 
 PROGRAM: Final = "ns"
+SCRIPT: Final = "ns2.tcl"
 AGENTS: Final[dict[str, tuple[str, str]]] = {
     "vanilla": ("Agent/TCP", "Agent/TCPSink"),
     "tahoe": ("Agent/TCP", "Agent/TCPSink"),
@@ -59,8 +60,8 @@ def available() -> bool:
 
 def run(arguments: Sequence[object]) -> Ns2Run:
     """Runs ns2.tcl, which documents its arguments. Raises ScenarioError if ns-2 is missing."""
-    *lines, end = _lines(arguments)
-    data = [line for line in lines if line[4] == "tcp"]
+    *before, end = lines(arguments)
+    data = [line for line in before if line[4] == "tcp"]
     events = {
         name: pd.DataFrame(
             [(float(line[1]), int(line[10])) for line in data if (line[0], line[2]) == (event, node)],
@@ -74,7 +75,7 @@ def run(arguments: Sequence[object]) -> Ns2Run:
 def watch(arguments: Sequence[object]) -> list[Step]:
     """Returns the steps of the sender in a run."""
     steps = []
-    for line in _lines([*arguments, 1])[:-1]:
+    for line in lines([*arguments, 1])[:-1]:
         if len(line) == VARIABLE_FIELDS:
             steps.append(Step(float(line[0]), line[5], float(line[6])))
         elif (line[0], line[2], line[4]) == ("+", "0", "tcp"):
@@ -84,22 +85,22 @@ def watch(arguments: Sequence[object]) -> list[Step]:
     return steps
 
 
-def _lines(arguments: Sequence[object]) -> list[list[str]]:
-    """Returns the fields of each line of the trace; the last line has the counters.
+def lines(arguments: Sequence[object], name: str = SCRIPT) -> list[list[str]]:
+    """Returns the fields of each line that a script prints, by default ns2.tcl; the last line is its "end".
 
-    Packets have event, time, from, to, type, bytes, flags, flow, source, destination, number, packet; variables have
-    time, source, port, destination, port, name, value.
+    In a trace, packets have event, time, from, to, type, bytes, flags, flow, source, destination, number, packet;
+    variables have time, source, port, destination, port, name, value.
     """
     program = shutil.which(PROGRAM)
     if program is None:
         raise ScenarioError(f"{PROGRAM}: not found; needs ns-2, Debian's package ns2")
-    with as_file(files(__package__) / "ns2.tcl") as script:
+    with as_file(files(__package__) / name) as script:
         command = [program, str(script), *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)  # noqa: S603
-    lines = [line.split() for line in done.stdout.splitlines() or [""]]
-    if done.returncode != 0 or lines[-1][:1] != ["end"]:
+    found = [line.split() for line in done.stdout.splitlines() or [""]]
+    if done.returncode != 0 or found[-1][:1] != ["end"]:
         raise RuntimeError(f"ns-2 failed: {done.stderr.strip() or done.stdout.strip()[-500:]}")
-    return lines
+    return found
 
 
 def timer(tick: str) -> Coarse:

@@ -12,6 +12,7 @@ from longpipe.units import RATE, SIZE, TIME
 from longpipe.validate import ns2
 
 ACK_BYTES: Final = 40
+TICK_S: Final = TIME.parse("100 ms") / 1e12
 QUANTITIES: Final = ("completion_time_s", "losses", "first_losses", "timeouts", "retransmissions")
 
 
@@ -54,7 +55,7 @@ def compare(transfer: Transfer, *, guard: bool = True) -> TransferComparison:
 
     Raises ScenarioError if ns-2 is missing.
     """
-    theirs = ns2.run(_arguments(transfer, guard=guard))
+    theirs = ns2.run([*path_arguments(transfer), SEGMENTS, TICK_S, "", agent_options(transfer, guard=guard)])
     course = Course.of(transfer, **{"tcp.reno.guard": guard, "tcp.newreno.guard": guard})
     measured = measure(course.result)
     ours, lost = (frame.rename(columns={"packet": "segment"}) for frame in (course.sent, course.lost))
@@ -83,15 +84,11 @@ def _completion_s(arrived: pd.DataFrame) -> float:
     return float(arrived.drop_duplicates("segment")["s"].iloc[-1])
 
 
-def _arguments(transfer: Transfer, *, guard: bool) -> list[Any]:
+def path_arguments(transfer: Transfer) -> list[Any]:
+    """Returns the first arguments of ns-2's scripts: the agents, the path and its buffer."""
     scenario = transfer.scenario()
     network = scenario.network
     assert isinstance(network, Dumbbell)  # noqa: S101 - all of its scenarios are
-    options = {"bugFix_": int(guard or transfer.tcp == "sack")}
-    if transfer.tcp == "newreno":
-        options |= {"newreno_changes_": 1, "newreno_changes1_": 0, "partial_window_deflation_": 0}
-    if transfer.tcp == "sack":
-        options |= {"partial_ack_": 0, "oldCode_": 0}
     return [
         *ns2.AGENTS[transfer.tcp],
         RATE.parse(network.trunk_rate),
@@ -101,8 +98,14 @@ def _arguments(transfer: Transfer, *, guard: bool) -> list[Any]:
         ACK_BYTES,
         SIZE.parse(scenario.tcp.receiver_window) // MSS,
         transfer.buffer_packets,
-        SEGMENTS,
-        TIME.parse("100 ms") / 1e12,
-        "",
-        " ".join(f"{name} {value}" for name, value in options.items()),
     ]
+
+
+def agent_options(transfer: Transfer, *, guard: bool) -> str:
+    """Returns the options of ns-2's sender of a transfer, as names and values."""
+    options = {"bugFix_": int(guard or transfer.tcp == "sack")}
+    if transfer.tcp == "newreno":
+        options |= {"newreno_changes_": 1, "newreno_changes1_": 0, "partial_window_deflation_": 0}
+    if transfer.tcp == "sack":
+        options |= {"partial_ack_": 0, "oldCode_": 0}
+    return " ".join(f"{name} {value}" for name, value in options.items())

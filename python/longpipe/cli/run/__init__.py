@@ -106,10 +106,11 @@ def run(
         # Without a store the database is not imported, because that takes longer than many runs.
         unstored = no_store and store is None
         kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
-        # The store contains neither packets nor the files of web traffic, so the run is simulated again.
+        # The store contains neither packets, files of web traffic nor arrived flows, so the run is simulated again.
         stored = None if captures or kept is None else kept.load(scenario, seed)
         failure: CaptureError | None = None
-        if stored is not None and (csv is None or stored.web.empty):
+        lists = stored is not None and (stored.part("web").get("flow") or stored.part("arrived").get("flow"))
+        if stored is not None and (csv is None or not lists):
             result = stored
         else:
             result, failure = _simulated(scenario, seed, captures, memory, bar, kept)

@@ -11,6 +11,8 @@ from longpipe.analysis.delays import MEAN
 from longpipe.analysis.delays import QUANTILES as DELAYS
 from longpipe.analysis.heads import heads
 from longpipe.analysis.limits import FlowLimit, notes, told
+from longpipe.analysis.slowdowns import ALL
+from longpipe.analysis.slowdowns import QUANTILES as QUANTILES_OF_SLOWDOWNS
 from longpipe.analysis.web import QUANTILES
 from longpipe.cli.console import show_table
 from longpipe.result import Result, records
@@ -40,7 +42,8 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
-    for part, table_of in (("vbr", _vbr), ("datagrams", _datagrams), ("relays", _relays), ("stacks", _stacks)):
+    of_parts = {"vbr": _vbr, "datagrams": _datagrams, "relays": _relays, "stacks": _stacks, "slowdowns": _slowdowns}
+    for part, table_of in of_parts.items():
         if rows := records(result.part(part)):
             tables.append(table_of(rows, most_flows))
     if classes := records(result.part("response_times")):
@@ -55,7 +58,7 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ):
         if not math.isnan(value):
             console.print(f"{name:<10} [bold]{value:.4f}[/]  [dim]{meaning}[/]", highlight=False)
-    _tell_limits(limited, result.deaths, result.warm_up, console)
+    _tell_limits(limited, result, console)
     for capture in result.captures:
         # The table is converted to the format that the file's suffix selects.
         form = "" if str(capture.path).endswith(".pcapng") else ", in pcapng's format"
@@ -63,11 +66,12 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
         console.print(said, markup=False, soft_wrap=True)
 
 
-def _tell_limits(limited: Sequence[FlowLimit], deaths: Sequence[str], warm_up: str, console: Console) -> None:
+def _tell_limits(limited: Sequence[FlowLimit], result: Result, console: Console) -> None:
     heads = ["limited by", *[""] * len(limited)]
     lines = [*zip(heads, told(limited), strict=False), *(("note", line) for line in notes(limited))]
-    lines += [("died", line) for line in deaths]
-    lines += [("warm-up", line) for line in filter(None, [warm_up])]
+    lines += [("died", line) for line in result.deaths]
+    lines += [("waited", line) for line in result.delayed]
+    lines += [("warm-up", line) for line in filter(None, [result.warm_up])]
     for head, line in lines:
         console.print(f"{head:<10} {line}", markup=False, highlight=False, soft_wrap=True)
 
@@ -186,6 +190,24 @@ def _stacks(flows: list[Row], most: float) -> Table:
         sizes = ("-" if window is None else f"{window / 1e3:.1f}", "-" if payload is None else f"{payload:.0f}")
         table.add_row(row["flow"], row["stack"], *times, *sizes)
     return _captioned(table, min(most, len(flows)), len(flows), "flows with real stacks")
+
+
+def _slowdowns(rows: list[Row], most: float) -> Table:
+    """Returns completion times and slowdowns of arriving flows, with the interval of the mean if known.
+
+    They are by size, unless there are more than `most` flows of the scenario.
+    """
+    whole = [row for row in rows if row["size"] == ALL]
+    rows = rows if len(whole) <= most else whole[: int(most)]
+    heads = ("arriving\nflows", "size", "flows", "complete", "mean time\n[s]", "mean\nslowdown")
+    table = _table(*heads, *QUANTILES_OF_SLOWDOWNS)
+    for row in rows:
+        shown = ["-" if row[name] is None else f"{row[name]:.2f}" for name in ("mean", *QUANTILES_OF_SLOWDOWNS)]
+        if row["low"] is not None:
+            shown[0] += f" ± {(row['high'] - row['low']) / 2:.2f}"
+        time = "-" if (mean_s := row["mean_time_s"]) is None else f"{mean_s:.4g}"
+        table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), time, *shown)
+    return _captioned(table, min(most, len(whole)), len(whole), "flows with arriving flows")
 
 
 def _web(classes: list[Row]) -> Table:

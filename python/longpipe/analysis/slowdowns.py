@@ -1,0 +1,116 @@
+"""Completion times and slowdowns of arriving flows, by their size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from longpipe.ip import packet_bytes
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+
+    Floats = npt.NDArray[np.float64]
+
+QUANTILES: Final = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+# Columns of `slowdowns`.
+COLUMNS: Final = ("flow", "size", "flows", "completed", "mean_time_s", "mean", "low", "high", *QUANTILES)
+# Columns of `Result.completions`.
+COMPLETIONS: Final = ("flow", "size_bytes", "arrival_s", "completion_s", "slowdown")
+# Bounds of the classes of sizes [bytes], and the class of all sizes.
+BOUNDS: Final = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+ALL: Final = "all"
+# Batches of flows in the order of arrival, whose means give an interval, and the flows that each needs at least.
+BATCHES: Final = 20
+_LEAST: Final = 10
+# Quantile of Student's t with BATCHES - 1 degrees of freedom for a two-sided interval of 95 %.
+_T: Final = 2.093
+
+
+def ideal_s(resolved: Mapping[str, Any], flow: Mapping[str, Any], size_bytes: Floats) -> Floats:
+    """Returns the time in which data of these sizes cross an idle path, if all leave at once [s].
+
+    All packets are full but the last. Each link sends them one after another, without handshake and windows.
+    """
+    import numpy as np
+
+    mss, headers = flow["tcp"]["mss_bytes"], packet_bytes(0, flow["tcp"]["timer"].get("timestamps", False))
+    full = np.ceil(size_bytes / mss) - 1
+    last = size_bytes - full * mss + headers
+    # Times at which the last and the first packet have passed a link; full packets leave it at the lowest rate so far.
+    last_s, first_s, slowest = np.zeros(len(full)), 0.0, math.inf
+    for link in (resolved["links"][k] for k in flow["route"]):
+        rate, delay_s = link["rate_bps"], link["delay_ps"] / 1e12
+        first_s, slowest = first_s + 8 * (mss + headers) / rate, min(slowest, rate)
+        sent_s = first_s + (full - 1) * 8 * (mss + headers) / slowest
+        last_s = np.where(full > 0, np.maximum(last_s, sent_s), last_s) + 8 * last / rate + delay_s
+        first_s += delay_s
+    found: Floats = last_s
+    return found
+
+
+def slowdowns(completions: pd.DataFrame) -> pd.DataFrame:
+    """Returns by flow and class of sizes the number of flows, their mean completion time, and their slowdown.
+
+    `completions` is `Result.completions`. `mean`, the bounds `low` and `high` of its 95 % confidence interval, and the
+    quantiles are those of the slowdown. The interval follows from means of 20 batches of flows in the order of arrival,
+    because flows that arrive one after another meet each other; it is nan for fewer than 200 flows. Flows that are not
+    complete at the end of the run count in `flows` alone.
+    """
+    import pandas as pd
+
+    flows = completions.groupby("flow", observed=True)
+    rows = [{"flow": str(flow), "size": name, **_row(rows)} for flow, own in flows for name, rows in by_size(own)]
+    return pd.DataFrame(rows, columns=[*COLUMNS])
+
+
+def by_size(completions: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yields the name and the rows of each class of sizes that has any, by size, and all rows at the end."""
+    import numpy as np
+
+    classes = np.searchsorted(BOUNDS, completions["size_bytes"].to_numpy(), side="right")
+    for level in np.unique(classes):
+        yield _label(int(level)), completions[classes == level]
+    yield ALL, completions
+
+
+def _label(level: int) -> str:
+    """Returns the name of a class of sizes."""
+    low, high = (_size(BOUNDS[k]) if 0 <= k < len(BOUNDS) else "" for k in (level - 1, level))
+    return f"{low} to {high}" if low and high else f"below {high}" if high else f"from {low}"
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes // 1_000_000} MB" if size_bytes >= 1_000_000 else f"{size_bytes // 1000} KB"
+
+
+def _row(own: pd.DataFrame) -> dict[str, Any]:
+    done = own[own["completion_s"].notna()]
+    slowdown = done["slowdown"].to_numpy()
+    mean = float(slowdown.mean()) if len(done) else math.nan
+    low, high = _interval(slowdown)
+    quantiles = {name: float(done["slowdown"].quantile(share)) for name, share in QUANTILES.items()}
+    time_s = float((done["completion_s"] - done["arrival_s"]).mean())
+    return {
+        "flows": len(own),
+        "completed": len(done),
+        "mean_time_s": time_s,
+        "mean": mean,
+        "low": low,
+        "high": high,
+        **quantiles,
+    }
+
+
+def _interval(values: Floats) -> tuple[float, float]:
+    """Returns the bounds of a mean of correlated values with 95 % confidence, by the method of batch means."""
+    size = len(values) // BATCHES
+    if size < _LEAST:
+        return math.nan, math.nan
+    means = values[: size * BATCHES].reshape(BATCHES, size).mean(axis=1)
+    half = _T * float(means.std(ddof=1)) / math.sqrt(BATCHES)
+    mean = float(values.mean())
+    return mean - half, mean + half

@@ -1,0 +1,85 @@
+"""Completion times and slowdowns of arriving flows as distributions."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from longpipe.analysis.slowdowns import ALL, by_size
+from longpipe.errors import ScenarioError
+from longpipe.pictures.recorded import Completing, check_flows, name_of
+from longpipe.pictures.style import DASHES, PALETTE, colour, figure_of, legend, plain, title_of
+
+
+def completion_points(
+    run: Completing, flows: Sequence[str] | None = None, span_s: tuple[float, float] | None = None
+) -> pd.DataFrame:
+    """Returns the flows that are complete: flow, size_bytes, arrival_s, time_s to completion and slowdown.
+
+    `flows` selects some flows of the scenario, `span_s` those that arrived in a time span.
+    """
+    check_flows(run.scenario, flows)
+    rows = run.completions
+    rows = rows[rows["slowdown"].notna()]
+    if flows:
+        rows = rows[rows["flow"].astype(str).isin(list(flows))]
+    if span_s is not None:
+        rows = rows[rows["arrival_s"].between(*span_s)]
+    if not len(rows):
+        raise ScenarioError("traffic: no arriving flow is complete; needs kind = 'flow-arrivals' and a longer run")
+    rows = rows.assign(time_s=rows["completion_s"] - rows["arrival_s"])
+    return rows[["flow", "size_bytes", "arrival_s", "time_s", "slowdown"]].reset_index(drop=True)
+
+
+def slowdowns(
+    runs: Completing | Mapping[str, Completing],
+    flows: Sequence[str] | None = None,
+    span_s: tuple[float, float] | None = None,
+) -> Figure:
+    """Draws the cumulative distributions of completion time and slowdown of arriving flows.
+
+    One run has a line for each class of sizes and one for all flows; several runs have a line each, named by its key.
+    """
+    several = runs if isinstance(runs, Mapping) else {"": runs}
+    if len(several) > 1:
+        lines = {label: completion_points(run, flows, span_s) for label, run in several.items()}
+    else:
+        lines = dict(by_size(completion_points(next(iter(several.values())), flows, span_s)))
+        if len(lines) == 2:
+            # All flows are of one class.
+            lines.pop(ALL)
+    figure = figure_of(4.4)
+    left, right = figure.subplots(1, 2, sharey=True)
+    for number, (label, rows) in enumerate(lines.items()):
+        for panel, column in ((left, "time_s"), (right, "slowdown")):
+            _step(panel, rows[column].to_numpy(), label, number)
+    for panel, text in ((left, "completion time [s]"), (right, "slowdown")):
+        plain(panel)
+        panel.set_xscale("log")
+        panel.xaxis.set_major_formatter("{x:g}")
+        panel.set_ylim(0, 1)
+        panel.set_xlabel(text)
+    left.set_ylabel("share of flows up to it")
+    called = ", ".join(dict.fromkeys(name_of(run) for run in several.values()))
+    title_of(figure, f"{called}: completion times of arriving flows")
+    if len(lines) > 1:
+        legend(figure, [left])
+    return figure
+
+
+def _step(panel: Axes, values: npt.NDArray[np.float64], label: str, number: int) -> None:
+    """Draws an empirical distribution; that of all flows in black."""
+    ordered = np.sort(values)
+    shares = np.arange(1, len(ordered) + 1) / len(ordered)
+    panel.step(
+        ordered,
+        shares,
+        where="post",
+        color="black" if label == ALL else colour(number),
+        ls="-" if label == ALL else DASHES[number // len(PALETTE) % len(DASHES)],
+        lw=1.8 if label == ALL else 1.2,
+        label=label,
+    )

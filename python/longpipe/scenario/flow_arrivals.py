@@ -1,0 +1,117 @@
+"""Flows that arrive, transfer their data over a connection of their own, and leave."""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
+
+from pydantic import Field
+
+from longpipe.errors import ScenarioError
+from longpipe.inputs.table import read_table
+from longpipe.ip import packet_bytes
+from longpipe.scenario.base import Model
+from longpipe.scenario.flow_sizes import LARGEST, Sizes
+from longpipe.scenario.points import Points
+from longpipe.scenario.rows import Column, series_table
+from longpipe.units import SIZE, TIME
+
+MOST_FLOWS: Final = 10_000_000
+_LATEST_PS: Final = TIME.parse("2400 h")
+_LONGEST_GAP_PS: Final = TIME.parse("100000 s")
+
+
+class FlowArrivals(Model):
+    """Flows that arrive one after another, each with a TCP connection of its own that ends with its data.
+
+    They arrive as a Poisson process with this `rate`, or with the rate that loads the slowest link of the path to the
+    share `load`, or at the times in a `file`, a CSV file with the columns time (after the start, in seconds or with a
+    unit) and bytes.
+    """
+
+    kind: Literal["flow-arrivals"] = "flow-arrivals"
+    load: float | None = Field(
+        default=None, gt=0, le=10, description="Share of the slowest link's rate that the flows need, with headers"
+    )
+    rate: float | None = Field(
+        default=None, gt=0, le=1e9, description="Mean number of flows per second, in place of a load"
+    )
+    sizes: Sizes | None = Field(
+        default=None, description="Distribution of the flows' sizes: fixed, pareto, web-search or file"
+    )
+    file: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=4096,
+        description="A path to a file of arrival times and sizes, in place of load, rate and sizes",
+    )
+    flows: int | None = Field(default=None, ge=1, description="Maximum number of flows that arrive; no limit if absent")
+    most_active: int = Field(
+        default=1000,
+        ge=1,
+        le=100_000,
+        description="Maximum number of flows at one time, for which memory is set aside; a flow beyond it waits until "
+        "another one ends",
+    )
+
+    def problem(self) -> tuple[str, str] | None:
+        """Returns the field and the problem of a combination of fields that is not valid."""
+        if self.file is not None:
+            name = next((name for name in ("load", "rate", "sizes") if getattr(self, name) is not None), None)
+            return None if name is None else (name, "set; needs to be absent with a file, which has times and sizes")
+        if self.load is None and self.rate is None:
+            return "load", "absent; needs load, rate or file"
+        if self.load is not None and self.rate is not None:
+            return "rate", f"{self.rate:g} beside load, {self.load:g}; needs one of them"
+        if self.sizes is None:
+            return "sizes", "absent; needs fixed, pareto, web-search or file"
+        return None
+
+
+def core_flow_arrivals(
+    arrivals: FlowArrivals, tcp: Mapping[str, Any], slowest_bps: int, least_gap_ps: int, field: str
+) -> dict[str, Any]:
+    """Converts arriving flows of connections with `tcp` for the core; `slowest_bps` is the rate of their slowest link.
+
+    Raises ScenarioError for fields that exclude each other, a file with a problem, and a rate outside its range.
+    """
+    if (problem := arrivals.problem()) is not None:
+        raise ScenarioError(f"{field}.{': '.join(problem)}")
+    common = {"kind": arrivals.kind, "most_active": arrivals.most_active, "most_flows": arrivals.flows}
+    if arrivals.file is not None:
+        return {**common, "arrivals": {"kind": "list", "flows_ps": _flows(arrivals.file)}}
+    # `problem` has refused flows without a rate or without sizes.
+    sizes = cast("Sizes", arrivals.sizes)
+    name = "load" if arrivals.rate is None else "rate"
+    rate = shown = cast("float", getattr(arrivals, name))
+    if name == "load":
+        rate *= slowest_bps / (8 * wire_bytes(sizes, tcp))
+    gap_ps = round(1e12 / rate)
+    if not max(1, least_gap_ps) <= gap_ps <= _LONGEST_GAP_PS:
+        least = TIME.format(max(1, least_gap_ps))
+        raise ScenarioError(
+            f"{field}.{name}: {shown:g}, a flow every {1 / rate:.3g} s; needs one every {least}, a billionth of the "
+            "duration, to 100000 s"
+        )
+    return {**common, "arrivals": {"kind": "poisson", "gap_ps": gap_ps, "sizes": sizes.core()}}
+
+
+def wire_bytes(sizes: Sizes, tcp: Mapping[str, Any]) -> float:
+    """Returns the mean length of a flow's packets, without retransmissions [bytes]."""
+    size, segments = sizes.means(tcp["mss_bytes"])
+    return size + segments * packet_bytes(0, tcp["timer"].get("timestamps", False))
+
+
+def _flows(file: str) -> Points:
+    """Returns arrival times [ps] and sizes [bytes] of a file; Unix times count from the first row."""
+    table = read_table(file, "a CSV file of time and bytes")
+    names = {"time": TIME, "bytes": SIZE}
+    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_FLOWS)
+    rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", LARGEST, unit=units["bytes"])
+    place = rows.at["bytes"]
+    found = Points()
+    for line, at, cells in rows:
+        size = sizes.read(line, cells[place])
+        if size == 0:
+            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs at least 1")
+        found.append((at, size))
+    rows.keep_notes()
+    return found

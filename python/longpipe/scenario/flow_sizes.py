@@ -1,0 +1,179 @@
+"""Sizes of arriving flows: distributions, their means, and the packets that they need."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from fractions import Fraction
+from itertools import pairwise
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from longpipe.errors import ScenarioError, shown
+from longpipe.inputs.numbers import exact
+from longpipe.inputs.table import read_table, shown_heads
+from longpipe.scenario.base import FileSize, Model, kind_or_table
+from longpipe.scenario.rows import Column
+from longpipe.units import SIZE
+
+# Sizes [bytes] and the share of flows up to each, linear between these points: the web search cluster of DCTCP
+# (Alizadeh et al. 2010, figure 4), with the points that HPCC (Li et al. 2019) and later papers use.
+WEB_SEARCH: Final = (
+    (0, "0"),
+    (10_000, ".15"),
+    (20_000, ".2"),
+    (30_000, ".3"),
+    (50_000, ".4"),
+    (80_000, ".53"),
+    (200_000, ".6"),
+    (1_000_000, ".7"),
+    (2_000_000, ".8"),
+    (5_000_000, ".9"),
+    (10_000_000, ".97"),
+    (30_000_000, "1"),
+)
+BILLION: Final = 10**9
+MOST_POINTS: Final = 100_000
+LARGEST: Final = SIZE.parse("1000 GB")
+# Terms of the sum over a Pareto tail, which an integral continues.
+_TERMS: Final = 1000
+
+
+class _Sizes(Model):
+    """A distribution of sizes."""
+
+    @abstractmethod
+    def core(self) -> dict[str, Any]:
+        """Returns the distribution for the core. Raises ScenarioError with the line of an invalid file."""
+
+    @abstractmethod
+    def means(self, mss: int) -> tuple[float, float]:
+        """Returns the mean size [bytes] and the mean number of segments of at most `mss` bytes."""
+
+
+class FixedSizes(_Sizes):
+    """All flows have one size."""
+
+    kind: Literal["fixed"] = "fixed"
+    size: FileSize = Field(description="Size of each flow [bytes], as in '100 KB'")
+
+    def core(self) -> dict[str, Any]:
+        """Returns the distribution for the core."""
+        return {"kind": "fixed", "size_bytes": SIZE.parse(self.size)}
+
+    def means(self, mss: int) -> tuple[float, float]:
+        """Returns the mean size [bytes] and the mean number of segments."""
+        size = SIZE.parse(self.size)
+        return size, -(-size // mss)
+
+
+class ParetoSizes(_Sizes):
+    """A Pareto distribution: few large flows carry most of the data."""
+
+    kind: Literal["pareto"] = "pareto"
+    mean: FileSize = Field(default="100 KB", description="Mean size [bytes]")
+    shape: float = Field(
+        default=1.2, gt=1, le=100, description="Tail index; below 2 the variance is infinite; Crovella & Bestavros 1997"
+    )
+
+    def core(self) -> dict[str, Any]:
+        """Returns the distribution for the core."""
+        return {"kind": "pareto", "mean_bytes": SIZE.parse(self.mean), "shape": self.shape}
+
+    def means(self, mss: int) -> tuple[float, float]:
+        """Returns the mean size [bytes] and the mean number of segments."""
+        size = SIZE.parse(self.mean)
+        least = size * (self.shape - 1) / self.shape
+        # E[ceil(S/m)] is the sum of P(S > k m) over k >= 0, which is 1 below the minimum and a power above it.
+        first = int(least // mss) + 1
+        tail = sum((least / (k * mss)) ** self.shape for k in range(first, first + _TERMS))
+        beyond = first + _TERMS - 0.5
+        tail += (least / mss) ** self.shape * beyond ** (1 - self.shape) / (self.shape - 1)
+        return size, first + tail
+
+
+class WebSearchSizes(_Sizes):
+    """Flows of a web search cluster, with a mean of 1.7 MB (Alizadeh et al. 2010)."""
+
+    kind: Literal["web-search"] = "web-search"
+
+    def core(self) -> dict[str, Any]:
+        """Returns the distribution for the core."""
+        return _core(_web_search())
+
+    def means(self, mss: int) -> tuple[float, float]:
+        """Returns the mean size [bytes] and the mean number of segments."""
+        return _means(_web_search(), mss)
+
+
+class FileOfSizes(_Sizes):
+    """A cumulative distribution from a CSV file with the columns bytes and share, linear between its rows."""
+
+    kind: Literal["file"] = "file"
+    file: str = Field(
+        min_length=1, max_length=4096, description="A path to the file, which is read when the scenario is checked"
+    )
+
+    def core(self) -> dict[str, Any]:
+        """Returns the distribution for the core."""
+        return _core(_points(self.file))
+
+    def means(self, mss: int) -> tuple[float, float]:
+        """Returns the mean size [bytes] and the mean number of segments."""
+        return _means(_points(self.file), mss)
+
+
+Sizes = Annotated[FixedSizes | ParetoSizes | WebSearchSizes | FileOfSizes, Field(discriminator="kind"), kind_or_table()]
+Points = list[tuple[int, int]]
+
+
+def _web_search() -> Points:
+    return [(size, int(Fraction(share) * BILLION)) for size, share in WEB_SEARCH]
+
+
+def _core(points: Points) -> dict[str, Any]:
+    return {"kind": "cumulative", "points": [list(point) for point in points]}
+
+
+def _means(points: Points, mss: int) -> tuple[float, float]:
+    """Returns the mean of a piecewise linear distribution, and the mean number of segments of `mss` bytes."""
+    first_size, first_share = points[0]
+    size, segments = float(first_size * first_share), float(-(-first_size // mss) * first_share)
+    for (low, below), (high, above) in pairwise(points):
+        share = above - below
+        size += share * (low + high) / 2
+        if high == low:
+            segments += share * -(-low // mss)
+        else:
+            segments += share * (_rounded_up(high, mss) - _rounded_up(low, mss)) / (high - low)
+    return size / BILLION, segments / BILLION
+
+
+def _rounded_up(size: int, mss: int) -> float:
+    """Returns the integral of ceil(s/mss) from 0 to `size`."""
+    whole, rest = divmod(size, mss)
+    return mss * whole * (whole + 1) / 2 + rest * (whole + 1)
+
+
+def _points(file: str) -> Points:
+    """Returns sizes [bytes] and shares [parts per billion] of a file."""
+    table = read_table(file, "a CSV file of bytes and share")
+    heads = [head.casefold().strip() for head in table.heads]
+    if sorted(heads) != ["bytes", "share"]:
+        raise ScenarioError(f"{file}:1: {shown_heads(table.heads)}; needs a head with bytes and share")
+    if not 1 < len(table.lines) <= MOST_POINTS + 1:
+        raise ScenarioError(f"{file}: {len(table.lines) - 1} rows; needs 1 to {MOST_POINTS}")
+    sizes = Column(file, "bytes", SIZE, "B", LARGEST)
+    points: Points = []
+    for line, cells in table:
+        size, cell = sizes.read(line, cells[heads.index("bytes")]), cells[heads.index("share")]
+        share = exact(cell)
+        if share is None or not 0 <= share <= 1:
+            raise ScenarioError(f"{file}:{line}: share {shown(cell)}; needs a number from 0 to 1")
+        point = (size, int(share * BILLION))
+        if points and (point[0] < points[-1][0] or point[1] < points[-1][1]):
+            raise ScenarioError(f"{file}:{line}: {size} bytes, share {cell}; needs sizes and shares that never fall")
+        points.append(point)
+    if not points or points[-1][1] != BILLION:
+        raise ScenarioError(f"{file}: ends with share {points[-1][1] / BILLION if points else 0:g}; needs 1")
+    return points
