@@ -16,7 +16,7 @@ from longpipe.report.folder import Folder, Part
 from longpipe.store import Store
 from longpipe.study import Runner
 from longpipe.units import TIME
-from reproduced import WRITTEN
+from reproduced import WRITTEN, drawn_here
 
 EXPERIMENTS = [e for e in PAPER.experiments() if e.table]
 PUBLISHED = {
@@ -62,7 +62,7 @@ def found() -> Reproduction:
 
 
 def test_a_directory_holds_report_tables_runs_and_figures(found: Reproduction, tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
+    with drawn_here(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("longpipe.papers.replicated.reproduce", lambda *_, **__: found)
         parts.run(PAPER, Part.REPRODUCTION, 3, tmp_path, Runner(Store()))
     names = ("link-shares", "network", "vbr-period", "by-factor")

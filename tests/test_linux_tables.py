@@ -125,7 +125,7 @@ def test_over_random_paths_goodput_and_round_trips_are_linux_s_in_nine_of_ten(co
     paths = list(pd.read_csv(TABLES / "paths.csv").query("control == @control").groupby("path"))
     assert len(PATHS_BEYOND[control]) <= 0.1 * len(paths)
     # BBR has several draws of each path; for the others, the mean over all paths is also bounded.
-    paths = one_in(4, paths) if control == "bbr" else paths
+    paths = one_in(8, paths) if control == "bbr" else paths
     beyond: dict[int, set[str]] = {}
     lossless: list[float] = []
     for name, draws in paths:

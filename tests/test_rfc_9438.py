@@ -16,6 +16,8 @@ from longpipe.report.folder import Part
 from longpipe.report.results import Results
 from longpipe.store import Store
 from longpipe.study import Runner
+from reproduced import drawn_here
+from thorough import one_in
 
 # RTT [ms], controller, and the RFC's mean windows [segment] for loss rates of 1/1000, 1/10 000 and 1/100 000.
 TABLES = [
@@ -27,15 +29,22 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("round_trip_ms", "control", "windows"), TABLES)
+NUMBERS = [
+    (round_trip_ms, control, loss, window)
+    for round_trip_ms, control, windows in TABLES
+    for loss, window in zip((1e-3, 1e-4, 1e-5), windows, strict=True)
+]
+
+
+# Every loss rate and every controller is in the sample.
+@pytest.mark.parametrize(("round_trip_ms", "control", "loss", "window"), one_in(4, NUMBERS))
 def test_rfc_9438_section_5_1_windows_at_a_share_of_segments_lost(
-    round_trip_ms: int, control: str, windows: tuple[int, ...]
+    round_trip_ms: int, control: str, loss: float, window: int
 ) -> None:
-    for loss, expected in zip((1e-3, 1e-4, 1e-5), windows, strict=True):
-        of = connections.Connection(round_trip_ms, loss, control, expected)
-        found = measure(simulate(of.scenario(), 1), round_trip_ms)
-        assert found["timeouts"] == 0
-        assert found["window"] == pytest.approx(expected, rel=0.05)
+    of = connections.Connection(round_trip_ms, loss, control, window)
+    found = measure(simulate(of.scenario(), 1), round_trip_ms)
+    assert found["timeouts"] == 0
+    assert found["window"] == pytest.approx(window, rel=0.05)
 
 
 def test_the_printed_numbers_are_those_of_the_response_functions() -> None:
@@ -65,7 +74,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Returns the whole document with only the short runs: loss rates of at least 1/100 000."""
     directory = tmp_path_factory.mktemp("rfc-9438")
     (directory / "out").mkdir()
-    with pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:
+    with drawn_here(), pytest.MonkeyPatch.context() as patch, closing(Store(directory / "runs.db")) as store:
         patch.setattr(connections, "LEAST_LOSS", 9e-6)
         patch.setattr(connections, "MOST_LOSSES", 6)
         patch.setattr(beyond, "LOSSES", (1e-3, 0.02))
