@@ -18,9 +18,10 @@ from longpipe import ScenarioError, simulate
 from longpipe.store import Store, StoreError, checksums, pack, schema, studies
 from longpipe.study import Study
 from test_store_engines import downgrade
+from thorough import examples
 
 # `make fuzz` tests 3000 with another seed.
-FLIPS = 40
+FLIPS = examples(12, 40)
 BASE = flips.BASE
 
 
@@ -49,7 +50,7 @@ def test_numbers_that_are_counted_by_an_index_are_right_after_a_flip_in_it(tmp_p
     whole, draws = (tmp_path / "runs.db").read_bytes(), random.Random(1)
     expected = flips.read(tmp_path / "runs.db", ("list", "status", "second status"))
     # Entries are at the end of a page.
-    for at in draws.sample(range(root * size - 700, root * size), 60):
+    for at in draws.sample(range(root * size - 700, root * size), examples(20, 60)):
         (tmp_path / "flipped.db").write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         for name, text in flips.read(tmp_path / "flipped.db", tuple(expected)).items():
             assert text == expected[name] or (text.startswith("error: ") and flips.is_one_line(text)), (at, name)

@@ -20,6 +20,7 @@ from longpipe.papers.today.inapplicable import REASONS
 from longpipe.papers.today.paths import CLASS_SHARES, PAGE, PAGE_KB, PATHS, REQUESTS, clients
 from longpipe.papers.today.results import frozen
 from longpipe.units import TIME
+from reproduced import drawn_here
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +97,8 @@ def test_answers_are_of_the_documents_asked_for(runs: pd.DataFrame) -> None:
 
 def test_the_page_has_every_conclusion_with_its_answer(tmp_path: Path) -> None:
     out = tmp_path / "today"
-    found = CliRunner().invoke(app, ["reproduce", *FOUNDING, "--today", "--out", str(out)])
+    with drawn_here():
+        found = CliRunner().invoke(app, ["reproduce", *FOUNDING, "--today", "--out", str(out)])
     assert found.exit_code == 0, found.output
     page, text = ((out / name).read_text(encoding="utf-8") for name in ("today.html", "today.txt"))
     for document, of_document in answers(FOUNDING, frozen().runs).items():
