@@ -54,11 +54,12 @@ def test_the_example_for_scripts_runs_as_one(tmp_path: Path) -> None:
 
 
 def test_a_reproduction_on_a_cluster_has_the_bits_of_one_here(two_workers: Cluster) -> None:
+    paper = PAPER.only(1)
     with closing(Store()) as here, closing(Store()) as there:
-        expected_runs = reproduce(PAPER, 1, Runner(here)).runs
-        runs = reproduce(PAPER, 1, Runner(there, two_workers.address)).runs
+        expected_runs = reproduce(paper, 1, Runner(here)).runs
+        runs = reproduce(paper, 1, Runner(there, two_workers.address)).runs
         pd.testing.assert_frame_equal(runs, expected_runs, check_exact=True)
-        jobs = [(e.replicated, 1) for e in PAPER.experiments()]
+        jobs = [(e.replicated, 1) for e in paper.experiments()]
         assert [there.require(*job).state_hash for job in jobs] == [here.require(*job).state_hash for job in jobs]
 
 

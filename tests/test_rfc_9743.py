@@ -89,7 +89,7 @@ def test_the_sections_are_those_of_the_document() -> None:
 def test_one_command_writes_the_card_of_a_class(tmp_path: Path) -> None:
     arguments = ["suite", "rfc-9743", "5.1.3", "7.8", "--control", f"python:{CLASS}:Aimd", "--seeds", "2"]
     done = CliRunner().invoke(
-        app, [*arguments, "--set", "duration=4 s", "--no-store", "--workers", "1", "-o", str(tmp_path)]
+        app, [*arguments, "--set", "duration=2 s", "--no-store", "--workers", "1", "-o", str(tmp_path)]
     )
     assert done.exception is None, done.output
     assert "Proposed: Loss is at most twice CUBIC's, or 2 %" in done.output
