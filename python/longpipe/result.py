@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from longpipe import drops
-from longpipe.analysis import delays, demands, metrics, slowdowns, web
+from longpipe.analysis import convergence, delays, demands, metrics, slowdowns, web
 from longpipe.analysis.cautions import cautions
 from longpipe.analysis.efficiency import Trunk, attainable_bytes, offers, trunk_after_vbr
 from longpipe.analysis.limits import FlowLimit, limits, notes, told
@@ -93,6 +93,9 @@ class Result:
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
             parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]), begin_s(parts))}
+        if (trace := parts["traces"].get("arrivals")) is not None:
+            flows = parts["flows"]
+            parts["flows"] = {**flows, convergence.COLUMN: convergence.by_flow(scenario.resolved, trace, flows)}
         return cls(scenario, seed, columns["state_hash"], columns["events"], parts)
 
     def __repr__(self) -> str:
@@ -115,7 +118,10 @@ class Result:
 
     @cached_property
     def flows(self) -> pd.DataFrame:
-        """A row per TCP connection and per datagram flow."""
+        """A row per TCP connection and per datagram flow.
+
+        With `traces.arrivals` it has `convergence_s`: see `analysis.convergence.by_flow`.
+        """
         return _frame(self.part("flows"))
 
     @cached_property

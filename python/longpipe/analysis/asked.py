@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from longpipe.analysis.convergence import COLUMN as CONVERGENCE
 from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
 from longpipe.analysis.metrics import fairness
@@ -67,6 +68,7 @@ FLOW: Final[Mapping[str, Quantity]] = {
     "throughput": Quantity("Mbit/s", _sum("throughput_bps"), 1e6),
     "fairness": Quantity("", lambda rows: fairness([row["throughput_bps"] for row in rows])),
     "completion": Quantity("s", _max("completion_s")),
+    "convergence": Quantity("s", _max(CONVERGENCE)),
     "resent": Quantity("share", _share("retransmitted_segments", "sent_segments")),
     "timeouts": Quantity("", _sum("timeouts")),
     "fast_retransmits": Quantity("", _sum("fast_retransmits")),
@@ -185,8 +187,7 @@ class NamedMeasure:
                 accepted = f"needs {', '.join(classes)} or {ALL}"
                 raise ScenarioError(f"measure: {self.name!r}: no class {self.pattern!r} of files; {accepted}")
             return
-        if self.quantity.startswith("queueing_") and not scenario.traces.delay:
-            raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
+        self._check_traces(scenario)
         known = [flow["name"] for flow in whole(resolved)]
         if self.kind == "datagrams":
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
@@ -199,6 +200,13 @@ class NamedMeasure:
             if self.kind == "flow" and self.pattern.rpartition("-")[2] in known:
                 accepted += "; a minus sign needs spaces around it"
             raise ScenarioError(f"measure: {self.name!r}: no {self.kind} {self.pattern!r}; {accepted}")
+
+    def _check_traces(self, scenario: Scenario) -> None:
+        """Raises ScenarioError if the scenario does not record what the quantity is computed from."""
+        if self.quantity == "convergence" and not scenario.traces.arrivals:
+            raise ScenarioError(f"measure: {self.name!r}: no arrivals are recorded; needs traces.arrivals = true")
+        if self.quantity.startswith("queueing_") and not scenario.traces.delay:
+            raise ScenarioError(f"measure: {self.name!r}: no delay is recorded; needs traces.delay = true")
 
     def __call__(self, result: Result) -> float:
         """Returns the value; nan if a flow is incomplete, a quantile lies beyond the run, or there are no samples."""
