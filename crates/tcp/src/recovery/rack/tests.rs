@@ -196,8 +196,8 @@ fn linux_the_reordering_window_grows_to_the_smoothed_rtt() {
     assert_eq!(steps.of(min_rtt, None), Span::millis(325));
 }
 
-/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires n
-/// + 1 ticks after the current tick began. At 100 ticks a second a segment that has .3 us to wait is examined again 20
+/// The reordering timer follows tcp_rack_mark_lost: usecs_to_jiffies(timeout + 2000), and a timer of n ticks expires
+/// n + 1 ticks after the current tick began. At 100 ticks a second a segment that has .3 us to wait is examined again 20
 /// to 30 ms later, so that the third duplicate ACK comes first.
 #[test]
 fn linux_the_reordering_timer_counts_ticks() {
