@@ -302,6 +302,11 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     return table | {"network": network}
 
 
+def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
+    """Strategy: the same without arriving flows, which the lab does not have."""
+    return ip_fields().filter(lambda table: table["traffic"]["kind"] != "flow-arrivals")
+
+
 def scenarios() -> st.SearchStrategy[Scenario]:
     """Strategy: valid scenarios."""
     return st.one_of(fields, ip_fields()).map(lambda table: Scenario(**table))

@@ -23,7 +23,7 @@ from longpipe.examples import EXAMPLES, MOVING
 from longpipe.lab.fields import dimensions, models
 from longpipe.lab.presets import presets
 from longpipe.scenario import Scenario, ScenarioError
-from strategies import fields, ip_fields
+from strategies import fields, ip_fields_of_the_lab
 from test_constraints import CASES
 from thorough import examples
 
@@ -272,7 +272,7 @@ def test_random_scenarios_over_any_network_are_resolved_as_python_does() -> None
     tables: list[dict[str, Any]] = []
 
     @settings(max_examples=examples(40, 500), database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(fields, ip_fields())
+    @given(fields, ip_fields_of_the_lab())
     def draw(cells: dict[str, Any], packets: dict[str, Any]) -> None:
         tables.extend(without_none([cells, packets]))
 
@@ -300,6 +300,7 @@ def test_what_cannot_be_is_refused_in_the_command_lines_words(number: int, refus
         ({"warm_up": "1 s"}, "warm_up:"),
         ({"traffic": {"kind": "own-stack", "command": "python mine.py"}}, "traffic: 'own-stack';"),
         ({"traffic": "voice"}, "traffic: voice;"),
+        ({"traffic": {"kind": "flow-arrivals", "load": 0.5}}, "traffic: 'flow-arrivals';"),
         ({"tcp": {"congestion": {"kind": "python", "class": "mine.py:Mine"}}}, "tcp.congestion: 'python';"),
     ],
 )

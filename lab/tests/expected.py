@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from longpipe.units import TIME
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-from strategies import scenarios  # noqa: E402
+from strategies import fields, ip_fields_of_the_lab  # noqa: E402
 from test_control_languages import EVERY_HOOK, MISBEHAVES, RUST, WASM32, rust  # noqa: E402
 from test_modules import PATH, with_module  # noqa: E402
 
@@ -64,10 +65,10 @@ def of_random() -> list[dict[str, object]]:
 
     @seed(1)
     @settings(max_examples=RANDOM, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(st.one_of(scenarios()))
-    def draw(scenario: Scenario) -> None:
+    @given(st.one_of(fields, ip_fields_of_the_lab()))
+    def draw(table: dict[str, Any]) -> None:
         if len(found) < RANDOM:
-            found.append(entry(scenario))
+            found.append(entry(Scenario(**table)))
 
     draw()
     return found
