@@ -156,7 +156,7 @@ class Satellites(Model):
     order: Order = Field(default="free", description=ORDER)
 
 
-class Elements(Model):
+class OwnSatellites(Model):
     """The shortest route over satellites of a file between two ground stations; needs `longpipe[orbits]`."""
 
     kind: Literal["elements"] = "elements"
@@ -200,4 +200,6 @@ def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
     return {"kind": value} if isinstance(value, str) else value
 
 
-Path = Annotated[Moving | File | Coded | Satellites | Elements, Field(discriminator="kind"), BeforeValidator(_told)]
+Path = Annotated[
+    Moving | File | Coded | Satellites | OwnSatellites, Field(discriminator="kind"), BeforeValidator(_told)
+]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from longpipe.errors import ScenarioError
 from longpipe.inputs.notes import Notes, keep
-from longpipe.scenario.motion import MOST_STEPS, Elements, Satellites
+from longpipe.scenario.motion import MOST_STEPS, OwnSatellites, Satellites
 from longpipe.units import TIME
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class _File(NamedTuple):
     link_range_km: float | None
 
 
-def delays_and_gaps(where: str, path: Satellites | Elements, duration_ps: int) -> tuple[Knots, Knots]:
+def delays_and_gaps(where: str, path: Satellites | OwnSatellites, duration_ps: int) -> tuple[Knots, Knots]:
     """Returns the points of a link's delay, and the times without a route.
 
     Raises ScenarioError for an unknown shell or station, a file that cannot be read, too many steps, and stations

@@ -14,7 +14,7 @@ from longpipe.inputs import read_lines
 from longpipe.inputs.notes import Notes, keep
 from longpipe.scenario import irtt, traces
 from longpipe.scenario.coding import rates_of
-from longpipe.scenario.motion import MOST_STEPS, Coded, Elements, File, Moving, Outages, Satellites
+from longpipe.scenario.motion import MOST_STEPS, Coded, File, Moving, Outages, OwnSatellites, Satellites
 from longpipe.scenario.over_satellites import delays_and_gaps
 from longpipe.scenario.points import Points
 from longpipe.units import RATE, TIME
@@ -70,7 +70,7 @@ class _Parts:
     outages_ps: Points = field(default_factory=Points)
 
 
-def series(where: str, path: Moving | File | Coded | Satellites | Elements, duration: str) -> Series:
+def series(where: str, path: Moving | File | Coded | Satellites | OwnSatellites, duration: str) -> Series:
     """Returns a link's series for a run of this duration. Raises ScenarioError with place, or file and line."""
     duration_ps = TIME.parse(duration)
     if isinstance(path, Moving):
