@@ -314,6 +314,18 @@ def test_a_dask_cluster_runs_it_and_names_what_fails(tmp_path: Path) -> None:
 # Classes that misbehave
 
 
+def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed = tmp_path / "removed"
+    removed.mkdir()
+    monkeypatch.setattr(isolation, "_idle", [])
+    with monkeypatch.context() as context:
+        context.chdir(removed)
+        simulate(with_class(f"{FILE}:Aimd"))
+    removed.rmdir()
+    with pytest.raises(RunError, match=r"aimd\.py"):
+        simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
+
+
 def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
     with pytest.raises(RunError) as error:
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from longpipe import _core
@@ -83,10 +84,11 @@ class _Child:
         arguments: tuple[object, ...],
         progress: Callable[[float], None] | None,
     ) -> Any:  # noqa: ANN401 - as above
+        folder = str(Path.cwd())
         assert self._process.stdin is not None  # noqa: S101 - a pipe
         assert self._process.stdout is not None  # noqa: S101 - a pipe
         try:
-            pickle.dump((call, arguments, CALL_CPU_S), self._process.stdin, protocol=5)
+            pickle.dump((call, arguments, CALL_CPU_S, folder), self._process.stdin, protocol=5)
             self._process.stdin.flush()
             while True:
                 kind, value = pickle.load(self._process.stdout)  # noqa: S301 - from our own child
@@ -136,10 +138,12 @@ def serve() -> None:
     threading.Thread(target=watch.look, daemon=True).start()
     while True:
         try:
-            call, arguments, cpu_s = pickle.load(orders)  # noqa: S301 - from our own parent
+            call, arguments, cpu_s, folder = pickle.load(orders)  # noqa: S301 - from our own parent
         except EOFError:
             return
         watch.cpu_s = cpu_s
+        # The parent may have another working directory than when it started this process, which may no longer exist.
+        os.chdir(folder)
         try:
             result = call(*arguments, _Progress(answers))
         except Exception as error:
