@@ -7,6 +7,7 @@ Only the operations listed here are evaluated; length and number of operations a
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,8 +51,13 @@ _TOKENS: Final = re.compile(
     re.VERBOSE,
 )
 _SIGNS: Final = {"\N{LESS-THAN OR EQUAL TO}": "<=", "\N{GREATER-THAN OR EQUAL TO}": ">="}
-# Operators of a comparison.
-COMPARISONS: Final = ("<", "<=", ">", ">=")
+# Operators of a comparison, with their functions, which return False for nan.
+COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 _ADDITIVE: Final[Mapping[type[ast.operator], Callable[..., Any]]] = {ast.Add: np.add, ast.Sub: np.subtract}
 _EXTREMES: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -15,12 +14,6 @@ from longpipe.errors import ScenarioError, shortened
 if TYPE_CHECKING:
     from longpipe.scenario import Scenario
 
-_HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -61,7 +54,7 @@ class Requirement:
 
     def holds(self, value: float) -> bool:
         """Returns whether a value of the measure meets the requirement; nan does not."""
-        return _HOLDS[self.sign](value, self.limit)
+        return expressions.COMPARISONS[self.sign](value, self.limit)
 
     def margin(self, value: float) -> float:
         """Returns the margin by which a value meets the requirement, in the unit of the values.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +16,6 @@ if TYPE_CHECKING:
     from longpipe.result import Result
     from longpipe.scenario import Scenario
 
-_HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 _CALL: Final = "reference("
 _OPTION: Final = "--defect"
 # Bound of the logarithm of a ratio of two sides, also for sides without a ratio and runs without a value.
@@ -122,7 +115,7 @@ class Defect:
 
     def holds(self, left: float, right: float) -> bool:
         """Returns whether the comparison holds; nan does not."""
-        return _HOLDS[self.sign](left, right)
+        return expressions.COMPARISONS[self.sign](left, right)
 
     def excess(self, left: float, right: float) -> float:
         """Returns the logarithm of the ratio by which the comparison holds, negative if it does not."""
