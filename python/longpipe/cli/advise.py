@@ -14,6 +14,7 @@ from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
+    SetOption,
     StoreOption,
     WorkersOption,
     opened_if_wanted,
@@ -100,12 +101,7 @@ def advise(
     ] = None,
     first: Annotated[int, typer.Option(min=3, help="Replications before the first decision.")] = 10,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
-        ),
-    ] = None,
+    changes: SetOption = None,
     gateway: Annotated[
         str | None,
         typer.Option(

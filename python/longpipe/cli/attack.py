@@ -15,6 +15,7 @@ from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
+    SetOption,
     StoreOption,
     WorkersOption,
     opened_if_wanted,
@@ -86,12 +87,7 @@ def attack(
     ] = BUDGET,
     seeds: Annotated[int, typer.Option(min=1, help="Replications of the answer, apart from those of the search.")] = 10,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the search; other runs have the next ones.")] = 1,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
-        ),
-    ] = None,
+    changes: SetOption = None,
     write: Annotated[
         Path | None,
         typer.Option(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longpipe.cli.completers import field_and_level
 from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
+    SetOption,
     StoreOption,
     WorkersOption,
     opened_if_wanted,
@@ -52,12 +52,7 @@ def fairness(
         typer.Option(metavar="TIME", help="Simulated time of each run, in whose first second both flows start."),
     ] = "60 s",
     seeds: Annotated[int, typer.Option(min=1, help="Replications of each pair.")] = 5,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
-        ),
-    ] = None,
+    changes: SetOption = None,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Directory for page and tables.")] = Path(
         "results/fairness"
     ),

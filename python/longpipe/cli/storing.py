@@ -1,4 +1,4 @@
-"""The options --store, --no-store, --executor, --workers and --memory, and opening of the store."""
+"""Options of commands that run several scenarios (--set, --store, --executor and others), and opening of the store."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
+from longpipe.cli.completers import field_and_level
 from longpipe.cli.safe import echo
 from longpipe.errors import ScenarioError
 from longpipe.interrupts import TerminatedError, terminable
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 VARIABLE: Final = "LONGPIPE_STORE"
 # Exit status after SIGTERM, as a shell reports it.
 TERMINATED: Final = 143
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level),
+]
 
 StoreOption = Annotated[
     str | None,

@@ -8,12 +8,13 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from longpipe.cli.completers import among, field_and_level
+from longpipe.cli.completers import among
 from longpipe.cli.run import change
 from longpipe.cli.storing import (
     ExecutorOption,
     MemoryOption,
     NoStoreOption,
+    SetOption,
     StoreOption,
     WorkersOption,
     opened_if_wanted,
@@ -49,12 +50,7 @@ def suite(
             min=1, help="Replications of each point. \\[default: the suite's own, 2 or 3]", show_default=False
         ),
     ] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
-        ),
-    ] = None,
+    changes: SetOption = None,
     out: Annotated[
         Path | None,
         typer.Option(

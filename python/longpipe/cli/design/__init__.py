@@ -7,7 +7,7 @@ import typer
 
 from longpipe.cli.completers import field_and_level
 from longpipe.cli.safe import echo
-from longpipe.cli.storing import ExecutorOption, MemoryOption, StoreOption, WorkersOption
+from longpipe.cli.storing import ExecutorOption, MemoryOption, SetOption, StoreOption, WorkersOption
 from longpipe.errors import ScenarioError
 from longpipe.files import check_file, write_text
 
@@ -24,12 +24,7 @@ def design(
             autocompletion=field_and_level,
         ),
     ],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="FIELD=VALUE", help="Change a field in every run.", autocompletion=field_and_level
-        ),
-    ] = None,
+    changes: SetOption = None,
     replications: Annotated[int, typer.Option(min=1, help="Number of runs per point.")] = 1,
     first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first replication; the next ones count up.")] = 1,
     independent: Annotated[
