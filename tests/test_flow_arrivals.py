@@ -52,6 +52,16 @@ def _file(directory: Path, rows: str) -> dict[str, Any]:
             "traffic.rate: 1e+09, a flow every 1e-09 s; needs one every 10 ns, a billionth of the duration, to "
             "100000 s",
         ),
+        (
+            {"rate": 1e-301, "sizes": "pareto"},
+            "traffic.rate: 1e-301, a flow every inf s; needs one every 10 ns, a billionth of the duration, to 100000 s",
+        ),
+        (
+            {"load": 5e-324, "sizes": {"kind": "fixed", "size": "1000 GB"}},
+            "traffic.load: 4.94066e-324, a flow every inf s; needs one every 10 ns, a billionth of the duration, to "
+            "100000 s",
+        ),
+        ({**PARETO, "flows": 10**30}, "traffic.flows: 1000000000000000000000000000000; needs at most 1000000000"),
     ],
 )
 def test_bad_arrivals_are_refused_in_one_line(traffic: object, problem: str) -> None:
@@ -102,6 +112,7 @@ def test_a_bad_file_of_sizes_is_refused_with_its_line(tmp_path: Path) -> None:
         ("bytes,share\n100,.5\n50,1\n", ":3: 50 bytes, share 1; needs sizes and shares that never fall"),
         ("bytes,share\n100,1.5\n", ":2: share '1.5'; needs a number from 0 to 1"),
         ("size,share\n100,1\n", ":1: size, share; needs a head with bytes and share"),
+        ("bytes,share\n0,1\n", "traffic.sizes: 0 bytes for every flow; needs a larger size, or rate in place of load"),
     ]:
         sizes.write_text(text)
         with pytest.raises(ScenarioError) as refused:

@@ -1,5 +1,6 @@
 """Flows that arrive, transfer their data over a connection of their own, and leave."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal, cast
 
@@ -43,7 +44,9 @@ class FlowArrivals(Model):
         max_length=4096,
         description="A path to a file of arrival times and sizes, in place of load, rate and sizes",
     )
-    flows: int | None = Field(default=None, ge=1, description="Maximum number of flows that arrive; no limit if absent")
+    flows: int | None = Field(
+        default=None, ge=1, le=10**9, description="Maximum number of flows that arrive; no limit if absent"
+    )
     most_active: int = Field(
         default=1000,
         ge=1,
@@ -83,12 +86,16 @@ def core_flow_arrivals(
     name = "load" if arrivals.rate is None else "rate"
     rate = shown = cast("float", getattr(arrivals, name))
     if name == "load":
-        rate *= slowest_bps / (8 * wire_bytes(sizes, tcp))
-    gap_ps = round(1e12 / rate)
+        if (length := wire_bytes(sizes, tcp)) == 0:
+            raise ScenarioError(f"{field}.sizes: 0 bytes for every flow; needs a larger size, or rate in place of load")
+        rate *= slowest_bps / (8 * length)
+    exact_ps = 1e12 / rate if rate else math.inf
+    # The limit only keeps the number finite, because longer gaps are refused.
+    gap_ps = round(min(exact_ps, 2.0 * _LONGEST_GAP_PS))
     if not max(1, least_gap_ps) <= gap_ps <= _LONGEST_GAP_PS:
-        least = TIME.format(max(1, least_gap_ps))
+        least, gap_s = TIME.format(max(1, least_gap_ps)), exact_ps / 1e12
         raise ScenarioError(
-            f"{field}.{name}: {shown:g}, a flow every {1 / rate:.3g} s; needs one every {least}, a billionth of the "
+            f"{field}.{name}: {shown:g}, a flow every {gap_s:.3g} s; needs one every {least}, a billionth of the "
             "duration, to 100000 s"
         )
     return {**common, "arrivals": {"kind": "poisson", "gap_ps": gap_ps, "sizes": sizes.core()}}
