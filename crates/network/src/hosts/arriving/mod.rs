@@ -23,7 +23,7 @@ use longpipe_tcp::reductions::Reductions;
 use longpipe_tcp::sender::SenderCounters;
 use process::Process;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Place of a connection: the application of its flow.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +48,8 @@ pub(crate) struct Arriving {
     start: Time,
     /// All flows that have arrived, in order.
     flows: Vec<ArrivedFlow>,
-    /// Flows that wait for a place.
-    waiting: VecDeque<usize>,
+    /// Number of flows that have started; the later ones wait for a place.
+    started: usize,
     /// Number of flows that have waited for a place.
     waited: u64,
     /// Maximum number of places in use at one time.
@@ -95,13 +95,18 @@ impl Arriving {
             takes_shortcuts: scenario.takes_shortcuts(),
             start: owner.start,
             flows: Vec::new(),
-            waiting: VecDeque::new(),
+            started: 0,
             waited: 0,
             peak: 0,
             free: (0..places.flows.len()).map(Reverse).collect(),
             sums: Sums::default(),
             places,
         }
+    }
+
+    /// Returns the number of flows that wait for a place.
+    fn waiting(&self) -> usize {
+        self.flows.len() - self.started
     }
 
     /// Returns the sums over all connections up to `now`.
@@ -149,7 +154,7 @@ impl Arriving {
         let holds = done <= sums.delivered_bytes
             && sums.delivered_bytes <= all
             && active + self.free.len() == self.places.flows.len()
-            && (self.waiting.is_empty() || self.free.is_empty());
+            && (self.waiting() == 0 || self.free.is_empty());
         if !holds {
             return Err(format!("{done} of {all} bytes complete, {sums:?}, {active} active"));
         }
@@ -195,18 +200,17 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
     let now = hosts.clock.now;
     let own = &mut hosts.arriving[arriving];
     while let Some((time, bytes)) = own.process.due().filter(|due| due.0 <= now) {
-        own.waiting.put(own.flows.len());
-        own.waited += u64::from(own.waiting.len() > own.free.len());
         own.flows.put(ArrivedFlow {
             arrived: time,
             bytes,
             completed: MaybeTime::NONE,
         });
+        own.waited += u64::from(own.waiting() > own.free.len());
         own.process.step(time);
     }
     loop {
         let own = &mut hosts.arriving[arriving];
-        if own.waiting.is_empty() {
+        if own.waiting() == 0 {
             break;
         }
         let Some(Reverse(number)) = own.free.pop() else { break };
@@ -214,8 +218,9 @@ pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M
         let place = Place {
             arriving,
             number,
-            current: own.waiting.pop_front(),
+            current: Some(own.started),
         };
+        own.started += 1;
         begin(hosts, medium, place);
     }
     let own = &hosts.arriving[arriving];
@@ -267,7 +272,7 @@ pub(super) fn on_ack<P: Probe>(hosts: &mut Hosts<P>, flow: Flow) {
     let own = &mut hosts.arriving[place.arriving];
     own.flows[number].completed = state.completion.into();
     own.free.push(Reverse(place.number));
-    if !own.waiting.is_empty() {
+    if own.waiting() > 0 {
         let owner = Flow::new(own.places.owner);
         hosts.clock.set(Actor::Start(owner), hosts.clock.now, START);
     }
