@@ -38,7 +38,7 @@ impl Run {
     /// The first problem of the scenario, in one line.
     #[wasm_bindgen(constructor)]
     pub fn new(scenario_json: &str, seed: u64) -> Result<Run, JsError> {
-        begin(read(scenario_json)?, seed, |_| None)
+        begin(read(scenario_json)?, seed, None)
     }
 
     /// Returns a run at time zero that also collects a picture: `bins` intervals from `from_s` to `to_s` [s], windows
@@ -55,13 +55,12 @@ impl Run {
         flows: usize,
         sequence: usize,
     ) -> Result<Run, JsError> {
+        let scenario = read(scenario_json)?;
         let view = View::new(from_s, to_s, bins);
-        begin(read(scenario_json)?, seed, |scenario| {
-            let flows = flows.min(scenario.flows.len());
-            let picture = Picture::new(view, flows, sequence, scenario.links.len());
-            let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
-            Some(Watched { picture, recorder })
-        })
+        let flows = flows.min(scenario.flows.len());
+        let picture = Picture::new(view, flows, sequence, scenario.links.len());
+        let recorder = Recorder::new(scenario.traces, scenario.flows.len(), scenario.links.len());
+        begin(scenario, seed, Some(Watched { picture, recorder }))
     }
 
     /// Processes up to `events` events; returns false at the end of the run.
@@ -86,8 +85,8 @@ impl Run {
             .map(|watched| watched.picture.columns())
     }
 
-    /// Returns the results of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`, `replaced`, lines about values of
-    /// modules, and `picture` and `traces` if collected.
+    /// Returns the results of a finished run: `flows`, `ports`, `web`, `state_hash`, `events`, `replaced` (lines about
+    /// values of modules that were out of range), and `picture` and `traces` if collected.
     ///
     /// # Errors
     /// An inconsistency of the counters, which is a defect of longpipe.
@@ -114,9 +113,8 @@ impl Run {
     }
 }
 
-fn begin(mut scenario: Scenario, seed: u64, watching: impl FnOnce(&Scenario) -> Watching) -> Result<Run, JsError> {
+fn begin(mut scenario: Scenario, seed: u64, watching: Watching) -> Result<Run, JsError> {
     let modules = modules::load(&mut scenario).map_err(|error| JsError::new(&error.0))?;
-    let watching = watching(&scenario);
     let simulation = Simulation::new(&scenario, seed, watching).map_err(|error| JsError::new(&error.to_string()))?;
     Ok(Run {
         scenario,
