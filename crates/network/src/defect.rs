@@ -29,7 +29,8 @@ static HOOK: Once = Once::new();
 
 /// Runs `work` with a memory limit [byte] and catches its panics. Discard the data that `work` used after an error.
 ///
-/// # Errors Returns the panic, or the fact that the limit was reached.
+/// # Errors
+/// Returns the panic, or the fact that the limit was reached.
 pub fn guarded<T>(limit: u64, work: impl FnOnce() -> T) -> Result<T, Ended> {
     HOOK.call_once(keep_quiet);
     let before = GUARDED.replace(true);

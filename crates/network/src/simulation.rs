@@ -56,7 +56,8 @@ macro_rules! of {
 impl<P: Probe> Simulation<P> {
     /// Returns a run at time zero.
     ///
-    /// # Errors Returns the first problem of the scenario.
+    /// # Errors
+    /// Returns the first problem of the scenario.
     ///
     /// # Panics
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.

@@ -49,7 +49,7 @@ pub struct ArrivedFlow {
 pub struct ArrivedReport {
     /// Index of the flow of the scenario.
     pub flow: usize,
-    /// Flows that waited for the end of others, because `most_active` were active.
+    /// Number of flows that waited for the end of others, because `most_active` were active.
     pub waited: u64,
     /// Maximum number of flows that were active at one time.
     pub peak: u64,

@@ -52,7 +52,8 @@ fn next(state: u64) -> (u64, u64) {
 
 /// Fills a buffer with random bytes.
 ///
-/// # Errors The thread is not seeded, and the system has no random numbers.
+/// # Errors
+/// The thread is not seeded, and the system has no random numbers.
 pub fn fill(bytes: &mut [u8]) -> Result<(), Error> {
     let Some(mut state) = STATE.get() else {
         let mut source = File::open("/dev/urandom").map_err(|_| Error)?;

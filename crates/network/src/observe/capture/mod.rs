@@ -65,7 +65,8 @@ pub struct Captures {
 impl Captures {
     /// Opens the files.
     ///
-    /// # Errors Returns the position in `wanted` of the first capture whose file cannot be created, and the error.
+    /// # Errors
+    /// Returns the position in `wanted` of the first capture whose file cannot be created, and the error.
     pub fn new(scenario: &Scenario, wanted: &[CaptureConfig]) -> Result<Captures, (usize, io::Error)> {
         let mut captures = Captures {
             hosts: vec![None; scenario.nodes.len()],

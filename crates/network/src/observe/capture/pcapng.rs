@@ -79,7 +79,8 @@ pub struct Writer {
 impl Writer {
     /// Creates the file at `path`, replacing an existing file.
     ///
-    /// # Errors Returns an error if the file cannot be created.
+    /// # Errors
+    /// Returns an error if the file cannot be created.
     pub fn create(path: &Path, interface: &CaptureInterface) -> io::Result<Writer> {
         let mut writer = Writer {
             file: BufWriter::with_capacity(BUFFER, File::create(path)?),
