@@ -198,7 +198,7 @@ def test_a_file_of_arrivals_is_read_once_however_many_flows_name_it(
         reads.append(file)
         return read_table(file, needs)
 
-    monkeypatch.setattr("longpipe.scenario.datagrams.read_table", counting)
+    monkeypatch.setattr("longpipe.scenario.rows.read_table", counting)
     network = {"kind": "dumbbell", "group": group}
     scenario = Scenario(framing="ip", duration="10 ms", network=network, switch={"buffer": "100 packets"})
     assert len(scenario.resolved["flows"]) == 100

@@ -5,13 +5,10 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from longpipe.errors import ScenarioError
-from longpipe.inputs.table import read_table
 from longpipe.scenario.base import BurstTime, Delay, FrameTime, Model, Probability, Rate, SegmentSize, kind_or_table
 from longpipe.scenario.core import core_fields
-from longpipe.scenario.points import Points
-from longpipe.scenario.rows import Column, series_table
-from longpipe.units import SIZE, TIME
+from longpipe.scenario.rows import times_and_sizes
+from longpipe.units import TIME
 
 # Headers of IPv4 and UDP (RFC 791, RFC 768), and of RTP before voice (RFC 3550) [bytes].
 HEADERS: Final = 28
@@ -19,8 +16,6 @@ RTP_HEADER: Final = 12
 # Speech per packet of 20 ms (RFC 3551 section 4.2) [bytes].
 VOICE_INTERVAL: Final = "20 ms"
 VOICE: Final = {"g711": 160, "g729": 20}
-MOST_LINES: Final = 10_000_000
-LATEST_PS: Final = TIME.parse("2400 h")
 MOST_PAYLOAD: Final = 65_000
 
 IpRate = Annotated[Rate, Field(description="Rate of the IP packets, including 28 bytes of headers each [bit/s]")]
@@ -135,7 +130,8 @@ def core_datagrams(traffic: Datagrams) -> dict[str, Any]:
     if isinstance(traffic, Voice):
         return core_fields(traffic.bursts())
     if isinstance(traffic, Arrivals):
-        return {"kind": "arrivals", "sent_ps": _sent(traffic.file)}
+        sent = times_and_sizes(traffic.file, MOST_PAYLOAD, f"a payload of 1 to {MOST_PAYLOAD}")
+        return {"kind": "arrivals", "sent_ps": sent}
     return core_fields(traffic)
 
 
@@ -144,21 +140,3 @@ def longest_bytes(core: dict[str, Any]) -> int:
     if core["kind"] == "arrivals":
         return HEADERS + max((payload for _, payload in core["sent_ps"]), default=0)
     return HEADERS + int(core["payload_bytes"])
-
-
-def _sent(file: str) -> Points:
-    """Returns send times [ps] and payloads [bytes] of a file; Unix times count from the first row."""
-    table = read_table(file, "a CSV file of time and bytes")
-    names = {"time": TIME, "bytes": SIZE}
-    rows, units = series_table(table, LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_LINES)
-    size = Column(file, "bytes", SIZE, "B", MOST_PAYLOAD, unit=units["bytes"])
-    rows.columns["bytes"] = size
-    place = rows.at["bytes"]
-    sent = Points()
-    for line, at, cells in rows:
-        payload = size.read(line, cells[place])
-        if payload == 0:
-            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs a payload of 1 to {MOST_PAYLOAD}")
-        sent.append((at, payload))
-    rows.keep_notes()
-    return sent

@@ -7,16 +7,12 @@ from typing import Any, Final, Literal, cast
 from pydantic import Field
 
 from longpipe.errors import ScenarioError
-from longpipe.inputs.table import read_table
 from longpipe.ip import packet_bytes
 from longpipe.scenario.base import Model
 from longpipe.scenario.flow_sizes import LARGEST, Sizes
-from longpipe.scenario.points import Points
-from longpipe.scenario.rows import Column, series_table
-from longpipe.units import SIZE, TIME
+from longpipe.scenario.rows import times_and_sizes
+from longpipe.units import TIME
 
-MOST_FLOWS: Final = 10_000_000
-_LATEST_PS: Final = TIME.parse("2400 h")
 _LONGEST_GAP_PS: Final = TIME.parse("100000 s")
 
 
@@ -80,7 +76,8 @@ def core_flow_arrivals(
         raise ScenarioError(f"{field}.{': '.join(problem)}")
     common = {"kind": arrivals.kind, "most_active": arrivals.most_active, "most_flows": arrivals.flows}
     if arrivals.file is not None:
-        return {**common, "arrivals": {"kind": "list", "flows_ps": _flows(arrivals.file)}}
+        flows = times_and_sizes(arrivals.file, LARGEST, "at least 1")
+        return {**common, "arrivals": {"kind": "list", "flows_ps": flows}}
     # `problem` has refused flows without a rate or without sizes.
     sizes = cast("Sizes", arrivals.sizes)
     name = "load" if arrivals.rate is None else "rate"
@@ -105,20 +102,3 @@ def wire_bytes(sizes: Sizes, tcp: Mapping[str, Any]) -> float:
     """Returns the mean length of a flow's packets, without retransmissions [bytes]."""
     size, segments = sizes.means(tcp["mss_bytes"])
     return size + segments * packet_bytes(0, tcp["timer"].get("timestamps", False))
-
-
-def _flows(file: str) -> Points:
-    """Returns arrival times [ps] and sizes [bytes] of a file; Unix times count from the first row."""
-    table = read_table(file, "a CSV file of time and bytes")
-    names = {"time": TIME, "bytes": SIZE}
-    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_FLOWS)
-    rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", LARGEST, unit=units["bytes"])
-    place = rows.at["bytes"]
-    found = Points()
-    for line, at, cells in rows:
-        size = sizes.read(line, cells[place])
-        if size == 0:
-            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs at least 1")
-        found.append((at, size))
-    rows.keep_notes()
-    return found

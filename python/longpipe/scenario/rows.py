@@ -10,14 +10,18 @@ from typing import Any, Final
 from longpipe.errors import ScenarioError, nearest, shown
 from longpipe.inputs.notes import Notes, keep
 from longpipe.inputs.numbers import exact, parts, scaled
-from longpipe.inputs.table import Table, head_parts, shown_heads
-from longpipe.units import TIME, Dimension
+from longpipe.inputs.table import Table, head_parts, read_table, shown_heads
+from longpipe.scenario.points import Points
+from longpipe.units import SIZE, TIME, Dimension
 
 PS: Final = 10**12
 # Bare times from 1973 on are Unix times in seconds or, by their size, in ms, us or ns.
 _UNIX: Final = 10**8
 _UNIX_UNITS: Final = ((10**11, "s"), (10**14, "ms"), (10**17, "us"), (10**40, "ns"))
 _FARTHEST_PS: Final = 10**11 * PS
+# Limits of a file of times and sizes: number of rows, and latest time.
+MOST_ROWS: Final = 10_000_000
+_LATEST_PS: Final = TIME.parse("2400 h")
 # Headers of the time column.
 _TIMES: Final = ("time", "timestamp")
 _SHOWN: Final = 40
@@ -239,6 +243,26 @@ def series_table(
             raise ScenarioError(f"{file}:1: column {shown(heads['time'])}: {error}") from None
     times = Times(file, "time", unit, latest, from_first, strictly)
     return SeriesTable(table, times, at=at), units
+
+
+def times_and_sizes(file: str, largest: int, needs: str) -> Points:
+    """Returns the times [ps] and sizes [bytes] of a CSV file; Unix times count from the first row.
+
+    Raises ScenarioError with the line of a time or size outside its range; `needs` describes the sizes if one is 0.
+    """
+    table = read_table(file, "a CSV file of time and bytes")
+    names = {"time": TIME, "bytes": SIZE}
+    rows, units = series_table(table, _LATEST_PS, names, from_first=False, strictly=False, most_rows=MOST_ROWS)
+    rows.columns["bytes"] = sizes = Column(file, "bytes", SIZE, "B", largest, unit=units["bytes"])
+    place = rows.at["bytes"]
+    found = Points()
+    for line, at, cells in rows:
+        size = sizes.read(line, cells[place])
+        if size == 0:
+            raise ScenarioError(f"{file}:{line}: bytes {cells[place]}; needs {needs}")
+        found.append((at, size))
+    rows.keep_notes()
+    return found
 
 
 def _named(head: str, names: Mapping[str, Dimension | None]) -> tuple[str, str]:
