@@ -3,7 +3,6 @@
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
-mod alike;
 pub mod bounds;
 pub mod cake;
 pub mod check;
@@ -23,6 +22,7 @@ mod routes;
 mod schedulers;
 mod stack;
 mod stream;
+mod tcp_cache;
 pub mod time_varying;
 pub mod topology;
 mod traces;
@@ -271,7 +271,7 @@ pub struct FlowConfig {
     /// Links from the receiver back to the sender, in order.
     pub return_route: Vec<usize>,
     /// End points.
-    #[serde(deserialize_with = "alike::tcp")]
+    #[serde(deserialize_with = "tcp_cache::deserialize")]
     pub tcp: TcpConfig,
     /// Traffic of the application.
     pub traffic: TrafficConfig,

@@ -1,4 +1,4 @@
-//! Reads the TCP of flows. Most flows of a large scenario have equal TCP, whose JSON is parsed once.
+//! Deserialization of the TCP of flows. Successive flows of a large scenario mostly have equal TCP, whose JSON is parsed once.
 
 use longpipe_tcp::config::TcpConfig;
 use serde::de::Error;
@@ -11,8 +11,8 @@ thread_local! {
     static LATEST: RefCell<Option<(String, TcpConfig)>> = const { RefCell::new(None) };
 }
 
-/// Reads a TCP configuration; copies the latest one if its JSON is equal.
-pub(super) fn tcp<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
+/// Deserializes a TCP configuration; copies the latest one if its JSON is equal.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<TcpConfig, D::Error> {
     let raw = <Box<RawValue>>::deserialize(deserializer)?;
     let json = raw.get();
     LATEST.with_borrow_mut(|latest| {
