@@ -109,7 +109,7 @@ def test_a_proxy_s_buffer_does_not_count_as_sent_by_the_trunk() -> None:
 
 
 def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() -> None:
-    # Datagrams of 1 Mbit/s on the wire: twice the rate of the first 2 s, and a fifth of what comes then.
+    # Datagrams of 1 Mbit/s on the wire: twice the link's rate in the first 2 s, and a fifth of its rate after them.
     group = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
     network = {
         "path": {"rate": [["0 s", "500 kbit/s"], ["2 s", "5 Mbit/s"]]},
