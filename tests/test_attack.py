@@ -291,6 +291,11 @@ def test_a_file_has_only_what_was_written_or_changed() -> None:
     assert (
         Scenario.from_toml(short_toml(scenario, queue, {"switch.policy.target": "30 ms"})).digest() == scenario.digest()
     )
+    # A field of a table in such a part.
+    kind = {"framing": "ip", "network": "dumbbell"}
+    loss = {"network.trunk_loss.kind": "none"}
+    scenario = Scenario.model_validate(kind).with_(**loss)
+    assert Scenario.from_toml(short_toml(scenario, kind, loss)).digest() == scenario.digest()
 
 
 def test_the_command_writes_a_minimal_scenario_that_replays_the_answer(tmp_path: Path) -> None:

@@ -32,11 +32,15 @@ def short_toml(scenario: Scenario, written: Mapping[str, Any], changes: Mapping[
 
 
 def _put(fields: dict[str, Any], path: list[str], value: object) -> None:
-    """Sets a field; raises LookupError, TypeError or ValueError if a part on its way is missing or no table."""
+    """Sets a field; raises LookupError, TypeError or ValueError if a part on its way is missing or not a table."""
     *parents, last = path
     part: Any = fields
     for name in parents:
-        part = part[int(name)] if isinstance(part, list) else part.setdefault(name, {})
+        part = part[int(name)] if isinstance(part, list) else _table(part).setdefault(name, {})
+    _table(part)[last] = value
+
+
+def _table(part: object) -> dict[str, Any]:
     if not isinstance(part, dict):
         raise TypeError
-    part[last] = value
+    return part
