@@ -89,6 +89,9 @@ test("files that are no modules, and modules that the page does not have, have o
     await says("tcp.congestion.file: c.wasm; needs to export its memory");
     await load("d.wasm", [...magic, 0x7f, 1, ...fact]);
     await says("tcp.congestion.file: d.wasm; no WebAssembly module: ");
+    // A section of imports with one global of type i32.
+    await load("e.wasm", [...magic, 0, fact.length + 1, 0, ...fact, 2, 8, 1, 1, 0x61, 1, 0x62, 3, 0x7f, 0]);
+    await says("tcp.congestion.file: e.wasm; imports a.b; needs a module that imports only functions");
     const scenario = { name: "own.toml", mimeType: "application/toml", buffer: Buffer.from('framing = "ip"\ntcp = {congestion = {kind = "module", file = "lib/control.wasm"}}\n') };
     await page.setInputFiles("#file", [scenario]);
     await says("tcp.congestion.file: 'lib/control.wasm'; is not in this page, ");

@@ -8,10 +8,11 @@ export class ModuleFile {
 
     /** Instantiates the module, with at most `most` bytes of memory, and runs its start functions. Throws an Error of one line. */
     instantiate(most: number): Guest {
-        const module = saying("no WebAssembly module: ", () => new WebAssembly.Module(this.content));
-        const instance = saying("cannot be instantiated: ", () => new WebAssembly.Instance(module, importsOf(module)));
+        const module = prefixed("no WebAssembly module: ", () => new WebAssembly.Module(this.content));
+        const imports = importsOf(module);
+        const instance = prefixed("cannot be instantiated: ", () => new WebAssembly.Instance(module, imports));
         const { _initialize, memory, __indirect_function_table: table } = instance.exports;
-        if (typeof _initialize === "function" && _initialize.length === 0) saying("_initialize: ", () => _initialize());
+        if (typeof _initialize === "function" && _initialize.length === 0) prefixed("_initialize: ", () => _initialize());
         if (!(memory instanceof WebAssembly.Memory)) throw new Error("needs to export its memory");
         if (!(table instanceof WebAssembly.Table)) {
             throw new Error("does not export its table; needs the linker's --export-table and --growable-table");
@@ -31,7 +32,7 @@ class Guest {
         private readonly table: WebAssembly.Table,
         private readonly most: number,
     ) {
-        this.look();
+        this.viewMemory();
     }
 
     /** Value of an exported 32-bit global. */
@@ -66,15 +67,16 @@ class Guest {
 
     /** Adds a page to the memory and returns its address. */
     addPage(): number {
-        const pages = saying("its memory: ", () => this.memory.grow(1));
-        this.look();
+        const pages = prefixed("its memory: ", () => this.memory.grow(1));
+        this.viewMemory();
         return pages * PAGE_BYTES;
     }
 
     /** Calls a function with as many of the arguments as it has parameters. */
     call(number: number, a: number, b: number | bigint, c: number, d: number): number {
         const returned: unknown = (this.functions[number] as Function)(a, b, c, d);
-        if (this.bytes.length === 0) this.look();
+        // A detached view has no bytes.
+        if (this.bytes.length === 0) this.viewMemory();
         return returned as number;
     }
 
@@ -91,19 +93,19 @@ class Guest {
         this.bytes.set(bytes, at);
     }
 
-    /** Looks at the memory where it is since it grew; the former view has no bytes any more. */
-    private look(): void {
+    /** Creates the view of the memory; growth of the memory detaches the previous view. Throws an Error if the memory is too large. */
+    private viewMemory(): void {
         this.bytes = new Uint8Array(this.memory.buffer);
         if (this.bytes.length > this.most) throw new Error(`its memory has ${this.bytes.length} bytes; needs at most ${this.most}`);
     }
 }
 
-/** Does something; an error begins with `what`. */
-function saying<T>(what: string, work: () => T): T {
+/** Returns the result of `work`, or throws an Error whose message begins with `prefix`. */
+function prefixed<T>(prefix: string, work: () => T): T {
     try {
         return work();
     } catch (error) {
-        throw new Error(`${what}${error instanceof Error ? error.message : String(error)}`);
+        throw new Error(`${prefix}${error instanceof Error ? error.message : String(error)}`);
     }
 }
 
