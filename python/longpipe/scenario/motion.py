@@ -8,8 +8,17 @@ from longpipe.scenario.base import Decibels, Delay, Duration, Instant, Model, St
 
 Order = Literal["fifo", "free"]
 HoldOrDrop = Literal["hold", "drop"]
-BETWEEN = "Delay between two points: linear interpolation, or hold the earlier one"
-AT = "When the delay of a packet is read: at the end of its transmission, or at the start as in ns-3 and Hypatia"
+Between = Annotated[
+    Literal["linear", "hold"],
+    Field(description="Delay between two points: linear interpolation, or hold the earlier one"),
+]
+ReadAt = Annotated[
+    Literal["end", "start"],
+    Field(
+        description="When the delay of a packet is read: at the end of its transmission, or at the start as in ns-3 "
+        "and Hypatia"
+    ),
+]
 MOST_STEPS: Final = 1_000_000
 # Policies of ATM ports whose link varies over time.
 CELLS_OVER_TIME: Final = ("tail-drop", "partial-packet-discard", "epd", "selective-drop", "fba")
@@ -49,8 +58,8 @@ class Moving(Model):
         default=(),
         description="Points of the delay [time], as in [['0 s', '20 ms'], ['15 s', '28 ms']]; two at once are a jump",
     )
-    between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
-    at: Literal["end", "start"] = Field(default="end", description=AT)
+    between: Between = "linear"
+    at: ReadAt = "end"
     rate: tuple[tuple[Instant, StepRate], ...] = Field(
         default=(), description="Steps of the rate [bit/s], as in [['0 s', '50 Mbit/s'], ['5 s', '0 bit/s']]"
     )
@@ -74,8 +83,8 @@ class File(Model):
     header: int = Field(
         default=4, ge=0, le=10_000, description="Additional bytes that each packet uses of a schedule; mahimahi"
     )
-    between: Literal["linear", "hold"] = Field(default="hold", description=BETWEEN)
-    at: Literal["end", "start"] = Field(default="end", description=AT)
+    between: Between = "hold"
+    at: ReadAt = "end"
     outages: Outages = Field(default=Outages.unchecked(), description="Times without transmission; not with a schedule")
     order: Order = Field(
         default="fifo", description="Whether packets arrive in the order of departure (fifo) or may be reordered (free)"
@@ -116,11 +125,26 @@ class Coded(Model):
     )
 
 
-FROM: Final = "The station at the first node: a city, or LATITUDE,LONGITUDE in degrees"
-TO: Final = "The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"
-STEP: Final = "Interval at which the route is computed [time]; the delay is linear in between"
-OUTAGES: Final = "Times without transmission, other than those without a route"
-ORDER: Final = "After a route change, packets keep their own delays (free) or their order (fifo)"
+FirstStation = Annotated[
+    str,
+    Field(
+        validation_alias=AliasChoices("from", "from_"),
+        serialization_alias="from",
+        max_length=200,
+        description="The station at the first node: a city, or LATITUDE,LONGITUDE in degrees",
+    ),
+]
+SecondStation = Annotated[
+    str,
+    Field(max_length=200, description="The station at the second node: a city, or LATITUDE,LONGITUDE in degrees"),
+]
+RouteStep = Annotated[
+    Duration, Field(description="Interval at which the route is computed [time]; the delay is linear in between")
+]
+RouteOutages = Annotated[Outages, Field(description="Times without transmission, other than those without a route")]
+RouteOrder = Annotated[
+    Order, Field(description="After a route change, packets keep their own delays (free) or their order (fifo)")
+]
 
 
 class Satellites(Model):
@@ -130,13 +154,8 @@ class Satellites(Model):
     shell: str = Field(
         min_length=1, max_length=200, description="A shell, as in starlink-550, or ORBITSxSATELLITES:KM:DEGREES:PHASING"
     )
-    from_: str = Field(
-        validation_alias=AliasChoices("from", "from_"),
-        serialization_alias="from",
-        max_length=200,
-        description=FROM,
-    )
-    to: str = Field(max_length=200, description=TO)
+    from_: FirstStation
+    to: SecondStation
     as_: Literal["link", "graph"] = Field(
         default="link",
         validation_alias=AliasChoices("as", "as_"),
@@ -149,11 +168,11 @@ class Satellites(Model):
         "along the new one and drops those that are not on it",
     )
     begin: Delay = Field(default="0 s", description="Start of the run after the shell's epoch [time]")
-    step: Duration = Field(default="1 s", description=STEP)
-    between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
-    at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(default=Outages.unchecked(), description=OUTAGES)
-    order: Order = Field(default="free", description=ORDER)
+    step: RouteStep = "1 s"
+    between: Between = "linear"
+    at: ReadAt = "end"
+    outages: RouteOutages = Outages.unchecked()
+    order: RouteOrder = "free"
 
 
 class OwnSatellites(Model):
@@ -165,13 +184,8 @@ class OwnSatellites(Model):
         max_length=4096,
         description="A file of TLEs, or of OMMs as JSON, CSV, XML or KVN, which is read when the scenario is checked",
     )
-    from_: str = Field(
-        validation_alias=AliasChoices("from", "from_"),
-        serialization_alias="from",
-        max_length=200,
-        description=FROM,
-    )
-    to: str = Field(max_length=200, description=TO)
+    from_: FirstStation
+    to: SecondStation
     begin: str | None = Field(
         default=None,
         max_length=40,
@@ -185,11 +199,11 @@ class OwnSatellites(Model):
         description="Longest link between two satellites [km]; there is one whenever they are as close and the line "
         "between them is 80 km or more above the Earth. Without it a route goes up and down once",
     )
-    step: Duration = Field(default="1 s", description=STEP)
-    between: Literal["linear", "hold"] = Field(default="linear", description=BETWEEN)
-    at: Literal["end", "start"] = Field(default="end", description=AT)
-    outages: Outages = Field(default=Outages.unchecked(), description=OUTAGES)
-    order: Order = Field(default="free", description=ORDER)
+    step: RouteStep = "1 s"
+    between: Between = "linear"
+    at: ReadAt = "end"
+    outages: RouteOutages = Outages.unchecked()
+    order: RouteOrder = "free"
 
 
 def _told(value: Any) -> Any:  # noqa: ANN401 - whatever was written
