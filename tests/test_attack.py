@@ -111,6 +111,8 @@ def test_a_defect_compares_measures_of_two_runs_with_units() -> None:
     of_reference = Defect.parse("reference(flow:flow1.throughput) / flow:flow1.throughput > 2")
     assert of_reference.values(slow, fast)[0] == pytest.approx(left**-1 * 2 * right)
     assert Defect.parse("reference(throughput) < 3 Mbit/s").values(slow, fast)[1] == 3e6
+    names = [f"reference(flow:flow{1 + i}.throughput)" for i in range(11)]
+    assert Defect.parse(f"{' + '.join(names)} < 1 Mbit/s").left.text == " + ".join(names)
     # No value, and no ratio.
     assert (found.excess(math.nan, 1.0), found.holds(math.nan, 1.0)) == (-MOST_EXCESS, False)
     assert Defect.parse("timeouts > 5").excess(0.0, 5.0) == -MOST_EXCESS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -126,11 +126,6 @@ class Defect:
             return max(-MOST_EXCESS, min(MOST_EXCESS, math.log(high / low)))
         return MOST_EXCESS if high > low else -MOST_EXCESS if high < low else 0.0
 
-    @property
-    def known(self) -> Side:
-        """The side whose unit is shown: the first one with a measure."""
-        return self.left if self.left.measure is not None else self.right
-
 
 def score(defects: Sequence[Defect], values: Sequence[Sequence[float]]) -> float:
     """Returns how clearly all comparisons hold, or, negative, by how much those fail that do not hold.
@@ -161,8 +156,10 @@ def _without_references(text: str) -> tuple[dict[str, str], str]:
     return inner, text
 
 
-def _restored(text: str, inner: Mapping[str, str]) -> str:
-    for name, inside in inner.items():
+def _restored(text: str, inner: dict[str, str]) -> str:
+    """Replaces each name by the `reference(...)` for which it stands."""
+    # The last name first, because reference_1 is the beginning of reference_10.
+    for name, inside in reversed(inner.items()):
         text = text.replace(name, f"{_CALL}{inside})")
     return text
 
@@ -175,7 +172,7 @@ def _side(text: str, known: Sequence[OfReference]) -> tuple[Side, Dimension]:
     return Side(text, measure), measure.dimension
 
 
-def _named(side: Side, inner: Mapping[str, str]) -> Side:
+def _named(side: Side, inner: dict[str, str]) -> Side:
     return Side(_restored(side.text, inner), side.measure, side.constant)
 
 

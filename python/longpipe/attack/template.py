@@ -2,8 +2,6 @@
 
 from typing import Final
 
-NAME: Final = "attack"
-
 SCENARIO: Final = """\
 # One download over a link. `longpipe attack` without a file changes this scenario.
 name = "attack"
