@@ -44,6 +44,10 @@ class Target:
         for name in fields:
             if fields.count(name) > 1:
                 raise ScenarioError(f"--may: {name!r} is there {fields.count(name)} times; needs each once")
+        senders = self._of_sender(self.control).keys() | self._of_sender(self.reference).keys()
+        for name in fields:
+            if name in senders:
+                raise ScenarioError(f"--may: {name!r} is set by --control and --reference; needs another field")
         scenarios = self.pair({})
         if scenarios[0].digest() == scenarios[1].digest():
             raise ScenarioError(f"--reference: {self.reference.name!r} is the control; needs another one")
