@@ -12,6 +12,7 @@ from skyfield.api import EarthSatellite, load, wgs84
 from commands import run
 from longpipe import Scenario, simulate
 from longpipe.errors import ScenarioError
+from longpipe.inputs import notes
 from longpipe.satellites import Constellation, round_trips, shell, station
 from longpipe.satellites.links import CLEARANCE_M, links_within
 from longpipe.satellites.stations import RADIUS_M
@@ -142,10 +143,23 @@ def test_old_elements_are_a_warning_of_the_run(file: Path) -> None:
     assert old.startswith(f"{file}: 720 of 720 satellites")
 
 
+def test_a_begin_in_another_time_zone_is_reported_in_utc(file: Path) -> None:
+    path = {"elements": str(file), "from": LONDON, "to": FRANKFURT, "step": "10 s"}
+    delays = [
+        motion(over({**path, "begin": begin}, "10 s"))["delay"]["knots_ps"]
+        for begin in ("2026-11-22T12:01", "2026-11-22T14:01+02:00")
+    ]
+    assert delays[0] == delays[1]
+    found = notes.latest(str(file))
+    assert found is not None
+    assert "the run begins at 2026-11-22T12:01:00 UTC" in found.read
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"begin": "noon"}, "network.path.begin: 'noon'; needs a date and time, as in 2026-11-22T12:00"),
+        ({"begin": "0001-01-01T00:00+01:00"}, "network.path.begin: '0001-01-01T00:00+01:00'; needs a date and time"),
         ({"least_elevation": 90}, "network.path.least_elevation: 90; needs"),
         ({"link_range": 0}, "network.path.link_range: 0; needs more than 0"),
         ({"step": "1 us"}, "network.path.step: 30000000 steps of 1 us; needs at most 1000000"),

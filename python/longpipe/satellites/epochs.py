@@ -8,12 +8,12 @@ from longpipe.errors import ScenarioError, shown
 
 
 def utc(where: str, text: str) -> datetime:
-    """Returns the time of an ISO 8601 text, in UTC unless it names another zone.
+    """Returns the time of an ISO 8601 text in UTC, which is also the default for a text without a time zone.
 
     Raises ScenarioError, naming `where`, for another text.
     """
     try:
         found = datetime.fromisoformat(text)
-    except ValueError:
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise ScenarioError(f"{where}: {shown(text)}; needs a date and time, as in 2026-11-22T12:00") from None
-    return found.replace(tzinfo=found.tzinfo or UTC)
