@@ -320,6 +320,22 @@ def test_the_command_writes_a_minimal_scenario_that_replays_the_answer(tmp_path:
     assert (out / "throughput.svg").read_text().startswith("<?xml")
 
 
+def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").write_text(LINK)
+    (tmp_path / "mine.py").write_text(
+        "import longpipe\n\n\nclass Mine(longpipe.Control):\n    def on_ack(self, ack):\n        raise ValueError('mine')\n"
+    )
+    options = ["--control", "python:mine.py:Mine", "--may", "switch.buffer=100..200 ms", "--budget", "2 runs"]
+    done = run(
+        "attack", "link.toml", *options, "--seeds", "1", "--workers", "1", "--no-store", "-o", "out", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "failed runs: scenario 'link', seed 1: mine.py:6: ValueError: mine" in done.stdout
+    assert "No picture, because the run failed: mine.py:6: ValueError: mine" in done.stdout
+    assert "Run it: longpipe run out/control.toml --seed 7" in done.stdout
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"control.toml", "reference.toml", "runs.csv"}
+
+
 REFUSED = [
     ([], "--control: absent"),
     (["--control", "bbr", "--reference", "bbr"], "--reference: 'bbr' is the control"),

@@ -22,7 +22,7 @@ from longpipe.cli.storing import (
     repeatable,
     typed_command,
 )
-from longpipe.errors import ScenarioError
+from longpipe.errors import RunError, ScenarioError
 from longpipe.files import check_directory, check_file, write_text
 
 if TYPE_CHECKING:
@@ -264,7 +264,10 @@ def _finish(hunt: Attack, folder: Path) -> None:
             write_text(folder / f"{name}.toml", "".join(f"# {note}\n" for note in notes) + text)
         if hunt.measured is not None:
             write_text(folder / "runs.csv", words.table(hunt).to_csv(index=False))
-            _draw(hunt, folder)
+            try:
+                _draw(hunt, folder)
+            except RunError as error:
+                tell(f"No picture, because the run failed: {error}")
         tell("")
         for name in ("control", "reference"):
             tell(f"Run it: {shlex.join(['longpipe', 'run', str(folder / f'{name}.toml'), '--seed', str(seeds[0])])}")
