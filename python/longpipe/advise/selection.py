@@ -175,7 +175,7 @@ class Selection:
         """Returns how many more observations, of all survivors together, the selection takes if means do not change.
 
         With `errors`, each mean difference is smaller by that many standard errors, so that decisions take longer, or
-        larger if it is negative. At most those after which the continuation regions end.
+        larger if it is negative. The number is at most that after which the continuation regions end.
         """
         if self.done or self.replications < self.allowances.first:
             return 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # Number of groups of successive runs whose times are compared, and minimum for a range.
 GROUPS: Final = 8
 FEWEST: Final = 4
-# Quantiles of Student's t for a probability of 95 %, by degrees of freedom from 3 on.
+# Two-sided 95 % quantiles of Student's t for 3, 4, ... degrees of freedom; the last one also serves for more.
 _T: Final = (3.18, 2.78, 2.57, 2.45, 2.36)
 # Work, time and number of runs.
 _Group = tuple[float, float, float]
@@ -89,7 +89,7 @@ class Remaining:
             return 0.0
         ratio = total / sum(work for work, _, _ in self._groups)
         squares = sum((seconds - ratio * work) ** 2 for work, seconds, _ in self._groups)
-        # Of a sum over as many groups as there are, and over those that remain.
+        # Standard deviation of the remaining time divided by `share`: from the remaining groups, and from the ratio.
         deviation = math.sqrt(groups * squares / (groups - 1) * (1 + 1 / share))
         return _T[min(groups - FEWEST, len(_T) - 1)] * deviation / total
 
