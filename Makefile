@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PAPERS ?= $(shell $(BIN)/python -c 'from longpipe.papers import IDS; print(*IDS)')
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml
 
-# All crates but the boundaries to Python and to browsers, which pytest and a browser test. That to Python, which has no Rust
-# tests, is among them for Cargo to compile the others as for Python, once for both.
+# All crates but the boundary to browsers, which a browser tests. The boundary to Python has no Rust tests; with it Cargo compiles
+# the other crates once, for the tests and for Python.
 TESTED := --workspace --exclude longpipe-wasm --tests
 
 .PHONY: setup reproduce test stacks wheel wheels sdist lab lab-test docs bench bench-rivals bench-kinds bench-scaling bench-growth bench-startup soak validate fuzz checked golden tests-built lint lint-rust lint-wasm lint-python clean
@@ -75,8 +75,8 @@ SEED ?= 1
 test:
 	+@$(TWO_AT_ONCE) $(VENV)/.built tests-built $(VENV)/.stacks
 	PROPTEST_RNG_SEED=$(SEED) cargo test $(TESTED) --profile ci
-	# In the order of tests/conftest.py, as files of few tests, which come last otherwise, are those that take long; a worker
-	# more than there are processors, as tests wait for a fifth of their time.
+	# Files run in the order of tests/conftest.py, because pytest-xdist would run files with few tests last, which take longest.
+	# There is one worker more than processors, because tests spend a fifth of their time waiting.
 	$(BIN)/python -m pytest --numprocesses $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder --hypothesis-profile ci --durations 25
 
 # One wheel for Python 3.11 and newer on this kind of machine, in dist/; who installs it needs no Rust. By the same Python
@@ -224,7 +224,7 @@ tests-built:
 
 lint: lint-rust lint-wasm lint-python
 
-# Without the boundary to browsers, whose libraries would have Cargo compile others anew.
+# The boundary to browsers is excluded, because Cargo would have to compile other crates again for its libraries.
 lint-rust:
 	cargo fmt --all --check
 	cargo fmt --manifest-path crates/stacks/Cargo.toml --check

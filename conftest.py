@@ -96,7 +96,7 @@ def _run_session(example: Example) -> str | None:
 
 
 def _ran(command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Runs `longpipe` in this process (tests/commands.py), and what needs a shell in one."""
+    """Runs a `longpipe` command in this process (tests/commands.py), and any other command line in a shell."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words = list(lexer)

@@ -16,14 +16,14 @@ from live_programs import IDLE, refused
 from longpipe.__main__ import COLLECT_AFTER
 from postgresql import server
 
-# These compile.
+# Files whose tests compile, which takes longest.
 LONGEST = {"test_wheel.py", "test_how_to.py"}
 _OWN = tempfile.mkdtemp(prefix="longpipe-tests-")
 # These are set before test modules copy the environment for the commands that they start.
 os.environ["LONGPIPE_STORE"] = str(Path(_OWN) / "runs.db")
 
 
-# As `longpipe` does, because the libraries of all tests are millions of objects, which Python would search all the time.
+# The threshold of `longpipe` makes collections rare, because each searches the millions of objects of all tests' libraries.
 gc.set_threshold(COLLECT_AFTER)
 
 

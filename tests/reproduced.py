@@ -38,7 +38,7 @@ PAPER = replace(frr_96.PAPER, experiments=experiments, variants=frr_96.PAPER.var
 
 @contextmanager
 def drawn_here() -> Iterator[None]:
-    """Context that draws figures in this process, not in two that load Matplotlib, as in test_papers.py."""
+    """Context in which figures are drawn in this process, not in two others that would have to load Matplotlib."""
 
     def draw(module: str, function: str, subject: object, directory: Path) -> list[str]:
         return [name for _, names in drawing._share(module, function, subject, directory, 0, 1) for name in names]
@@ -48,9 +48,10 @@ def drawn_here() -> Iterator[None]:
 
 
 def short_frr_96(factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder: short runs of frr-96 with two seeds, their store `runs.db`, `frr-96` with its sensitivity, too.
+    """Returns a folder with short runs of frr-96 with two seeds, which tests only read and copy.
 
-    `reproduction` is the folder before its sensitivity. All is read and copied only.
+    It contains the store of the runs, `runs.db`, the output folder `frr-96`, and `reproduction`, a copy of the output
+    folder without the sensitivity analysis.
     """
 
     def make(folder: Path) -> None:
@@ -64,7 +65,10 @@ def short_frr_96(factory: pytest.TempPathFactory) -> Path:
 
 
 def whole_lbd_01(factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder that is read and copied only: `lbd-01`, and the store of its runs, `runs.db`."""
+    """Returns a folder with the output folder `lbd-01` and the store of its runs, `runs.db`.
+
+    Tests only read and copy it.
+    """
 
     def make(folder: Path) -> None:
         (folder / "lbd-01").mkdir()

@@ -310,7 +310,7 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
-    """Strategy: the same without arriving flows, which the lab does not have."""
+    """Strategy: the tables of `ip_fields` without arriving flows, which the lab does not have."""
     return ip_fields().filter(lambda table: table["traffic"]["kind"] != "flow-arrivals")
 
 

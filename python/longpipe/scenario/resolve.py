@@ -267,7 +267,7 @@ def _traffics(common: Traffic, own: Iterable[Traffic | None]) -> dict[int, dict[
                 files[traffic.file] = core_datagrams(traffic)
             made[key] = files[traffic.file]
         elif isinstance(traffic, FlowArrivals):
-            # Depends on the flow's path.
+            # `_flows` converts these, because their fields depend on the flow's path.
             made[key] = _NOTHING
         elif isinstance(traffic, Stack):
             made[key] = core_stack(traffic)
