@@ -16,7 +16,6 @@ from longpipe.analysis.delays import MEAN, QUANTILES
 from longpipe.analysis.dimensions import BITS_PER_SECOND, NUMBER, SECONDS, Dimension
 from longpipe.analysis.metrics import fairness
 from longpipe.analysis.paths import OVER_TCP, port_name, whole
-from longpipe.analysis.warm_up import begin_s
 from longpipe.errors import ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -214,7 +213,7 @@ class NamedMeasure:
         return OF[self.kind][self.quantity].of(rows) if rows else math.nan
 
     def rows(self, columns: Mapping[str, Any], names: str) -> Rows:
-        """The rows to measure; names are those in the table's column `name`."""
+        """Returns the rows to measure, each with a `name`; `names` is the column of the table that has it."""
         fitting = [i for i, name in enumerate(columns.get(names, ())) if self._fits(str(name))]
         values = {name: _values(column, fitting) for name, column in columns.items()}
         values["name"] = [str(columns[names][i]) for i in fitting]
@@ -253,18 +252,16 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
 
 def _port_rows(result: Result, measure: NamedMeasure) -> Rows:
     unit = "packets" if result.scenario.framing == "ip" else "cells"
-    resolved = result.scenario.resolved
     found = []
     for row in measure.rows(result.part("ports"), "port"):
         lost = sum(value for name, value in row.items() if name.startswith(f"{unit}_lost_"))
         left = row[f"{unit}_out"] or math.nan
         # Little's law gives the mean delay from the mean queue over the measured time, for packets of any size.
-        duration_s = resolved["duration_ps"] / 1e12 - begin_s(result.columns)
         found.append(
             {
                 "name": row["port"],
                 "utilization": row["utilization"],
-                "delay_s": row[f"mean_queue_{unit}"] * duration_s / left,
+                "delay_s": row[f"mean_queue_{unit}"] * result.measured_s / left,
                 "lost": lost,
                 "in": row[f"{unit}_in"] + row.get(f"{unit}_duplicated", 0),
                 "mean_queue": row[f"mean_queue_{unit}"],

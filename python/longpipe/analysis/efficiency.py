@@ -27,10 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from longpipe.aal5 import CELL_BYTES, CELL_PAYLOAD_BYTES, OVERHEAD_BYTES
 from longpipe.analysis.paths import OVER_TCP, port_name, trunk
-from longpipe.analysis.warm_up import begin_s
+from longpipe.analysis.warm_up import begin_s, capacity
 from longpipe.ip import packet_bytes
 from longpipe.scenario.datagrams import HEADERS, longest_bytes
-from longpipe.scenario.series import mean_rate_bps
 
 if TYPE_CHECKING:
     from longpipe.scenario.buffers import Framing
@@ -80,11 +79,9 @@ def trunk_after_vbr(resolved: Resolved, duration_ps: int, columns: Columns) -> T
     begin_ps = round(1e12 * begin_s(columns))
     number = trunk(resolved)
     link = resolved["links"][number]
-    service = link.get("motion", {}).get("service")
     rate_bps = float(link["rate_bps"])
-    if service is not None:
-        bits = [span * mean_rate_bps(service, span) if span else 0.0 for span in (duration_ps, begin_ps)]
-        rate_bps = (bits[0] - bits[1]) / (duration_ps - begin_ps)
+    if "service" in link.get("motion", {}):
+        rate_bps = (capacity(link, duration_ps) - capacity(link, begin_ps)) / (duration_ps - begin_ps)
     classes, name = columns["classes"], port_name(resolved, number)
     rows = zip(classes.get("port", ()), classes.get("class", ()), classes.get("cells_out", ()), strict=True)
     vbr_cells = sum(int(cells) for port, kind, cells in rows if (port, kind) == (name, "vbr"))

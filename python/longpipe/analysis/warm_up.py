@@ -110,13 +110,13 @@ def _utilization(link: Mapping[str, Any], whole: float, before: float, instant_p
     A packet counts when its transmission ends. That of the packet in transmission at the instant began before it, which
     is why the share is limited to 1.
     """
-    capacity, early = (_capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
-    if capacity <= early:
+    late, early = (capacity(link, until_ps) for until_ps in (duration_ps, instant_ps))
+    if late <= early:
         return 0.0
-    return min(1.0, max(0.0, (whole * capacity - before * early) / (capacity - early)))
+    return min(1.0, max(0.0, (whole * late - before * early) / (late - early)))
 
 
-def _capacity(link: Mapping[str, Any], until_ps: int) -> float:
+def capacity(link: Mapping[str, Any], until_ps: int) -> float:
     """Returns what a link could send by a time without outages [bit ps/s]."""
     service = link.get("motion", {}).get("service")
     if service is None:
