@@ -324,6 +324,8 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
     removed.rmdir()
     with pytest.raises(RunError, match=r"aimd\.py"):
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
+    # The processes of the list above, which nothing else would end.
+    isolation._end_all()
 
 
 def test_an_error_is_one_line_with_the_file_and_line_of_the_class() -> None:
