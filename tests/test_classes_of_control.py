@@ -321,10 +321,11 @@ def test_a_process_for_runs_follows_the_working_directory(tmp_path: Path, monkey
     with monkeypatch.context() as context:
         context.chdir(removed)
         simulate(with_class(f"{FILE}:Aimd"))
-    removed.rmdir()
+        removed.rmdir()
+        simulate(with_class(f"{FILE}:Aimd"))
     with pytest.raises(RunError, match=r"aimd\.py"):
         simulate(with_class(f"{FILE}:Aimd", crashes_after=0.5))
-    # The processes of the list above, which nothing else would end.
+    # Nothing else ends the processes of the list that this test has set.
     isolation._end_all()
 
 

@@ -84,7 +84,7 @@ class _Child:
         arguments: tuple[object, ...],
         progress: Callable[[float], None] | None,
     ) -> Any:  # noqa: ANN401 - as above
-        folder = str(Path.cwd())
+        folder = _working_directory()
         assert self._process.stdin is not None  # noqa: S101 - a pipe
         assert self._process.stdout is not None  # noqa: S101 - a pipe
         try:
@@ -108,6 +108,14 @@ class _Child:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
+
+
+def _working_directory() -> str | None:
+    """Returns the working directory; None if it was removed."""
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        return None
 
 
 def _death(status: int) -> str:
@@ -143,7 +151,8 @@ def serve() -> None:
             return
         watch.cpu_s = cpu_s
         # The parent may have another working directory than when it started this process, which may no longer exist.
-        os.chdir(folder)
+        if folder is not None:
+            os.chdir(folder)
         try:
             result = call(*arguments, _Progress(answers))
         except Exception as error:
