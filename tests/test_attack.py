@@ -21,7 +21,7 @@ from longpipe.attack.words import certainty, effort, fields, headline, numbers, 
 from longpipe.attack.written import short_toml
 from longpipe.cli.attack import _varied as varied_of
 from longpipe.fairness.controls import Sender
-from longpipe.inputs import parse_toml
+from longpipe.inputs import load_toml, parse_toml
 from longpipe.store import Store
 from longpipe.study import Progress, Runner
 
@@ -325,7 +325,7 @@ def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) ->
     (tmp_path / "mine.py").write_text(
         "import longpipe\n\n\nclass Mine(longpipe.Control):\n    def on_ack(self, ack):\n        raise ValueError('mine')\n"
     )
-    options = ["--control", "python:mine.py:Mine", "--may", "switch.buffer=100..200 ms", "--budget", "2 runs"]
+    options = ["--control", "python:mine.py:Mine", "--may", "switch.buffer=\n100..200 ms", "--budget", "2 runs"]
     done = run(
         "attack", "link.toml", *options, "--seeds", "1", "--workers", "1", "--no-store", "-o", "out", cwd=tmp_path
     )
@@ -334,6 +334,8 @@ def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) ->
     assert "No picture, because the run failed: mine.py:6: ValueError: mine" in done.stdout
     assert "Run it: longpipe run out/control.toml --seed 7" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"control.toml", "reference.toml", "runs.csv"}
+    # The command in the file's comment has two lines.
+    assert load_toml(tmp_path / "out" / "control.toml")["network"] == parse_toml(LINK, "TOML text")["network"]
 
 
 REFUSED = [

@@ -29,6 +29,7 @@ class Budget:
     text: str = ""
     seconds: float = float("inf")
     runs: float = float("inf")
+    # From a factory, because Sphinx links a function that is a class attribute to a source page that does not exist.
     clock: Callable[[], float] = field(default_factory=lambda: time.monotonic)
 
     def __post_init__(self) -> None:

@@ -260,8 +260,10 @@ def _finish(hunt: Attack, folder: Path) -> None:
             ("reference", target.reference, reference),
         ):
             notes = [f"{sender.name} of: {command}", *found, f"Run it: longpipe run {name}.toml --seed {seeds[0]}"]
+            # A quoted command can have several lines.
+            lines = (line for note in notes for line in note.splitlines())
             text = short_toml(scenario, target.written, {**target.fixed, **target.changes(hunt.setting, sender)})
-            write_text(folder / f"{name}.toml", "".join(f"# {note}\n" for note in notes) + text)
+            write_text(folder / f"{name}.toml", "".join(f"# {line}\n" for line in lines) + text)
         if hunt.measured is not None:
             write_text(folder / "runs.csv", words.table(hunt).to_csv(index=False))
             try:
