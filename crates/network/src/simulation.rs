@@ -25,7 +25,7 @@ use crate::run::Run;
 use crate::scenario::refusal::refuse;
 use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
-use crate::scenario::{Engine, Framing, Scenario};
+use crate::scenario::{place_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
 use longpipe_tcp::reductions::Reductions;
 
@@ -63,13 +63,13 @@ impl<P: Probe> Simulation<P> {
     /// This and all other functions unwind with a `MemoryLimit` if the run needs more memory than allowed.
     pub fn new(scenario: &Scenario, seed: u64, probe: P) -> Result<Simulation<P>, ScenarioError> {
         let (scenario, places) = scenario.with_places()?;
-        let scenario = &*scenario;
+        let (scenario, of_places) = (&*scenario, place_bytes(&places));
         memory::take(fixed_bytes(scenario));
         let topology = Topology::new(scenario)?;
         let guarantees = Guarantees::new(scenario, &topology);
         let early = EarlyHosts::new(scenario, &topology, &guarantees, probe.is_idle());
         let lookahead = (&guarantees, &early);
-        Ok(Simulation(match (scenario.framing, scenario.engine) {
+        let engine = match (scenario.framing, scenario.engine) {
             (Framing::Aal5, _) => {
                 let watched = (!probe.is_idle(), probe.wants_cells());
                 let atm = Atm::new(scenario, &topology, lookahead, seed, watched);
@@ -100,7 +100,10 @@ impl<P: Probe> Simulation<P> {
                 let run = Run::new(hosts((scenario, places), &topology, early, at, probe), reference);
                 Engines::PacketsReference(Box::new(run))
             }
-        }))
+        };
+        // The scenario with the flows at places is dropped here.
+        memory::give_back(of_places);
+        Ok(Simulation(engine))
     }
 
     /// Processes up to `events` events; returns false at the end of the run.

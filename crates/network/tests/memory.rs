@@ -5,7 +5,9 @@ mod common;
 use common::packets::ip;
 use common::{dumbbell, policy, tcp, web, Builder, WAN};
 use longpipe_network::defect::{guarded, Ended};
-use longpipe_network::scenario::{BufferUnit, Engine, NodeKind, Scenario, TraceConfig, TrafficConfig};
+use longpipe_network::scenario::{
+    ArrivalTimesConfig, BufferUnit, Engine, FlowArrivalsConfig, NodeKind, Scenario, TraceConfig, TrafficConfig,
+};
 use longpipe_network::{Recorder, Report, Simulation};
 use longpipe_tcp::config::{CongestionConfig, RecoveryKind, VegasConfig};
 use longpipe_tcp::congestion::VegasRules;
@@ -64,6 +66,23 @@ fn ends(mut scenario: Scenario, limit: u64) {
 fn queues_of_cells_and_of_packets_end_a_run() {
     ends(burst(RecoveryKind::Reno), MB);
     ends(ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000), MB / 2);
+}
+
+/// The places of these flows would occupy hundreds of gigabytes, which no allocation may try.
+#[test]
+fn places_of_arriving_flows_are_counted_before_they_are_allocated() {
+    let mut scenario = ip(burst(RecoveryKind::Reno), BufferUnit::Packets, 1000);
+    scenario.flows[0].traffic = TrafficConfig::FlowArrivals(FlowArrivalsConfig {
+        arrivals: ArrivalTimesConfig::List { flows_ps: vec![] },
+        most_active: 100_000,
+        most_flows: None,
+    });
+    scenario.flows = vec![scenario.flows[0].clone(); 10_000];
+    let Err(Ended::Memory(found)) = run(&scenario, 100 * MB) else {
+        panic!("a billion places take no more than 100 MiB")
+    };
+    assert_eq!(found.limit, 100 * MB);
+    assert!(found.needed > 100 * 1_000_000_000, "{found}");
 }
 
 #[test]

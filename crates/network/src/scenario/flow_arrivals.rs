@@ -2,7 +2,7 @@
 
 use super::refusal::{refuse, refuse_unless, ScenarioError};
 use super::{FlowConfig, Framing, Scenario, StartConfig, TrafficConfig};
-use longpipe_events::PS_PER_SECOND;
+use longpipe_events::{memory, PS_PER_SECOND};
 use longpipe_tcp::Problem;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -199,23 +199,37 @@ fn place(owner: &FlowConfig, most_active: u32) -> FlowConfig {
     }
 }
 
+/// Returns the memory that the flows at places occupy in a scenario, without their lists and texts [byte].
+pub(crate) fn place_bytes(all: &[Places]) -> u64 {
+    memory::bytes::<FlowConfig>(all.iter().map(|places| places.flows.len()).sum::<usize>())
+}
+
 impl Scenario {
-    /// Returns the scenario with a flow for each place of arriving flows, after all its own flows.
+    /// Returns the scenario with a flow for each place of arriving flows, after all its own flows. Their `place_bytes` are counted
+    /// for the memory limit before they are allocated; the caller subtracts them when it drops the scenario.
     ///
     /// # Errors
     /// The first problem of arriving flows, among others an invalid number of places.
     pub(crate) fn with_places(&self) -> Result<(Cow<'_, Scenario>, Vec<Places>), ScenarioError> {
-        let (mut whole, mut all) = (Cow::Borrowed(self), Vec::new());
+        let (mut all, mut count) = (Vec::new(), self.flows.len());
         for (owner, flow) in self.flows.iter().enumerate() {
             let TrafficConfig::FlowArrivals(config) = &flow.traffic else {
                 continue;
             };
             check(self, owner, flow)?;
-            let begin = whole.flows.len();
-            let places = std::iter::repeat_n(place(flow, config.most_active), config.most_active as usize);
-            whole.to_mut().flows.extend(places);
-            let flows = begin..whole.flows.len();
+            let flows = count..count + config.most_active as usize;
+            count = flows.end;
             all.push(Places { owner, flows });
+        }
+        let mut whole = Cow::Borrowed(self);
+        if !all.is_empty() {
+            memory::take(place_bytes(&all));
+            let flows = &mut whole.to_mut().flows;
+            flows.reserve_exact(count - self.flows.len());
+            for Places { owner, flows: places } in &all {
+                let place = place(&self.flows[*owner], places.len() as u32);
+                flows.extend(std::iter::repeat_n(place, places.len()));
+            }
         }
         Ok((whole, all))
     }

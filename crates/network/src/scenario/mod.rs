@@ -30,8 +30,8 @@ pub mod web;
 
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
+pub(crate) use flow_arrivals::{place_bytes, Places, ALL_FLOWS, LARGEST_FLOW};
 pub use flow_arrivals::{ArrivalTimesConfig, FlowArrivalsConfig, SizesConfig};
-pub(crate) use flow_arrivals::{Places, ALL_FLOWS, LARGEST_FLOW};
 use longpipe_tcp::config::TcpConfig;
 pub use policy::PolicyConfig;
 pub use queue::{
