@@ -123,3 +123,8 @@ def not_less(column: str, *, factor: float = 1.0, minus: float = 0.0, scale: flo
 def at_least(column: str, least: float, *, of: float = 1.0) -> Any:  # noqa: ANN401 - a margin
     """Margin of a measure that must be at least `least` times `of`, in units of `of`."""
     return lambda rows, cubic: rows[column] / of - least
+
+
+def at_most(column: str, most: float) -> Any:  # noqa: ANN401 - a margin
+    """Margin of a measure that must be at most `most`."""
+    return lambda rows, _cubic: most - rows[column]

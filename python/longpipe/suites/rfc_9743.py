@@ -12,7 +12,7 @@ from longpipe.absent import known as known_name
 from longpipe.errors import ScenarioError, nearest
 from longpipe.scenario.base import kinds
 from longpipe.scenario.congestion import Congestion
-from longpipe.suites.criteria import BASELINE, CONTROL, at_least, compared, not_less
+from longpipe.suites.criteria import BASELINE, CONTROL, at_least, at_most, compared, not_less
 from longpipe.suites.suite import Criterion, Suite, SuitePart, over
 
 if TYPE_CHECKING:
@@ -29,9 +29,12 @@ LINK: Final[dict[str, Any]] = {
     "exit_delay": "1 ms",
 }
 RATE_BPS: Final = 10e6
+# One packet of 1500 bytes per round trip of 40 ms.
+PACKET_PER_RTT_BPS: Final = 1500 * 8 / 0.04
 PORT: Final = "port:switch1->switch2"
 GOODPUT: Final = "goodput=flow:*.throughput"
 LOSS: Final = f"loss={PORT}.loss"
+UTILIZATION: Final = f"utilization={PORT}.utilization"
 P95: Final = f"p95={PORT}.queueing_p95"
 MBITS: Final = 1e6
 # Drop-tail, AQMs, and AQMs that mark packets of connections with ECN.
@@ -102,6 +105,14 @@ def _many(counts: tuple[int, ...]) -> "Levels":
     return {count: {"network.group.0.count": count} for count in counts}
 
 
+def _persistent(probabilities: tuple[float, ...]) -> "Levels":
+    """Probabilities of a loss from 10 s on."""
+    return {
+        f"{100 * p:g} %": {"network.trunk_loss": {"kind": "over-time", "steps": [["0 s", 0.0], ["10 s", p]]}}
+        for p in probabilities
+    }
+
+
 def _impairments() -> "Levels":
     """Losses, jitter and duplicates of a link."""
     nothing: dict[str, object] = {"network.trunk_loss": {"kind": "none"}, "network.conditioners": []}
@@ -156,6 +167,23 @@ def parts(controls: dict[str, Any]) -> tuple[SuitePart, ...]:
             criteria=(
                 Criterion("5.1.1", "Goodput is at least 80 % of the link", at_least("goodput", 0.8, of=1e6)),
                 Criterion("5.1.1", "Loss is at most 5 points more than CUBIC's", compared("loss", plus=0.05)),
+            ),
+        ),
+        SuitePart(
+            "5.1.1 backoff",
+            "Full backoff: from 10 s on, a link loses most packets; the means are of the time after that",
+            {
+                **_scenario("5.1.1 backoff", _tested(), duration="130 s"),
+                "warm_up": "10 s",
+            },
+            {CONTROL: own, "loss": _persistent((0.5, 0.7, 0.9))},
+            (GOODPUT, UTILIZATION),
+            criteria=(
+                Criterion(
+                    "5.1.1",
+                    "At most one packet per round trip while most packets are lost",
+                    at_most("utilization", PACKET_PER_RTT_BPS / RATE_BPS),
+                ),
             ),
         ),
         SuitePart(
@@ -431,7 +459,6 @@ def of_control(text: str) -> Suite:
         ),
         parts=parts({**tested, **REFERENCES}),
         left_out=(
-            "5.1.1: full back-off at losses of half of all packets and more, which needs the packets sent over time.",
             "5.2.1: QUIC's New Reno. 5.2.2: media that adapt, and circuit breakers (RFC 8083).",
             "5.3.1: text about deviations, no experiment. 6.1 and 6.3 are the conditions of all parts.",
             "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.10: multipath.",
