@@ -83,6 +83,17 @@ class LinuxCase(Model):
     rates: tuple[tuple[Instant, Rate], ...] = Field(
         default=(), description="Further rates of the bottleneck, each from an instant on, in multiples of 20 ms"
     )
+    round_trips: tuple[tuple[Instant, Delay], ...] = Field(
+        default=(),
+        description="Further round-trip propagation times, each from an instant on, in multiples of 20 ms; packets "
+        "keep their order",
+    )
+    jitter: tuple[Delay, Delay] | None = Field(
+        default=None,
+        description="Additional delay of each packet behind the bottleneck, uniform in mean +- half of its range; "
+        "packets keep their order",
+    )
+    hystart: bool = Field(default=True, description="HyStart of CUBIC, the parameter of Linux's module")
     duration: Duration = Field(default="60 s", description="Simulated time at most")
     capture: bool = Field(default=False, description="Keep what goes through the sender's device")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Seed of all of the guest's randomness")
@@ -111,6 +122,9 @@ class LinuxCase(Model):
             "rate": RATE.parse(self.rate),
             "rates": [[seconds(at), RATE.parse(rate)] for at, rate in self.rates],
             "delay_s": seconds(self.round_trip) / 2,
+            "delays": [[seconds(at), seconds(round_trip) / 2] for at, round_trip in self.round_trips],
+            "jitter_s": self.jitter and [seconds(one) for one in self.jitter],
+            "hystart": self.hystart,
             "discipline": self.discipline if limited else f"{self.discipline} limit {self.buffer}",
             "loss": self.loss,
             "lost_packets": list(self.lose),
@@ -190,7 +204,7 @@ def run_each(cases: Sequence[LinuxCase], *, seed: int) -> Iterator[LinuxRun]:
     """Runs cases in one start of the guest, one after another; yields each run as soon as it has finished.
 
     `seed` replaces the cases' own seeds: all random numbers depend on it and on the previous cases. All cases must
-    agree on ECN and on using only DCTCP, because a listening socket keeps these settings.
+    agree on ECN and on using only DCTCP, because a listening socket keeps these settings, and on having jitter.
     """
     timeout_s = START_S + math.fsum(PACKET_S * _packets_at_most(case) for case in cases)
     guests = [case.guest for case in cases]

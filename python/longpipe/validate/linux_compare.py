@@ -113,22 +113,36 @@ def scenario(case: LinuxCase, *, tick_s: float | None = None) -> Scenario:
         },
         "traces": {"cwnd": True, "rtt": True, "sequence": True},
     }
-    if case.rates:
-        fields["network"] |= {"path": _path(case, wire, round_trip_ps // 2), "return_path": {"kind": "moving"}}
+    if case.jitter is not None:
+        mean, half = case.jitter
+        jitter = {"kind": "jitter", "delay": mean, "jitter": half, "order": "fifo"}
+        fields["network"] |= {"conditioners": [jitter]}
+    if case.rates or case.round_trips:
+        back_ps = TIME.parse(fields["network"]["return_delay"]) - round_trip_ps // 2
+        fields["network"] |= {"path": _path(case, wire), "return_path": _return_path(case, back_ps)}
     return Scenario(**fields)
 
 
-def _path(case: LinuxCase, wire: int, half_ps: int) -> dict[str, object]:
-    """The trunk of a case whose rate varies: at each rate the delay is shorter by one packet's time."""
-    steps = [
-        (at, int(Fraction(RATE.parse(rate) * wire, PACKET_BYTES))) for at, rate in (("0 s", case.rate), *case.rates)
-    ]
-    return {
-        "rate": [[at, f"{rate} bit/s"] for at, rate in steps],
-        "delay": [[at, f"{max(0, half_ps - transmission_ps(wire, rate))} ps"] for at, rate in steps],
-        "between": "hold",
-        "at": "start",
-    }
+def _path(case: LinuxCase, wire: int) -> dict[str, object]:
+    """The trunk of a case that varies over time: at each rate the delay is shorter by one packet's time."""
+    rates = {TIME.parse(at): rate for at, rate in (("0 s", case.rate), *case.rates)}
+    halves = {TIME.parse(at): TIME.parse(time) // 2 for at, time in (("0 s", case.round_trip), *case.round_trips)}
+    rate_bps, half_ps = 0, 0
+    steps, delays = [], []
+    for at in sorted({*rates, *halves}):
+        if at in rates:
+            rate_bps = int(Fraction(RATE.parse(rates[at]) * wire, PACKET_BYTES))
+            steps.append([f"{at} ps", f"{rate_bps} bit/s"])
+        half_ps = halves.get(at, half_ps)
+        delays.append([f"{at} ps", f"{max(0, half_ps - transmission_ps(wire, rate_bps))} ps"])
+    return {**({"rate": steps} if case.rates else {}), "delay": delays, "between": "hold", "at": "start"}
+
+
+def _return_path(case: LinuxCase, longer_ps: int) -> dict[str, object]:
+    """The way back of a case that varies over time, whose delay is half of the round trip and `longer_ps`."""
+    round_trips = (("0 s", case.round_trip), *case.round_trips)
+    delays = [[at, f"{max(0, TIME.parse(time) // 2 + longer_ps)} ps"] for at, time in round_trips]
+    return {"kind": "moving", **({"delay": delays, "between": "hold"} if case.round_trips else {})}
 
 
 def _idle(case: LinuxCase, tick_ps: int, earlier: int = 0, start: str = "0 s") -> str:
@@ -147,6 +161,7 @@ def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[s
     """Returns a flow; `packet_ps` is the transmission time of a packet at its host's link."""
     flow = case.flows[number]
     kind = longpipe_name(flow.control)
+    congestion = {"kind": kind, "hystart": "none"} if kind == "cubic" and not case.hystart else kind
     ecn = {"ecn": "dctcp"} if kind == "dctcp" else {}
     # The guest connects one flow after another, writes to them in this order, and each sends its first window at once.
     later = len(case.flows) - 1 - number
@@ -155,7 +170,7 @@ def _group(case: LinuxCase, number: int, tick_ps: int, packet_ps: int) -> dict[s
     start_ps = TIME.parse(flow.start) + earlier * FIRST_WINDOW * packet_ps
     return {
         "name": f"flow{number}",
-        "tcp": {"congestion": kind, **idle, **ecn},
+        "tcp": {"congestion": congestion, **idle, **ecn},
         "class": flow.dscp,
         "start": {"kind": "fixed", "at": TIME.canonical(f"{start_ps} ps") if earlier else flow.start},
         "traffic": "greedy" if flow.size is None else {"kind": "transfer", "size": flow.size},

@@ -5,6 +5,7 @@ import typer
 from longpipe.cli.validate.kernel import kernel
 from longpipe.cli.validate.linux import linux
 from longpipe.cli.validate.linux_paths import linux_paths
+from longpipe.cli.validate.linux_scenario import linux_scenario
 from longpipe.cli.validate.linux_tables import linux_tables
 from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
@@ -17,6 +18,7 @@ app.command("ns2-random")(ns2_random)
 app.command("ns2-drops")(ns2_drops)
 app.command("linux")(linux)
 app.command("linux-paths")(linux_paths)
+app.command("linux-scenario")(linux_scenario)
 app.command("linux-tables")(linux_tables)
 app.command("kernel")(kernel)
 app.command("packetdrill")(packetdrill)

@@ -116,10 +116,10 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
         capture.begin(time.clock_gettime(time.CLOCK_REALTIME))
     rows: list[str] = []
     samples = round(case["interval_s"] / WRITE_S)
-    rates = {round(at_s / WRITE_S): rate for at_s, rate in case["rates"]}
+    rates, delays = ({round(at_s / WRITE_S): to for at_s, to in case[name]} for name in ("rates", "delays"))
     for step in range(round(case["duration_s"] / WRITE_S) + 1):
         time.sleep(max(0.0, begin + step * WRITE_S - time.clock_gettime(time.CLOCK_MONOTONIC)))
-        _change(rates.get(step))
+        _change(case, rates.get(step), delays.get(step))
         if step % samples == 0:
             rows += _sample(flows, step * WRITE_S)
         for flow in flows:
@@ -138,10 +138,12 @@ def run(case: dict[str, Any], share: Path) -> dict[str, Any]:
     return told
 
 
-def _change(rate: int | None) -> None:
-    """Changes the bottleneck's rate [bit/s], if there is a bottleneck."""
+def _change(case: dict[str, Any], rate: int | None, delay_s: float | None) -> None:
+    """Changes the bottleneck's rate [bit/s] and the path's delay [s], where they are given."""
     if rate is not None:
         path.set_rate(rate)
+    if delay_s is not None:
+        path.set_delay(case, delay_s)
 
 
 def _counted(flows: list[Flow], losses: Losses | None) -> dict[str, Any]:

@@ -3,13 +3,16 @@
     sender a0 --- d0 delay d1 --- r0 router r1 --- b0 receiver
 
 Delays and losses are in front of the queue and on a separate node, so that the sender's device neither delays nor
-queues.
+queues. Jitter is behind the queue, where it bunches packets, and has a node of its own:
+
+    router r1 --- w0 jitter w1 --- b0 receiver
 """
 
 import ctypes
 import json
 import os
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +32,13 @@ SETTINGS: Final = (
     "net.ipv4.tcp_rmem=4096 131072 67108864",
     "net.ipv4.tcp_mem=100000 100000 100000",
 )
-_LINKS: Final = (("a0", "", "d0", "d"), ("d1", "d", "r0", "r"), ("r1", "r", "b0", "b"))
+# Parameter of CUBIC's module, which exists while the module is loaded.
+HYSTART: Final = Path("/sys/module/tcp_cubic/parameters/hystart")
+# Makes netem keep the order of packets: with a rate, each packet leaves after the previous one (sch_netem.c).
+IN_ORDER: Final = "rate 100gbit"
+_Link = tuple[str, str, str, str]
+_LINKS: Final[tuple[_Link, ...]] = (("a0", "", "d0", "d"), ("d1", "d", "r0", "r"), ("r1", "r", "b0", "b"))
+_JITTERED: Final[tuple[_Link, ...]] = (*_LINKS[:2], ("r1", "r", "w0", "w"), ("w1", "w", "b0", "b"))
 _ADDRESSES: Final = {
     "a0": f"{SENDER}/24",
     "d0": "10.0.1.1/24",
@@ -38,7 +47,14 @@ _ADDRESSES: Final = {
     "r1": "10.0.3.1/24",
     "b0": f"{RECEIVER}/24",
 }
-_ROUTES: Final = {"": "default via 10.0.1.1", "d": "default via 10.0.2.1", "b": "default via 10.0.3.1"}
+# Addresses of the routers around the jitter, of which the last has the place of r1.
+_JITTERED_ADDRESSES: Final = _ADDRESSES | {"r1": "10.0.4.1/24", "w0": "10.0.4.2/24", "w1": _ADDRESSES["r1"]}
+_ROUTES: Final = {
+    "": "default via 10.0.1.1",
+    "d": "default via 10.0.2.1",
+    "w": "default via 10.0.4.1",
+    "b": "default via 10.0.3.1",
+}
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _loaded: set[str] = set()
@@ -56,19 +72,27 @@ def load_modules(home: Path, names: list[str]) -> None:
 
 
 def build(case: dict[str, Any]) -> None:
-    """Sets up the path: `rate` [bit/s], `delay_s` (one way), `discipline` (of tc) or `root`, `loss` (probability)."""
+    """Sets up the path.
+
+    Its settings are `rate` [bit/s], `delay_s` (one way), `discipline` (of tc) or `root`, `loss` (probability) and
+    `jitter_s` (mean and half of the range, or None).
+    """
     settings = [*SETTINGS, *_connection_settings(case)]
     _run("sysctl", "-q", *settings)
-    for name in "drb":
+    links, addresses = (_JITTERED, _JITTERED_ADDRESSES) if case["jitter_s"] else (_LINKS, _ADDRESSES)
+    spaces = list(dict.fromkeys(link[3] for link in links))
+    for name in spaces:
         _run("ip", "netns", "add", name)
     _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if ".tcp_" in one and "_mem" not in one])
     _run("ip", "netns", "exec", "b", "sysctl", "-q", *[one for one in settings if "tcp_rmem" in one])
-    _batch("", "ip", [_link(number, *link) for number, link in enumerate(_LINKS)])
-    for space in ("", "d", "r", "b"):
-        _batch(space, "ip", _addressed(space))
-    for space in "dr":
+    _batch("", "ip", [_link(number, *link) for number, link in enumerate(links)])
+    for space in ("", *spaces):
+        _batch(space, "ip", _addressed(space, links, addresses))
+    for space in spaces[:-1]:
         _run("ip", "netns", "exec", space, "sysctl", "-q", "net.ipv4.ip_forward=1")
     _run("ip", "-n", "r", "route", "add", "10.0.1.0/24", "via", "10.0.2.2")
+    if case["jitter_s"]:
+        _run("ip", "-n", "r", "route", "add", "10.0.3.0/24", "via", "10.0.4.2")
     _set_queues(case)
 
 
@@ -81,10 +105,14 @@ def _connection_settings(case: dict[str, Any]) -> list[str]:
 
 
 def _set_queues(case: dict[str, Any]) -> None:
-    """Configures delays, losses and the bottleneck."""
-    delay = f"netem delay {case['delay_s'] * 1e6:.3f}us limit 1000000"
-    loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
-    _batch("d", "tc", [f"qdisc add dev d0 root {delay}", f"qdisc add dev d1 root {delay}{loss}"])
+    """Configures delays, losses, jitter and the bottleneck."""
+    set_delay(case, case["delay_s"], "add")
+    if case["jitter_s"]:
+        mean, half = (f"{1e6 * one:.3f}us" for one in case["jitter_s"])
+        _batch("w", "tc", [f"qdisc replace dev w1 root netem delay {mean} {half} limit 1000000 {IN_ORDER}"])
+    hystart = str(int(case["hystart"]))
+    if HYSTART.exists() and HYSTART.read_text().strip() != hystart:
+        HYSTART.write_text(hystart)
     _batch(
         "r",
         "tc",
@@ -98,6 +126,15 @@ def _set_queues(case: dict[str, Any]) -> None:
     if case["police"]:
         police = f"action police {case['police']} conform-exceed drop/ok"
         _batch("r", "tc", ["qdisc add dev r0 clsact", f"filter add dev r0 ingress matchall {police}"])
+
+
+def set_delay(case: dict[str, Any], delay_s: float, verb: str = "change") -> None:
+    """Adds or changes the delay of each direction; packets that are delayed already keep theirs."""
+    # Without an order, packets with a smaller delay would overtake.
+    order = f" {IN_ORDER}" if case["delays"] else ""
+    delay = f"netem delay {delay_s * 1e6:.3f}us limit 1000000{order}"
+    loss = f" loss {100 * case['loss']:.6f}%" if case["loss"] else ""
+    _batch("d", "tc", [f"qdisc {verb} dev d0 root {delay}", f"qdisc {verb} dev d1 root {delay}{loss}"])
 
 
 def _bucket(rate: int) -> str:
@@ -141,16 +178,16 @@ def _link(number: int, near: str, near_space: str, far: str, far_space: str) -> 
     return f"link add {end(near, near_space, 1)} type veth peer {end(far, far_space, 2)}"
 
 
-def _addressed(space: str) -> list[str]:
+def _addressed(space: str, links: Sequence[_Link], addresses: Mapping[str, str]) -> list[str]:
     """Configures the devices and the neighbour table of a namespace, so that no packet waits for an address."""
     lines = ["link set lo up"]
-    for number, link in enumerate(_LINKS):
+    for number, link in enumerate(links):
         ends = (link[0], link[1], 1), (link[2], link[3], 2)
         for (device, home, _), (other, _, place) in (ends, ends[::-1]):
             if home == space:
-                address = _ADDRESSES[other].split("/")[0]
+                address = addresses[other].split("/")[0]
                 lines += [
-                    f"addr add {_ADDRESSES[device]} dev {device}",
+                    f"addr add {addresses[device]} dev {device}",
                     f"link set {device} up gso_max_segs 1 txqueuelen 0",
                     f"neigh add {address} lladdr 02:00:00:00:0{number}:0{place} dev {device} nud permanent",
                 ]

@@ -1,0 +1,52 @@
+"""`longpipe validate linux-scenario`: compares scenarios with Linux over the same path."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli.safe import echo
+
+DIFFERENT = 1
+
+
+def linux_scenario(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE.toml...", help="Scenarios with one bottleneck.")],
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario, in Linux and in longpipe.")] = 3,
+    first_seed: Annotated[int, typer.Option(min=0, help="Seed of the first run; the others have the next ones.")] = 1,
+    within: Annotated[
+        float, typer.Option(min=0, metavar="SHARE", help="Accepted difference of each flow's mean goodput.")
+    ] = 0.1,
+) -> None:
+    """Run scenarios with the TCP of Linux 6.1, in virtual time, and with longpipe; compare the goodput of each flow.
+
+    For scenarios of greedy flows over a dumbbell with the profile linux-6, such as the answers of longpipe attack. The
+    exit status is 0 if the mean goodput over the seeds is within --within of Linux's, otherwise 1. Needs Debian's
+    package user-mode-linux, which is fetched if it is not installed.
+    """
+    from longpipe import Scenario
+    from longpipe.errors import ScenarioError
+    from longpipe.validate.linux_scenario import case_of, replay
+
+    scenarios = [Scenario.from_toml(file) for file in files]
+    for file, scenario in zip(files, scenarios, strict=True):
+        # Errors of all files come before the first long run.
+        try:
+            case_of(scenario)
+        except ScenarioError as error:
+            raise ScenarioError(*(f"{file}: {problem}" for problem in error.problems)) from None
+    differing = False
+    for file, scenario in zip(files, scenarios, strict=True):
+        found = replay(scenario, range(first_seed, first_seed + seeds)).frame
+        for row in found.to_dict("records"):
+            linux, ours = (
+                f"{row[f'{name}_mbps']:.3g} ({row[f'{name}_least_mbps']:.3g} to {row[f'{name}_most_mbps']:.3g})"
+                for name in ("linux", "longpipe")
+            )
+            margin = f" ± {row['margin']:.1%}" if seeds > 1 else ""
+            echo(f"{file}, {row['control']}: {ours} Mbit/s, Linux {linux}: {row['difference']:+.1%}{margin}")
+        differing |= bool((found["difference"].abs() > within).any())
+    verdict = "differ: by more than" if differing else "all agree:"
+    echo(f"{verdict} {within:.0%}; means of {seeds} runs with their range, differences with 95 % intervals")
+    if differing:
+        raise typer.Exit(DIFFERENT)
