@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from commands import run
 from longpipe import Scenario, ScenarioError, simulate
@@ -16,6 +18,7 @@ from longpipe.attack.attack import Attack
 from longpipe.attack.defect import MOST_EXCESS, Defect, score
 from longpipe.attack.search import evolve, reductions
 from longpipe.attack.target import Target
+from longpipe.attack.trials import Trials
 from longpipe.attack.varied import UNCHANGED, Setting, Varied, changes, setting
 from longpipe.attack.words import certainty, effort, fields, headline, numbers, table
 from longpipe.attack.written import short_toml
@@ -199,7 +202,7 @@ def test_the_search_finds_a_planted_weakness_and_nothing_else_remains() -> None:
     assert line.startswith('network.path = { between = "hold", delay = [["0 s", "')
     assert certainty(found) == "Sure to 95 %, for each comparison."
     assert all("in 3 of 3 runs" in one for one in numbers(found))
-    assert list(table(found)["seed"]) == [7, 8, 9]
+    assert list(table(found)["seed"]) == [12, 13, 14]
     assert "no single field can return" in next(effort(found))
 
 
@@ -281,6 +284,36 @@ def test_the_control_drives_one_group_of_flows() -> None:
             Target(base, {}, Sender.parse("bbr"), Sender.parse("cubic"), (), (), group=group).pair({})
 
 
+def test_a_stack_keeps_the_settings_of_the_base_scenarios_stack() -> None:
+    stack = {"kind": "stack", "stack": "noq", "congestion": "bbr3", "window": "8 MiB", "size": "2 MB"}
+    base = Scenario.from_toml(LINK).with_(traffic=stack)
+    of_control, of_reference = Target(base, {}, Sender.parse("stack:quinn-bbr"), Sender.parse("cubic"), (), ()).pair({})
+    quinn = {**stack, "stack": "quinn", "congestion": "bbr"}
+    assert {name: getattr(of_control.traffic, name) for name in quinn} == quinn
+    assert of_reference.traffic.model_dump() == {"kind": "transfer", "size": "2 MB"}
+    endless = base.with_(**{"traffic.size": None})
+    assert Target(endless, {}, Sender.parse("cubic"), Sender.parse("bbr"), (), ()).pair({})[0].traffic.kind == "greedy"
+
+
+class _Chance(Trials):
+    """Candidates whose defect shows with the first `shown` seeds, which are recorded."""
+
+    def __init__(self, shown: int) -> None:
+        self.shown, self.seeds = shown, list[int]()
+
+    def values(self, settings: list[Setting], seeds: range, *, limited: bool = True) -> list[NDArray[np.float64]]:  # type: ignore[override]
+        self.seeds += seeds
+        return [np.array([[(0.1 if seed - 2 < self.shown else 0.9, 0.5)] for seed in seeds]) for _ in settings]
+
+
+@pytest.mark.parametrize(("shown", "tested"), [(3, 5), (8, 10), (10, 10)])
+def test_a_candidate_needs_the_defect_with_ten_seeds_of_which_five_reject_most(shown: int, tested: int) -> None:
+    hunt = Attack(target(defects=("efficiency < 50 %",)), Runner(Store(), THREADS[1]))
+    hunt.trials = chance = _Chance(shown)
+    assert hunt._stands({}) == (shown == 10)
+    assert chance.seeds == list(range(2, 2 + tested))
+
+
 def test_a_file_has_only_what_was_written_or_changed() -> None:
     base, written = Scenario.from_toml(LINK), parse_toml(LINK, "TOML text")
     changed: dict[str, object] = {"tcp.congestion": "bbr", "network.trunk_rate": "2 Mbit/s"}
@@ -307,17 +340,18 @@ def test_the_command_writes_a_minimal_scenario_that_replays_the_answer(tmp_path:
     done = run(*options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Found: efficiency < 0.5 * reference(efficiency)")
-    assert "Run it: longpipe run out/control.toml --seed 7" in done.stdout
+    assert "Run it: longpipe run out/control.toml --seed 12" in done.stdout
     out = tmp_path / "out"
     frame = pd.read_csv(out / "runs.csv")
-    replayed = simulate(Scenario.from_toml(out / "control.toml"), 7)
+    replayed = simulate(Scenario.from_toml(out / "control.toml"), 12)
     assert frame["efficiency"][0] == replayed.efficiency
-    half = simulate(Scenario.from_toml(out / "reference.toml"), 7).efficiency / 2
+    half = simulate(Scenario.from_toml(out / "reference.toml"), 12).efficiency / 2
     assert frame["0.5 * reference(efficiency)"][0] == pytest.approx(half)
     lines = (out / "control.toml").read_text().splitlines()
     assert lines[0].startswith("# bbr of: longpipe attack link.toml --control bbr")
     assert len([line for line in lines if line and not line.startswith("#")]) < 30
     assert (out / "throughput.svg").read_text().startswith("<?xml")
+    assert "Replay it in Linux: longpipe validate linux-scenario out/control.toml out/reference.toml" in done.stdout
 
 
 def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) -> None:
@@ -332,7 +366,7 @@ def test_a_control_that_fails_has_an_answer_without_a_picture(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert "failed runs: scenario 'link', seed 1: mine.py:6: ValueError: mine" in done.stdout
     assert "No picture, because the run failed: mine.py:6: ValueError: mine" in done.stdout
-    assert "Run it: longpipe run out/control.toml --seed 7" in done.stdout
+    assert "Run it: longpipe run out/control.toml --seed 12" in done.stdout
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"control.toml", "reference.toml", "runs.csv"}
     # The command in the file's comment has two lines.
     assert load_toml(tmp_path / "out" / "control.toml")["network"] == parse_toml(LINK, "TOML text")["network"]

@@ -69,6 +69,7 @@ FLOW: Final[Mapping[str, Quantity]] = {
     "completion": Quantity("s", _max("completion_s")),
     "convergence": Quantity("s", _max(CONVERGENCE)),
     "resent": Quantity("share", _share("retransmitted_segments", "sent_segments")),
+    "died": Quantity("", _sum("died")),
     "timeouts": Quantity("", _sum("timeouts")),
     "fast_retransmits": Quantity("", _sum("fast_retransmits")),
     "window_used": Quantity("share", _mean("window_used")),
@@ -247,6 +248,10 @@ def _flow_rows(result: Result, measure: NamedMeasure) -> Rows:
     if measure.quantity in _OF_LIMITS:
         found = result.flow_limits
         columns = {**columns, **{name: [getattr(one, name) for one in found] for name in _OF_LIMITS}}
+    if measure.quantity == "died":
+        stacks = result.part("stacks")
+        died = {flow for flow, why in zip(stacks.get("flow", ()), stacks.get("closed", ()), strict=True) if why}
+        columns = {**columns, "died": [int(flow in died) for flow in columns["flow"]]}
     return measure.rows(columns, "flow")
 
 

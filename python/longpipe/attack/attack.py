@@ -111,8 +111,11 @@ class Attack:
 
         The means alone would let the reduction end at the limits, where further seeds show the defect as often as not.
         """
-        [values] = self.trials.values([setting], self.target.check_seeds)
-        return all(shows(self.target, of_seed) for of_seed in values)
+        for seeds in self.target.check_seeds:
+            [values] = self.trials.values([setting], seeds)
+            if not all(shows(self.target, of_seed) for of_seed in values):
+                return False
+        return True
 
 
 def shows(target: Target, values: Numbers) -> bool:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from longpipe.attack.target import Target
     from longpipe.attack.varied import Varied
     from longpipe.fairness.controls import Sender
+    from longpipe.scenario import Scenario
 
 BUDGET = "2000 runs"
 
@@ -232,7 +233,6 @@ def _varied(text: str) -> Varied:
 def _finish(hunt: Attack, folder: Path) -> None:
     """Prints what was found and writes its files."""
     from longpipe.attack import words
-    from longpipe.attack.written import short_toml
     from longpipe.cli.console import terminal
 
     console = terminal()
@@ -250,42 +250,69 @@ def _finish(hunt: Attack, folder: Path) -> None:
             tell(f"  {line}")
         seeds = target.answer_seeds
         tell(f"\nMeans over the seeds {seeds[0]} to {seeds[-1]}, with 95 % intervals:", style="bold")
-        found = list(words.numbers(hunt))
-        for line in found:
+        for line in words.numbers(hunt):
             tell(f"- {line}")
         tell(words.certainty(hunt))
         control, reference = target.pair(hunt.setting)
-        for name, sender, scenario in (
-            ("control", target.control, control),
-            ("reference", target.reference, reference),
-        ):
-            notes = [f"{sender.name} of: {command}", *found, f"Run it: longpipe run {name}.toml --seed {seeds[0]}"]
-            # A quoted command can have several lines.
-            lines = (line for note in notes for line in note.splitlines())
-            text = short_toml(scenario, target.written, {**target.fixed, **target.changes(hunt.setting, sender)})
-            write_text(folder / f"{name}.toml", "".join(f"# {line}\n" for line in lines) + text)
+        _write(hunt, folder, "control", target.control, control, command)
+        _write(hunt, folder, "reference", target.reference, reference, command)
         if hunt.measured is not None:
             write_text(folder / "runs.csv", words.table(hunt).to_csv(index=False))
-            try:
-                _draw(hunt, folder)
-            except RunError as error:
-                tell(f"No picture, because the run failed: {error}")
+            for line in _draw(hunt, folder):
+                tell(line)
         tell("")
-        for name in ("control", "reference"):
-            tell(f"Run it: {shlex.join(['longpipe', 'run', str(folder / f'{name}.toml'), '--seed', str(seeds[0])])}")
+        files = [str(folder / f"{name}.toml") for name in ("control", "reference")]
+        for file in files:
+            tell(f"Run it: {shlex.join(['longpipe', 'run', file, '--seed', str(seeds[0])])}")
+        if hunt.found and _is_for_linux(control, reference):
+            tell(f"Replay it in Linux: {shlex.join(['longpipe', 'validate', 'linux-scenario', *files])}")
         tell(f"Files: {folder}")
     tell(f"Repeat: {command}")
 
 
-def _draw(hunt: Attack, folder: Path) -> None:
-    """Draws the throughput of control and reference over time."""
+def _write(hunt: Attack, folder: Path, name: str, sender: Sender, scenario: Scenario, command: str) -> None:
+    """Writes a scenario of the answer with its numbers as comments."""
+    from longpipe.attack import words
+    from longpipe.attack.written import short_toml
+
+    run = f"Run it: longpipe run {name}.toml --seed {hunt.target.answer_seeds[0]}"
+    notes = [f"{sender.name} of: {command}", *words.numbers(hunt), run]
+    # A quoted command can have several lines.
+    lines = (line for note in notes for line in note.splitlines())
+    changes = {**hunt.target.fixed, **hunt.target.changes(hunt.setting or {}, sender)}
+    text = short_toml(scenario, hunt.target.written, changes)
+    write_text(folder / f"{name}.toml", "".join(f"# {line}\n" for line in lines) + text)
+
+
+def _is_for_linux(*scenarios: Scenario) -> bool:
+    """Returns whether user-mode Linux has the paths and the controls of scenarios."""
+    from longpipe.validate.linux_scenario import case_of
+
+    try:
+        for one in scenarios:
+            case_of(one)
+    except ScenarioError:
+        return False
+    return True
+
+
+def _draw(hunt: Attack, folder: Path) -> list[str]:
+    """Draws the throughput of control and reference over time.
+
+    Returns a line for each connection that died, or why there is no picture.
+    """
     from longpipe import simulate
     from longpipe.pictures.overlay import overlay
     from longpipe.pictures.saving import save_as
 
     target = hunt.target
-    runs = {
-        sender.name: simulate(scenario.with_(**{"traces.arrivals": True}), target.answer_seeds[0])
-        for sender, scenario in zip((target.control, target.reference), target.pair(hunt.setting or {}), strict=True)
-    }
+    scenarios = zip((target.control, target.reference), target.pair(hunt.setting or {}), strict=True)
+    try:
+        runs = {
+            sender.name: simulate(scenario.with_(**{"traces.arrivals": True}), target.answer_seeds[0])
+            for sender, scenario in scenarios
+        }
+    except RunError as error:
+        return [f"No picture, because the run failed: {error}"]
     save_as(overlay(runs, "throughput", []), folder / "throughput.svg")
+    return [f"With seed {target.answer_seeds[0]}: {line}" for result in runs.values() for line in result.deaths]
