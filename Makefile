@@ -143,7 +143,7 @@ $(BINDGEN): lab/bindgen/Cargo.toml lab/bindgen/Cargo.lock lab/bindgen/src/main.r
 	cargo build --quiet --locked --manifest-path lab/bindgen/Cargo.toml --target-dir target/bindgen
 	@touch $@
 
-# The lab in a real browser: Chromium, found on the path or by CHROMIUM=.
+# The lab in real browsers: Chromium, found on the path or by CHROMIUM=, and a sample in Firefox, if it is installed (FIREFOX=).
 lab-test: $(PAGE)
 	$(BIN)/python lab/tests/expected.py > lab/build/expected.json
 	cd lab && npm run --silent test

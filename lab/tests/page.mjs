@@ -39,6 +39,18 @@ export async function blank() {
     return (await (await start()).newContext()).newPage();
 }
 
+/**
+ * Runs in the page, because queries from outside take time: marks the frame after the last picture was drawn.
+ */
+export function noteFirstPictures() {
+    const look = (_, observer) => {
+        if (document.querySelector("#sequence .uplot") === null) return;
+        observer.disconnect();
+        requestAnimationFrame(() => performance.mark("pictures"));
+    };
+    new MutationObserver(look).observe(document, { childList: true, subtree: true });
+}
+
 /** Waits until a run is finished and drawn. */
 export async function settled(page) {
     await page.waitForFunction(() => document.body.dataset.state === "ready" && document.body.dataset.hash, null, {

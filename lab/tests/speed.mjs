@@ -1,6 +1,6 @@
 // Measures the speed of the page in this browser on this machine: `npm run speed`. It prints medians of several
 // repetitions with the minimum, because other load on the machine slows all repetitions but the fastest.
-import { close, open, rerun } from "./page.mjs";
+import { close, noteFirstPictures, open, rerun } from "./page.mjs";
 
 const say = (what, tries, digits, unit) => {
     const sorted = [...tries].sort((a, b) => a - b);
@@ -14,21 +14,8 @@ const limit = setTimeout(() => {
     process.exit(1);
 }, 300_000);
 
-/**
- * Runs in the page, because queries from outside take time: records the frame after the last of the four pictures was
- * drawn.
- */
-function note() {
-    const look = (_, observer) => {
-        if (document.querySelector("#sequence .uplot") === null) return;
-        observer.disconnect();
-        requestAnimationFrame(() => performance.mark("pictures"));
-    };
-    new MutationObserver(look).observe(document, { childList: true, subtree: true });
-}
-
 async function opened() {
-    const { page } = await open({ ready: false, first: note });
+    const { page } = await open({ ready: false, first: noteFirstPictures });
     await page.waitForFunction(() => performance.getEntriesByName("pictures").length > 0, null, { timeout: 60_000 });
     const instant = await page.evaluate(() => performance.getEntriesByName("pictures")[0].startTime);
     await page.context().close();
