@@ -11,12 +11,15 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 _ECHO_REQUEST: Final = 8
 # SO_TIMESTAMPNS of socket(7): receive time of a packet in the kernel, as a struct timespec.
 _TIMESTAMPS: Final = 35
 _CHUNK: Final = 1 << 16
+# Number at the beginning of a datagram.
+_NUMBER: Final = struct.Struct("=I")
 # UDP_SEGMENT of udp(7), and the maximum number of segments that every kernel accepts.
 _UDP_SEGMENT: Final = 103
 _AT_ONCE: Final = 64
@@ -119,12 +122,49 @@ def talk(host: str, port: str, count: str) -> None:
                 time.sleep(0.001)
 
 
+def schedule(host: str, port: str, folder: str) -> None:
+    """Sends the datagrams of the file `datagrams`: instant [ns] and length of the payload [bytes] in each line.
+
+    Each contains its number. Writes the instants at which they were sent [ns] to `sent.csv`.
+    """
+    planned = [tuple(map(int, line.split())) for line in (Path(folder) / "datagrams").read_text().splitlines()]
+    sent = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sending:
+        sending.connect((host, int(port)))
+        begin = time.time_ns()
+        for number, (at, length) in enumerate(planned):
+            time.sleep(max(0, begin + at - time.time_ns()) / 1e9)
+            data = _NUMBER.pack(number).ljust(length, b"\0")
+            sent.append(time.time_ns())
+            sending.send(data)
+    (Path(folder) / "sent.csv").write_text("sent_ns\n" + "".join(f"{at}\n" for at in sent))
+    # The last ones are on the path.
+    time.sleep(1)
+
+
+def stamp(port: str, folder: str) -> None:
+    """Writes number and instant of arrival in the kernel [ns] of each datagram to `arrivals.csv`, until terminated."""
+    with (
+        (Path(folder) / "arrivals.csv").open("w", buffering=1) as file,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as there,
+    ):
+        file.write("number,arrived_ns\n")
+        there.setsockopt(socket.SOL_SOCKET, _TIMESTAMPS, 1)
+        there.bind(("", int(port)))
+        while True:
+            data, ((_, _, when), *_), *_ = there.recvmsg(_CHUNK, 100)
+            seconds, rest_ns = struct.unpack("ll", when)
+            file.write(f"{_NUMBER.unpack_from(data)[0]},{seconds * 10**9 + rest_ns}\n")
+
+
 PROGRAMS: Final[dict[str, Callable[..., None]]] = {
     "flood": flood,
     "ignore": ignore,
     "ping": ping,
     "receive": receive,
+    "schedule": schedule,
     "send": send,
+    "stamp": stamp,
     "talk": talk,
 }
 

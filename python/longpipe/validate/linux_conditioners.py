@@ -48,12 +48,17 @@ class DatagramCase:
     @property
     def guest(self) -> dict[str, Any]:
         """Returns the case in the guest's format."""
-        if self.words.startswith("police"):
-            filtered = f"filter add dev t1 ingress matchall action {self.words} conform-exceed drop/ok"
-            commands, undo = {"t": ["qdisc add dev t1 clsact", filtered]}, {"t": ["qdisc del dev t1 clsact"]}
-        else:
-            commands, undo = {"": [f"qdisc add dev t0 root {self.words}"]}, {"": ["qdisc del dev t0 root"]}
-        return {"datagrams": self.datagrams, "commands": commands, "undo": undo, "rest_s": 2.0}
+        return in_guest(self.words, self.datagrams)
+
+
+def in_guest(words: str, datagrams: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Returns datagrams, as instants [ns] and lengths of IP packets, through a conditioner in the guest's format."""
+    if words.startswith("police"):
+        filtered = f"filter add dev t1 ingress matchall action {words} conform-exceed drop/ok"
+        commands, undo = {"t": ["qdisc add dev t1 clsact", filtered]}, {"t": ["qdisc del dev t1 clsact"]}
+    else:
+        commands, undo = {"": [f"qdisc add dev t0 root {words}"]}, {"": ["qdisc del dev t0 root"]}
+    return {"datagrams": datagrams, "commands": commands, "undo": undo, "rest_s": 2.0}
 
 
 POLICED: Final = (

@@ -7,6 +7,7 @@ from longpipe.cli.validate.linux import linux
 from longpipe.cli.validate.linux_paths import linux_paths
 from longpipe.cli.validate.linux_scenario import linux_scenario
 from longpipe.cli.validate.linux_tables import linux_tables
+from longpipe.cli.validate.netem import netem
 from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
 from longpipe.cli.validate.ns2_random import ns2_random
@@ -21,4 +22,5 @@ app.command("linux-paths")(linux_paths)
 app.command("linux-scenario")(linux_scenario)
 app.command("linux-tables")(linux_tables)
 app.command("kernel")(kernel)
+app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)

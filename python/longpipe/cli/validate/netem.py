@@ -1,0 +1,61 @@
+"""`longpipe validate netem`: compares a live path with Linux's netem."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from longpipe.cli.safe import Console
+
+DIFFERENT = 1
+
+
+def netem(
+    cases: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."),
+    ] = None,
+    datagrams: Annotated[int, typer.Option(min=1000, help="Datagrams in each case, about 1000 per second.")] = 10_000,
+    within: Annotated[str, typer.Option(metavar="TIME", help="Delays that differ by less count as equal.")] = "0.1 ms",
+) -> None:
+    """Send the same datagrams over a live path in real time, and through netem of a Linux guest in virtual time.
+
+    The exit status is 1 if delays or losses of a case differ by more than chance. Needs Debian's package
+    user-mode-linux, and the rights that `longpipe live` needs.
+    """
+    # Import only here, because NumPy and the engine take a second to load.
+    import numpy as np
+
+    from longpipe.cli.live.path import check_machine
+    from longpipe.errors import ScenarioError, nearest
+    from longpipe.units import TIME
+    from longpipe.validate.netem import CASES, compare
+
+    for name in cases or []:
+        if name not in CASES:
+            raise ScenarioError(f"CASE: {name!r}; {nearest(name, CASES)}")
+    within_ms = TIME.parse(within) / 1e9
+    check_machine()
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for column in ("case", "", "lost\n\\[%]", "delay \\[ms]\nmean", "\n1 %", "\n50 %", "\n99 %", "distance"):
+        table.add_column(column, justify="left" if column in ("case", "") else "right")
+    different, late = False, []
+    for found in compare([CASES[name] for name in cases or CASES], datagrams):
+        for which, delays in (("netem", found.netem), ("live", found.live)):
+            lost = np.isnan(delays)
+            shown = [delays[~lost].mean(), *np.quantile(delays[~lost], (0.01, 0.5, 0.99))]
+            table.add_row(
+                found.case.name if which == "netem" else "",
+                which,
+                f"{100 * lost.mean():.2f}",
+                *(f"{value:.2f}" for value in shown),
+                f"{found.distance(within_ms):.3f}" if which == "live" else "",
+            )
+        different |= not found.agrees(within_ms)
+        late += [f"{found.case.name}: {line}" for line in found.certificate.lines() if line.startswith("late by")]
+    console.print(table)
+    for line in late:
+        console.print(line, markup=False)
+    if different:
+        raise typer.Exit(DIFFERENT)
