@@ -62,6 +62,12 @@ def nearest(word: str, accepted: Iterable[str], most: int | None = None) -> str:
     return (f"did you mean {close[0]!r}? " if close else "") + f"accepts {', '.join(names[:most])}{more}"
 
 
+def check_kind(name: str, value: object, kind: type | tuple[type, ...], needs: str) -> None:
+    """Raises ScenarioError for an argument of another type; a bool is no number."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise ScenarioError(f"{name}: {shortened(repr(value), 60)}; needs {needs}")
+
+
 def _shortened(name: str) -> str:
     return shortened(name, 60)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from longpipe import _core
 from longpipe.captures import CaptureError, core_places, problems, reports, unwritable
-from longpipe.errors import RunError, ScenarioError
+from longpipe.errors import RunError, ScenarioError, check_kind
 from longpipe.memory import limit_bytes, shown
 from longpipe.notebook import Bar, in_notebook
 from longpipe.result import Result
@@ -43,6 +43,7 @@ def simulate(
     """
     _check_seed(seed)
     if not isinstance(scenario, Scenario):
+        check_kind("scenario", scenario, (str, Path), "a Scenario or the name of a TOML file")
         scenario = Scenario.from_toml(scenario)
     captures = captures or {}
     if (result := _isolated(scenario, seed, progress, captures, memory)) is not None:

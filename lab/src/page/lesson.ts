@@ -30,7 +30,7 @@ export const LESSON: Step[] = [
     {
         title: "Slow start",
         text: "A new connection starts with a congestion window of one segment. Each ACK increases the window by one segment, so the window doubles every round-trip time (RTT), here 100 ms, until it fills the path.",
-        look: "Zoom into the first 1.5 seconds of the window: 1, 2, 4, 8 … segments. The sequence numbers show the same bursts.",
+        look: "Drag across the first 0.75 seconds of the window to zoom: 1, 2, 4, 8 … segments of 1.46 KB. The queue and the sequence numbers show the same bursts. After that the link is busy all the time, the window only lengthens the queue, and at 1.5 seconds it reaches the receiver's window.",
         fields: { ...ONE, name: "lesson-1-slow-start", duration: "2 s", switch: { buffer: "unlimited" } },
     },
     {

@@ -189,7 +189,7 @@ function finished(found: Done, runMs: number): void {
     const segments = segmentsOf(numbers(found.counted, "flows", "sent_segments"));
     learn(found.resolved, segments, runMs / 1000);
     const flows = found.resolved.topology.graph.flows.length;
-    const speed = ((2 * segments) / runMs / 1000).toFixed(1);
+    const speed = Number(((2 * segments) / runMs / 1000).toPrecision(2));
     const what = `${flows} ${flows === 1 ? "flow" : "flows"}, ${durationS(found.resolved)} s simulated`;
     byId("status").textContent = `${what} in ${(runMs / 1000).toFixed(2)} s, ${speed} million packets per second`;
     document.body.dataset["hash"] = found.counted.state_hash;

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from longpipe.analysis.dimensions import BITS, BITS_PER_SECOND, SECONDS, Dimension, shown_in
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, nearest, shortened
 
 if TYPE_CHECKING:
     from longpipe.result import Result
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 TARGET: Final = re.compile(r"(?P<module>.+\.py|[A-Za-z_][\w.]*):(?P<function>[A-Za-z_]\w*)")
 NEEDS: Final = "needs a function that takes a result and returns a number, as 'file.py:function' or 'module:function'"
+_NEEDS_MEASURE: Final = "needs the name of one, an expression such as 'throughput/4', or a function of a result"
 _ENDINGS: Final[dict[str, tuple[float, Dimension]]] = {
     "_bps": (1.0, BITS_PER_SECOND),
     "_bytes": (8.0, BITS),
@@ -59,7 +60,7 @@ class FunctionMeasure:
         Raises ScenarioError for an object that is not callable.
         """
         if not callable(function):
-            raise ScenarioError(f"measure: a {type(function).__name__}; {NEEDS}")
+            raise ScenarioError(f"measure: {shortened(repr(function), 60)}; {_NEEDS_MEASURE}")
         name = getattr(function, "__qualname__", type(function).__name__).rpartition(".")[2]
         name = re.sub(r"\W+", "", name) or "measure"
         module = sys.modules.get(getattr(function, "__module__", None) or "")

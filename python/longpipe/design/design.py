@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -13,7 +13,7 @@ from longpipe.analysis.measure import Measure, Specification, parse_all
 from longpipe.design import cost
 from longpipe.design.factor import Factor, Level
 from longpipe.design.fraction import Fraction, parse_word, products
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, check_kind
 from longpipe.scenario import LARGEST_SEED, Scenario
 
 if TYPE_CHECKING:
@@ -64,14 +64,13 @@ class Design:
     measures: tuple[Specification, ...] = ()
 
     def __post_init__(self) -> None:
+        check_kind("base", self.base, Scenario, "a Scenario, as of Scenario.from_toml('geo.toml')")
         # As text with absolute names of files, for studies that are opened from elsewhere.
         object.__setattr__(self, "measures", tuple(map(str, parse_all(self.measures))))
-        _check_names(self.factors)
+        _checked(self.factors)
         _check_measures(self.asked, self.factors)
         if not self.points:
             raise ScenarioError("points: none; needs at least one")
-        if self.replications < 1:
-            raise ScenarioError(f"replications: {self.replications}; needs at least 1")
         _check_size(len(self.points), self.replications)
         last = self.first_seed + self._streams * self.replications - 1
         if self.first_seed < 0 or last > LARGEST_SEED:
@@ -106,8 +105,7 @@ class Design:
         measures: Iterable[Specification] = (),
     ) -> Self:
         """Returns all combinations of levels, the last factor varying fastest; with one factor, a sweep."""
-        factors = tuple(factors)
-        _check_names(factors)
+        factors = _checked(factors)
         _check_size(math.prod(len(factor.levels) for factor in factors), replications)
         points = tuple(product(*(factor.levels for factor in factors)))
         return cls(base, factors, points, replications, first_seed, common, measures=tuple(measures))
@@ -130,8 +128,7 @@ class Design:
         `confounded` interactions, as in "tcp * buffer", divide the points into blocks, each with its own seeds, and
         can't be estimated. Raises ScenarioError for a factor without exactly two levels too.
         """
-        factors = tuple(factors)
-        _check_names(factors)
+        factors = _checked(factors)
         for factor in factors:
             if len(factor.levels) != 2:
                 raise ScenarioError(
@@ -160,8 +157,7 @@ class Design:
         measures: Iterable[Specification] = (),
     ) -> Self:
         """Returns a one-at-a-time design: each factor's levels with all others at their first level."""
-        factors = tuple(factors)
-        _check_names(factors)
+        factors = _checked(factors)
         first = tuple(next(iter(factor.levels)) for factor in factors)
         changed = ((*first[:i], level, *first[i + 1 :]) for i, f in enumerate(factors) for level in f.levels)
         points = tuple(dict.fromkeys([first, *changed]))
@@ -300,13 +296,21 @@ class Design:
                 )
 
 
-def _check_names(factors: Sequence[Factor]) -> None:
-    if not factors:
+def _checked(factors: Iterable[Factor]) -> tuple[Factor, ...]:
+    """Returns factors whose names differ; raises ScenarioError for anything else."""
+    needs = "factors, as in [Factor.over('switch.buffer', ['0.5 BDP', '1 BDP'])]"
+    if isinstance(factors, Mapping | str) or not isinstance(factors, Iterable):
+        check_kind("factors", factors, (), needs)
+    found = tuple(factors)
+    if not found:
         raise ScenarioError("factors: none; needs at least one")
-    names = [factor.name for factor in factors]
+    for factor in found:
+        check_kind("factors", factor, Factor, needs)
+    names = [factor.name for factor in found]
     for name in names:
         if names.count(name) > 1:
             raise ScenarioError(f"factors: {name!r} is there {names.count(name)} times; needs each once")
+    return found
 
 
 def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> None:
@@ -318,6 +322,9 @@ def _check_measures(measures: Sequence[Measure], factors: Sequence[Factor]) -> N
 
 
 def _check_size(points: int, replications: int) -> None:
+    check_kind("replications", replications, int, "a whole number")
+    if replications < 1:
+        raise ScenarioError(f"replications: {replications}; needs at least 1")
     if points > MOST_POINTS:
         raise ScenarioError(f"factors: {points} points; needs at most {MOST_POINTS}: fewer levels, or a fraction")
     if points * replications > MOST_RUNS:

@@ -37,6 +37,8 @@ class Factor:
         A value without a label is its own label. The label of a table, as in {"kind": "epd", "threshold": 0.9}, is its
         kind; tables of equal kind also show the fields in which they differ: "red min=5 max=15".
         """
+        if isinstance(levels, str) or not isinstance(levels, Iterable):
+            raise ScenarioError(f"{field}: levels {levels!r}; needs a list of them, as in [{levels!r}]")
         if isinstance(levels, Mapping):
             labelled = dict(levels)
         else:

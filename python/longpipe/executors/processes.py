@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 from queue import SimpleQueue
 from typing import Final
 
-from longpipe.errors import ScenarioError
+from longpipe.errors import ScenarioError, check_kind
 from longpipe.executors.base import ExecutorError, Failure, Job, Outcome, Outcomes, run_job
 from longpipe.memory import cores, limit_bytes, share
 
@@ -32,8 +32,10 @@ class Processes:
     """
 
     def __init__(self, workers: int | None = None, memory: str | None = None) -> None:
-        if workers is not None and workers < 1:
-            raise ScenarioError(f"workers: {workers}; needs at least 1")
+        if workers is not None:
+            check_kind("workers", workers, int, "a whole number")
+            if workers < 1:
+                raise ScenarioError(f"workers: {workers}; needs at least 1")
         self.workers = workers or cores()
         self._memory = memory
         if memory is not None:

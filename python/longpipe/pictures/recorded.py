@@ -67,6 +67,8 @@ class Recorded:
 
 def trace(run: Run, name: str) -> pd.DataFrame:
     """Returns a trace; raises ScenarioError that says how to record it if it is missing."""
+    if isinstance(run, Scenario) or not hasattr(run, "traces"):
+        raise ScenarioError(f"run: a {type(run).__name__}; needs a result, as of longpipe.simulate, or a Recorded run")
     if name not in run.traces:
         raise ScenarioError(f"traces.{name}: not recorded; needs traces.{name} = true, or longpipe run --trace {name}")
     return run.traces[name]

@@ -18,7 +18,7 @@ from matplotlib.transforms import ScaledTranslation
 from longpipe.analysis.conditions import matching
 from longpipe.analysis.intervals import estimate
 from longpipe.analysis.readable import Readable, readable
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.pictures.style import colour, figure_of, legend, plain, title_in, title_of
 
 if TYPE_CHECKING:
@@ -65,6 +65,13 @@ def sweep_means(
     return _swept(study, x, y, by, level, where).means
 
 
+def _check_study(study: Study) -> None:
+    # Import only here, for the start-up time of other pictures.
+    from longpipe.study import Study
+
+    check_kind("study", study, Study, "a Study; a frame of runs is drawn by pandas or Matplotlib")
+
+
 @dataclass(frozen=True)
 class _Swept:
     """Data of a picture: means, the measure with its unit, replications per mean, and a note on other factors."""
@@ -76,6 +83,9 @@ class _Swept:
 
 
 def _swept(study: Study, x: str, y: Specification | None, by: str | None, level: float, where: Iterable[str]) -> _Swept:
+    _check_study(study)
+    if by == x:
+        raise ScenarioError(f"by: {by!r} is on the horizontal axis, too; needs another factor")
     where = list(where)
     study, column = (study, None) if y is None else study.resolve(y)
     runs = study.frame()
@@ -226,6 +236,7 @@ def heat(
     Arguments and errors are those of `sweep_means`; levels of `by` go from the top down. The order of earlier releases,
     x, by, y, is accepted, too, if only one of the last two is a factor.
     """
+    _check_study(study)
     factors = [factor.name for factor in study.design.factors]
     if isinstance(y, str) and y in factors and by not in factors:
         y, by = by, y

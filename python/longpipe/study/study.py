@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from longpipe.errors import ScenarioError, nearest
+from longpipe.errors import ScenarioError, check_kind, nearest
 from longpipe.store import Store, engine_version, studies
 from longpipe.study.progress import Progress, ignore
 
@@ -62,7 +62,14 @@ class Study:
     _read: Design | None = None
 
     def __init__(self, design: Design, store: Store | str | Path | None = None, name: str | None = None) -> None:
+        # Import only here, for the start-up time of commands that open studies.
+        from longpipe.design import Design
+
+        check_kind(
+            "design", design, Design, "a Design, as of Design.full_factorial; Study.open('NAME', store) opens one"
+        )
         self.name = design.base.name if name is None else name
+        check_kind("study", self.name, str, "a name")
         if not 0 < len(self.name.strip()) <= LONGEST_NAME:
             raise ScenarioError(f"study: {self.name!r}; needs a name of 1 to {LONGEST_NAME} characters")
         self.store = store if isinstance(store, Store) else Store(store)
