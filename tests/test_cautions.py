@@ -35,6 +35,41 @@ def test_a_seed_that_draws_nothing_is_told_of_once_and_before_the_runs() -> None
     assert buffers(silent(), replications=1).warnings == ()
 
 
+CODEL = {"kind": "codel", "ecn": True}
+NO_QUEUE = (
+    "has no effect, because no queue marks; needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
+)
+NO_FLOW = "marks nothing, no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({"switch.policy": CODEL}, [f"switch1->switch2: codel with ecn = true {NO_FLOW}"]),
+        ({"switch.policy": {"kind": "red", "ecn": True}}, [f"switch1->switch2: red with ecn = true {NO_FLOW}"]),
+        ({"switch.policy": {"kind": "step-marking", "threshold": 20}}, [f"switch1->switch2: step-marking {NO_FLOW}"]),
+        ({"switch.policy": CODEL, "traffic": {"kind": "cbr", "rate": "1 Mbit/s"}, "tcp.ecn": "classic"},
+         [f"switch1->switch2: codel with ecn = true {NO_FLOW}"]),
+        ({"tcp.ecn": "classic"}, [f"tcp.ecn: classic {NO_QUEUE}"]),
+        ({"tcp.ecn": "classic", "switch.policy": "codel"}, [f"tcp.ecn: classic {NO_QUEUE}"]),
+        ({"tcp.ecn": "classic", "switch.policy": CODEL}, []),
+        ({"tcp.ecn": "classic", "switch.policy": "cake"}, []),
+        ({"tcp.ecn": {"kind": "accurate", "ect": 1}, "switch.policy": "dualpi2"}, []),
+        ({"tcp.ecn": "classic", "network.conditioners": [
+            {"kind": "policer", "rate": "10 Mbit/s", "burst": "50 KB", "exceed": "mark"}]}, []),
+        # These policies mark by default, which is no request.
+        ({"switch.policy": "cake"}, []),
+        ({"switch.policy": "dualpi2"}, []),
+    ],
+)  # fmt: skip
+def test_marks_need_a_queue_and_a_flow(changes: dict[str, object], wanted: list[str]) -> None:
+    """A queue that marks alone, or a flow that is ECN-capable alone, leaves the packets as they are."""
+    scenario = silent(**{"duration": "5 s", "network.sources": 1, **changes})
+    assert cautions(scenario) == wanted
+    marks = simulate(scenario).ports["packets_marked"].sum() > 0
+    assert marks == ("tcp.ecn" in changes and not wanted)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -7,6 +7,7 @@ from longpipe import Scenario, ScenarioError
 from longpipe.cli import main
 from longpipe.scenario import Dumbbell, Policy, Switch
 from longpipe.scenario.base import kinds
+from longpipe.scenario.reference import all_fields
 from longpipe.scenario.switch import FOR_PACKETS
 
 POLICIES = ", ".join(kinds(Policy))
@@ -298,6 +299,27 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events",
         ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
+        (
+            "run a.toml --set duration=20 s --seed 1",
+            "'s': follows 'duration=20'; needs quotes around a value with spaces, as in --set 'duration=20 s'; "
+            "`longpipe run --help` shows what there is",
+        ),
+        ("run a.toml b.toml", "'b.toml': needs no further argument; `longpipe run --help` shows what there is"),
+        (
+            "run a.toml --duration 5s",
+            "--duration: no such option; did you mean --set duration=VALUE? `longpipe run --help` shows those there are",
+        ),
+        (
+            "plot a.toml window --mean-burst 5",
+            "--mean-burst: no such option; `longpipe plot --help` shows those there are",
+        ),
+        ("version --duration", "--duration: no such option; `longpipe version --help` shows those there are"),
+        ("sweep a.toml", "no such command 'sweep'; did you mean 'design'?; `longpipe --help` shows what there is"),
+        (
+            "fields bufer",
+            "PATTERN: 'bufer' is in no field's name; did you mean 'buffer' or 'host_buffer' or 'burst'? "
+            f"longpipe fields lists all {len(all_fields())}",
+        ),
         ("run", "FILE.toml: missing; `longpipe run --help` says what it is"),
         ("reproduce", "PAPER: missing; `longpipe reproduce --help` says what it is"),
         ("reproduce frr-96 --seeds 0", "--seeds: '0'; needs at least 1"),

@@ -25,6 +25,9 @@ DRAWN_LOSSES: Final = ("bernoulli", "over-time", "gilbert-elliott", "gilbert-ell
 DRAWN_QUEUES: Final = ("red", "pie", "blue", "cake")
 DRAWN_PHASES: Final = ("common", "per-flow")
 DRAWN_CONTROLS: Final = ("bbr", "bbr3", "module")
+# Policies that always mark ECN-capable packets, and those that mark if their field `ecn` is set.
+MARK: Final = ("step-marking", "dualpi2", "cake")
+CHOOSE_TO_MARK: Final = ("red", "pie", "codel", "fq-codel")
 # Loss recoveries that use SACK blocks.
 SELECTIVE: Final = ("sack", "rfc6675", "rack")
 # Minimum number of changes for the warning; a path with fewer changes is assumed to be constant afterwards on purpose.
@@ -39,7 +42,8 @@ def cautions(scenario: Scenario) -> list[str]:
     """Returns a line per warning about a scenario.
 
     They concern buffers that are not given, implausible values of files, links and buffers that windows cannot fill,
-    paths that end before the run, and shapers and policers that have no effect or let no packet pass.
+    paths that end before the run, shapers and policers that have no effect or let no packet pass, and ECN of which
+    either the queues or the flows know nothing.
     """
     resolved = scenario.resolved
     ways = [*_default_buffer(scenario), *_ended_series(resolved), *_other_ways_back(scenario)]
@@ -52,6 +56,7 @@ def cautions(scenario: Scenario) -> list[str]:
         *_never_grows(resolved),
         *_never_shape(resolved),
         *_pass_nothing(resolved),
+        *_mark_nothing(resolved),
     ]
 
 
@@ -185,6 +190,36 @@ def _pass_nothing(resolved: Resolved) -> Iterator[str]:
         if one["burst_bytes"] < longest:
             short = f"{one['kind']} with a burst of {one['burst_bytes']} B drops all packets of {longest} B"
             yield f"{port_name(resolved, k)}: {short}; needs a burst of at least one packet"
+
+
+def _mark_nothing(resolved: Resolved) -> Iterator[str]:
+    """Yields a line if queues are set to mark packets but no flow is ECN-capable, or the other way round."""
+    kinds = {_kind(flow["tcp"].get("ecn", "off")) for flow in resolved["flows"] if flow["traffic"]["kind"] in OVER_TCP}
+    capable = sorted(kinds - {"off"})
+    # A real stack decides by itself whether its packets are ECN-capable.
+    if not capable and not any(flow.get("foreign") for flow in resolved["flows"]):
+        marking = [k for k, link in enumerate(resolved["links"]) if _is_to_mark(link["policy"])]
+        if marking:
+            data = {k for flow in resolved["flows"] for k in flow["route"]}
+            slowest = min(marking, key=lambda k: (k not in data, resolved["links"][k].get("rate_bps", 0)))
+            kind = _kind(resolved["links"][slowest]["policy"])
+            what = f"{kind} with ecn = true" if kind in CHOOSE_TO_MARK else kind
+            where = port_name(resolved, slowest)
+            yield f"{where}: {what} marks nothing, no flow is ECN-capable; needs tcp.ecn, as in 'classic'"
+    elif capable and not any(map(_may_mark, resolved["links"])):
+        needs = "needs a queue that marks, as switch.policy = {kind = 'codel', ecn = true}"
+        yield f"tcp.ecn: {', '.join(capable)} has no effect, because no queue marks; {needs}"
+
+
+def _is_to_mark(policy: Mapping[str, Any]) -> bool:
+    """Returns whether the scenario asks a queue to mark packets; others mark those that are ECN-capable by default."""
+    return _kind(policy) == "step-marking" or (_kind(policy) in CHOOSE_TO_MARK and bool(policy["ecn"]))
+
+
+def _may_mark(link: Mapping[str, Any]) -> bool:
+    """Returns whether a link can mark ECN-capable packets."""
+    policy, conditioners = link["policy"], link.get("conditioners", ())
+    return _kind(policy) in MARK or bool(policy.get("ecn")) or any(one.get("exceed") == "mark" for one in conditioners)
 
 
 def _longest_packets(resolved: Resolved) -> dict[int, int]:

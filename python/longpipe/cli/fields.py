@@ -40,9 +40,9 @@ def fields(
     known = all_fields()
     found = known if pattern is None else _named(known, pattern)
     if not found:
-        last = {field.name.rpartition(".")[2]: field.name for field in reversed(known)}
+        last = {field.name.rpartition(".")[2]: None for field in known}
         close = difflib.get_close_matches(str(pattern).rpartition(".")[2], last, n=3)
-        meant = f"did you mean {' or '.join(last[name] for name in close)}? " if close else ""
+        meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
         raise ScenarioError(
             f"PATTERN: {pattern!r} is in no field's name; {meant}longpipe fields lists all {len(known)}"
         )

@@ -22,6 +22,18 @@ _BOUNDS: Final = {
     "greater than": "more than",
     "less than": "less than",
 }
+_NO_COMMAND: Final = re.compile(r"No such command '(\S+)'\.?$")
+_EXTRA: Final = re.compile(r"Got unexpected extra argument(?:s|\(s\))? \((.*)\)\.?$", re.DOTALL)
+# Commands by words that users of other programs try.
+_CALLED: Final = {
+    "compare": "plot --compare",
+    "example": "init",
+    "examples": "init",
+    "new": "init",
+    "replicate": "design",
+    "simulate": "run",
+    "sweep": "design",
+}
 
 
 def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: ANN401 - Typer names no class of its own
@@ -36,16 +48,42 @@ def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: AN
         return f"{error.option_name}: no such option of {command}; did you mean {nearest!r}?"
     if name := getattr(error, "option_name", None):
         if "No such option" in error.message:
-            return f"{name}: no such option; `{command} --help` shows those there are"
+            return f"{name}: no such option; {_as_field(name, error.ctx)}`{command} --help` shows those there are"
         return f"{name}: nothing given; needs a value"
     if (param := getattr(error, "param", None)) is None:
-        said = _lowered(error.format_message()).replace(". Did", "; did")
+        message = error.format_message()
+        said = _lowered(message).replace(". Did", "; did")
+        if found := _NO_COMMAND.match(message):
+            said += f"; did you mean '{_CALLED[found[1]]}'?" if found[1] in _CALLED else ""
+        elif found := _EXTRA.match(message):
+            said = f"{found[1]!r}: {_quoted(found[1], given) or 'needs no further argument'}"
         return f"{said}; `{command} --help` shows what there is" if said else ""
     name = param.opts[0] if param.param_type_name == "option" else (param.metavar or param.name.upper()).strip("[].")
     if hasattr(error, "param_type"):
         return f"{name}: missing; `{command} --help` says what it is"
     value = _given(param, given)
     return f"{name}: {'' if value is None else f'{value!r}; '}{_needs(error.message)}"
+
+
+def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Context
+    """Returns the clause that sets a field of the scenario, if the option is named like one and `--set` is accepted."""
+    if not any("--set" in param.opts for param in context.command.params):
+        return ""
+    # Import only here, because the fields are needed by this error alone.
+    from longpipe.scenario.reference import all_fields
+
+    word = option.lstrip("-").replace("-", "_")
+    names = [field.name for field in all_fields() if field.name == word or field.name.endswith(f".{word}")]
+    return f"did you mean --set {min(names, key=len)}=VALUE? " if names else ""
+
+
+def _quoted(extra: str, arguments: Sequence[str]) -> str:
+    """Returns the clause on quotes if the first of these words follows FIELD=VALUE, otherwise an empty text."""
+    word = extra.split(" ")[0]
+    for option, value, after in zip(arguments, arguments[1:], arguments[2:], strict=False):
+        if option.startswith("--") and "=" in value and after == word:
+            return f"follows {value!r}; needs quotes around a value with spaces, as in {option} '{value} {word}'"
+    return ""
 
 
 def _needs(message: str) -> str:
