@@ -314,6 +314,13 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
             "--mean-burst: no such option; `longpipe plot --help` shows those there are",
         ),
         ("version --duration", "--duration: no such option; `longpipe version --help` shows those there are"),
+        (
+            "live a.toml ping -c 2 sink1",
+            "-c: no such option; an option of 'ping' needs -- before: live a.toml -- ping -c; "
+            "`longpipe live --help` shows those there are",
+        ),
+        ("live a.toml -c 2", "-c: no such option; `longpipe live --help` shows those there are"),
+        ("live mm-linc up down", "FILE.toml: no file or command 'mm-linc'; did you mean 'mm-link'?"),
         ("sweep a.toml", "no such command 'sweep'; did you mean 'design'?; `longpipe --help` shows what there is"),
         (
             "fields bufer",

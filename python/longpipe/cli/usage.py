@@ -48,7 +48,8 @@ def told(error: Any, arguments: Sequence[str] | None = None) -> str:  # noqa: AN
         return f"{error.option_name}: no such option of {command}; did you mean {nearest!r}?"
     if name := getattr(error, "option_name", None):
         if "No such option" in error.message:
-            return f"{name}: no such option; {_as_field(name, error.ctx)}`{command} --help` shows those there are"
+            hint = _as_field(name, error.ctx) or _of_program(name, error.ctx, given)
+            return f"{name}: no such option; {hint}`{command} --help` shows those there are"
         return f"{name}: nothing given; needs a value"
     if (param := getattr(error, "param", None)) is None:
         message = error.format_message()
@@ -75,6 +76,15 @@ def _as_field(option: str, context: Any) -> str:  # noqa: ANN401 - Click's Conte
     word = option.lstrip("-").replace("-", "_")
     names = [field.name for field in all_fields() if field.name == word or field.name.endswith(f".{word}")]
     return f"did you mean --set {min(names, key=len)}=VALUE? " if names else ""
+
+
+def _of_program(option: str, context: Any, arguments: Sequence[str]) -> str:  # noqa: ANN401 - Click's Context
+    """Returns the clause on `--`, if the option follows a program that needs one, as in live FILE.toml ping -c 3."""
+    place = arguments.index(option) if option in arguments else 0
+    words = [word for word in arguments[:place] if not word.startswith("-")]
+    if len(words) < 3 or not any("-- COMMAND" in (param.metavar or "") for param in context.command.params):
+        return ""
+    return f"an option of {words[-1]!r} needs -- before: {' '.join(words[:-1])} -- {words[-1]} {option}; "
 
 
 def _quoted(extra: str, arguments: Sequence[str]) -> str:

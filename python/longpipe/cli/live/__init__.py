@@ -1,11 +1,14 @@
 """`longpipe live`: real programs through a simulated path."""
 
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from longpipe.cli.groups import LazyGroup
+from longpipe.errors import ScenarioError
 
 # Name of the hidden command behind `longpipe live FILE.toml`; users do not type it.
 RUN = "run"
@@ -20,7 +23,9 @@ class Live(LazyGroup):
         """Inserts the hidden command before a scenario file; without arguments it shows that command's help."""
         if not args:
             args = ["--help"]
-        named = args[0] in self.list_commands(ctx)
+        named = args[0] in (commands := self.list_commands(ctx))
+        if not named and (close := get_close_matches(args[0], commands, n=1)) and not Path(args[0]).exists():
+            raise ScenarioError(f"FILE.toml: no file or command {args[0]!r}; did you mean {close[0]!r}?")
         return TyperGroup.parse_args(self, ctx, args if named else [RUN, *args])
 
 
