@@ -99,7 +99,10 @@ def test_a_log_of_mm_link_has_every_packet_and_its_delay(tmp_path: Path) -> None
     ("words", "line"),
     [
         ("mm-delay soon", "mm-delay: 'soon'; needs a whole number of milliseconds"),
-        ("mm-link /nowhere /nowhere", "mm-link: /nowhere: can't be read; needs a schedule, a millisecond a line"),
+        (
+            "mm-link /nowhere /nowhere",
+            "mm-link: /nowhere: no such file; needs a schedule, a millisecond a line, or a rate with --cbr",
+        ),
         ("mm-link /nowhere", "mm-link: needs two schedules, of the uplink and of the downlink"),
         (
             "mm-link a b --uplink-lag=x",

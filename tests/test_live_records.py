@@ -75,6 +75,14 @@ def test_entries_that_no_run_writes_are_named(tmp_path: Path, entries: bytes, pr
     )
 
 
+def test_a_missing_record_has_the_nearest_file(tmp_path: Path) -> None:
+    file = record(tmp_path / "call.live", b"")
+    with pytest.raises(ScenarioError) as raised:
+        read(tmp_path / "call.liv")
+    reason = f"no such file or directory (did you mean '{file}'?); needs a record"
+    assert str(raised.value) == f"{tmp_path / 'call.liv'}: can't be read, {reason}"
+
+
 def test_a_signal_ends_a_replay(tmp_path: Path) -> None:
     # A greedy flow is active for a simulated day.
     scenario = Scenario.from_toml(IDLE).with_(traffic="greedy")

@@ -72,9 +72,10 @@ class Certificate:
         if any(self.lost.values()):
             yield "lost by " + ", ".join(f"{cause} {count}" for cause, count in self.lost.items() if count)
         yield from flow_limits.lines(self.flows)
-        told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
-        early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
-        yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
+        if self.delivered:
+            told = [f"{name} {_shown(self.lateness_s[share])}" for share, name in _SHARES.items()]
+            early = f", earliest {_shown(self.earliest_s)} before it was due" if self.earliest_s else ""
+            yield "late by " + ", ".join(told) + f"; {self.late} later than {_shown(self.limit_s)}{early}"
         yield f"longest time without a look at the devices {_shown(self.longest_pause_s)}; {self.priority}"
         yield self.halting + shown(self.stolen_s, self.elapsed_s)
         if self.overrun or self.refused:

@@ -155,7 +155,9 @@ def _link(words: list[str], found: Chain) -> tuple[dict[str, Any], list[str]]:
         if "cbr" in options:
             link["rate" if way == "uplink" else "return_rate"] = _constant(schedule)
         elif not Path(schedule).is_file():
-            raise ScenarioError(f"mm-link: {schedule}: can't be read; needs a schedule, a millisecond a line")
+            raise ScenarioError(
+                f"mm-link: {schedule}: no such file; needs a schedule, a millisecond a line, or a rate with --cbr"
+            )
         else:
             link[key] = {"kind": "file", "file": str(Path(schedule).absolute())}
             if "once" in options:

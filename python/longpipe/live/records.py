@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import RunError, ScenarioError, shown
-from longpipe.files import check_file, will_read
+from longpipe.files import check_file
 from longpipe.inputs import parse_json
-from longpipe.inputs.bytes import check_regular
+from longpipe.inputs.bytes import open_regular
 from longpipe.live.hosts import Plan, plan
 from longpipe.run import control_error, register_classes
 from longpipe.scenario import Scenario
@@ -70,9 +70,7 @@ def begin(file: Path, plan: Plan, seed: int, *, alone: bool) -> None:
 def read(file: Path) -> Record:
     """Returns the head of a record. Raises ScenarioError for other files and other versions."""
     try:
-        check_regular(file, file.stat().st_mode, "a record")
-        will_read(file)
-        with file.open("rb") as opened:
+        with open_regular(file, "a record") as opened:
             first = opened.readline(64)
             if not first.startswith(MAGIC):
                 raise ScenarioError(f"{file}: not a record; needs one of longpipe live --record")
@@ -84,9 +82,6 @@ def read(file: Path) -> Record:
             if not 0 < length <= MOST_HEAD or offset > os.fstat(opened.fileno()).st_size:
                 raise ScenarioError(f"{file}: a head of {length} bytes; needs a whole record")
             content = opened.read(length)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ScenarioError(f"{file}: can't be read, {reason}; needs a record") from None
     except struct.error:
         raise ScenarioError(f"{file}: broken off in its head; needs a whole record") from None
     head = _checked(file, parse_json(content, f"{file}: head", "that of a record"))
