@@ -1,5 +1,7 @@
 """The lab's page and Python resolve a scenario equally, and report equal errors."""
 
+import base64
+import gzip
 import hashlib
 import json
 import random
@@ -384,6 +386,24 @@ def test_the_command_opens_the_page_with_a_scenario(tmp_path: Path, monkeypatch:
     assert opened[0].startswith(f"{page.as_uri()}#seed=7&s=")
     assert CliRunner().invoke(app, ["lab", "--print"]).stdout.strip() == page.as_uri()
     assert len(opened) == 1
+
+
+def test_a_notebook_shows_the_page_with_a_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make lab-test` opens such an output in Chromium, and compares the state hash."""
+    page = tmp_path / "page.html"
+    page.write_bytes(b"<title>page</title>")
+    monkeypatch.setattr(lab, "PAGE", page)
+    file = ROOT / "scenarios" / "lan-5-epd.toml"
+    html = lab.embed(Scenario.from_toml(file), 7, height=500)._repr_html_()
+    packed = re.search(r'atob\("([^"]+)"\)', html)
+    assert packed is not None
+    assert gzip.decompress(base64.b64decode(packed[1])) == page.read_bytes()
+    assert f'.src = address + "{lab.fragment(file, 7)}"' in html
+    assert "height: 500px" in html
+    assert '.src = address + ""' in lab.embed()._repr_html_()
+    monkeypatch.setattr(lab, "PAGE", tmp_path / "missing.html")
+    with pytest.raises(RunError, match=r"missing\.html is missing; needs a longpipe with the page in it"):
+        lab.embed()
 
 
 def test_a_page_that_was_not_built_is_told_how_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from longpipe import RunError, Scenario, simulate
+from longpipe.lab import embed
 from longpipe.lab.presets import presets
 from longpipe.units import TIME
 
@@ -57,6 +58,12 @@ def of_whole(name: str) -> dict[str, object]:
     """The whole run of a preset, as the page opens it."""
     (preset,) = (one for one in presets(ROOT / "scenarios") if one["name"] == name)
     return {"preset": name, "state_hash": simulate(Scenario(**preset["fields"]), seed=1).state_hash}
+
+
+def of_embedded() -> dict[str, str]:
+    """The output of a notebook's cell with the page, and the state hash of the scenario that it shows."""
+    scenario = Scenario.example("fiber").with_(duration=SHORT)
+    return {"html": embed(scenario, 7)._repr_html_(), "state_hash": simulate(scenario, 7).state_hash}
 
 
 def of_random() -> list[dict[str, object]]:
@@ -121,6 +128,7 @@ expected = {
     "presets": of_presets(resolved=False),
     "resolved": of_presets(resolved=True),
     "whole": of_whole("geo-pep"),
+    "embedded": of_embedded(),
     "random": of_random(),
     "modules": of_modules(),
 }

@@ -1,10 +1,10 @@
-// The engine called from Python in the browser, through Pyodide.
+// The engine called from Python in the browser, through Pyodide, and the page in a notebook's output.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { close, blank } from "./page.mjs";
+import { blank, close, rerun, settled } from "./page.mjs";
 
 const expected = JSON.parse(readFileSync(new URL("../build/expected.json", import.meta.url)));
 const pyodide = dirname(createRequire(import.meta.url).resolve("pyodide"));
@@ -64,4 +64,19 @@ json.dumps({
     assert.equal(fields, hashes[0]);
     assert.match(html, new RegExp(`^<table>.*efficiency.*${fields}`));
     assert.match(problem, /^duraton: unknown field; did you mean 'duration'\?/);
+});
+
+test("the output of a notebook's cell shows the page with its scenario, which a change keeps in the frame's address", async () => {
+    const page = await blank();
+    const body = `<!doctype html><title>notebook</title>${expected.embedded.html}`;
+    await page.route("http://notebook.test/**", (route) => route.fulfill({ contentType: "text/html", body }));
+    await page.goto("http://notebook.test/");
+    const frame = await (await page.waitForSelector('iframe[src^="blob:"]')).contentFrame();
+    await settled(frame);
+    assert.equal(await frame.evaluate(() => document.body.dataset.hash), expected.embedded.state_hash);
+    assert.equal(await frame.locator(".uplot").count(), 5);
+    await rerun(frame, () => frame.fill("#seed", "8").then(() => frame.press("#seed", "Enter")));
+    assert.notEqual(await frame.evaluate(() => document.body.dataset.hash), expected.embedded.state_hash);
+    await frame.waitForFunction(() => location.hash.startsWith("#seed=8&"));
+    await page.context().close();
 });

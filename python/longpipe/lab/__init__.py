@@ -1,13 +1,31 @@
 """The lab, a browser page with the engine. `make lab` builds its single file `page.html`."""
 
+from __future__ import annotations
+
 import base64
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from longpipe.errors import RunError, ScenarioError
 
+if TYPE_CHECKING:
+    from longpipe.scenario import Scenario
+
 PAGE: Final = Path(__file__).with_name("page.html")
+# Shows the page in a frame with an address of its own, because the page keeps its settings in its address.
+_FRAME: Final = """\
+<iframe id="{name}" title="longpipe lab" style="width: 100%; height: {height}px; border: 0"></iframe>
+<script>
+(async () => {{
+    const packed = Uint8Array.from(atob("{packed}"), (one) => one.charCodeAt(0));
+    const page = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
+    const address = URL.createObjectURL(new Blob([await page.arrayBuffer()], {{ type: "text/html" }}));
+    document.getElementById("{name}").src = address + "{fragment}";
+}})();
+</script>
+"""
 
 
 def address(scenario: Path | None = None, seed: int = 1) -> str:
@@ -16,20 +34,50 @@ def address(scenario: Path | None = None, seed: int = 1) -> str:
     Raises RunError where the page was not built, ScenarioError for a scenario that can't be run.
     """
     end = "" if scenario is None else fragment(scenario, seed)
+    _check_built()
+    return PAGE.as_uri() + end
+
+
+def _check_built() -> None:
     if not PAGE.exists():
         raise RunError(
             f"lab: {PAGE} is missing; needs a longpipe with the page in it, or `make lab` in its sources, which takes "
             "node 18.19 or newer, npm and `rustup target add wasm32-unknown-unknown` (docs/lab.md)"
         )
-    return PAGE.as_uri() + end
 
 
-def fragment(scenario: Path, seed: int = 1) -> str:
+def fragment(scenario: Path | Scenario, seed: int = 1) -> str:
     """Returns the fragment of an address with scenario (deflated TOML) and seed. Raises ScenarioError."""
     from longpipe.scenario import LARGEST_SEED, Scenario
 
     if not 0 <= seed <= LARGEST_SEED:
         raise ScenarioError(f"seed: {seed}; needs a whole number from 0 to {LARGEST_SEED}")
-    text = Scenario.from_toml(scenario).to_toml()
+    text = (scenario if isinstance(scenario, Scenario) else Scenario.from_toml(scenario)).to_toml()
     letters = base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
     return f"#seed={seed}&s={letters}"
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The lab as the output of a notebook's cell; `fragment` states the scenario, `height` is in pixels."""
+
+    fragment: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        import gzip
+        import secrets
+
+        packed = base64.b64encode(gzip.compress(PAGE.read_bytes(), 9, mtime=0)).decode()
+        name = f"longpipe-{secrets.token_hex(8)}"
+        return _FRAME.format(name=name, height=self.height, packed=packed, fragment=self.fragment)
+
+
+def embed(scenario: Path | Scenario | None = None, seed: int = 1, *, height: int = 900) -> Embedded:
+    """Shows the lab in a notebook, with a scenario and a seed: pictures, controls and the lesson.
+
+    The page is a part of the notebook (0.9 MB), and needs neither a network nor the kernel afterwards. Raises RunError
+    where the page was not built, ScenarioError for a scenario that can't be run.
+    """
+    _check_built()
+    return Embedded("" if scenario is None else fragment(scenario, seed), height)

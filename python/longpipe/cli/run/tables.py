@@ -125,7 +125,7 @@ def _ports(ports: list[Row], framing: Framing, most: float) -> Table:
     used.sort(key=lambda row: (lost(row, *causes), row["utilization"]), reverse=True)
     queues = (f"mean queue\n[{unit}]", f"peak queue\n[{unit}]")
     marks = any(row.get("packets_marked") for row in used)
-    table = _table("switch port", f"{unit} in", "lost", "of lost:\nrefused", *queues, "used", *["marked"] * marks)
+    table = _table("switch port", f"{unit} in", "lost", "of lost:\nby AQM", *queues, "used", *["marked"] * marks)
     for row in used[: _whole(most)]:
         in_all = lost(row, *causes)
         table.add_row(
