@@ -10,7 +10,7 @@ use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
-use longpipe_tcp::reductions::Reductions;
+use longpipe_tcp::reductions::Totals;
 
 /// Results of flows, web traffic, datagrams and proxies.
 type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<ProxyReport>);
@@ -132,10 +132,10 @@ impl<P: Probe, M: Medium> Run<P, M> {
         })
     }
 
-    /// Returns the causes of the window reductions of each flow's sender, until the flow completed.
-    pub fn reductions(&self) -> Vec<Reductions> {
+    /// Returns the effects of the window reductions of each flow's sender until the flow completed, by cause.
+    pub fn reductions(&self) -> Vec<Totals> {
         let (flows, now) = (&self.hosts.flows, self.hosts.clock.now);
-        let mut reductions: Vec<Reductions> = flows.iter().map(|flow| flow.reductions(now)).collect();
+        let mut reductions: Vec<Totals> = flows.iter().map(|flow| flow.reductions(now)).collect();
         for own in &self.hosts.arriving {
             reductions[own.places().owner] = own.reductions(flows, now);
         }

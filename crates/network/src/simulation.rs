@@ -27,7 +27,7 @@ use crate::scenario::refusal::ScenarioError;
 use crate::scenario::topology::{Step, Topology};
 use crate::scenario::{place_bytes, Engine, Framing, Scenario};
 use longpipe_events::{memory, Time};
-use longpipe_tcp::reductions::Reductions;
+use longpipe_tcp::reductions::Totals;
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -170,8 +170,8 @@ impl<P: Probe> Simulation<P> {
         of!(&mut self.0, run => run.report())
     }
 
-    /// Returns the causes of the window reductions of each flow's sender.
-    pub fn reductions(&self) -> Vec<Reductions> {
+    /// Returns the effects of the window reductions of each flow's sender, by cause.
+    pub fn reductions(&self) -> Vec<Totals> {
         of!(&self.0, run => run.reductions())
     }
 

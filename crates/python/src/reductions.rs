@@ -2,19 +2,19 @@
 
 use crate::floats;
 use longpipe_network::{DropCause, Scenario};
-use longpipe_tcp::reductions::{LossCause, Reductions};
+use longpipe_tcp::reductions::{LossCause, Totals};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantNames;
 
 /// Returns one row per connection and cause that reduced its window; the parts of a split flow are separate connections.
-pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Reductions]) -> PyResult<Bound<'py, PyDict>> {
+pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, found: &[Totals]) -> PyResult<Bound<'py, PyDict>> {
     let rows: Vec<_> = scenario
         .flows
         .iter()
         .zip(found)
         .flat_map(|(flow, reductions)| {
-            let totals = reductions.totals().iter().enumerate();
+            let totals = reductions.0.iter().enumerate();
             let present = totals.filter(|(_, total)| total.count > 0);
             present.map(|(cause, total)| (flow.name.as_str(), name(cause), *total))
         })

@@ -5,7 +5,7 @@
 use crate::congestion::control::Cause;
 use crate::flight::Flight;
 use crate::recovery::rack::CongestionState;
-use crate::reductions::{LossCause, Reductions};
+use crate::reductions::{LossCause, Reductions, Totals};
 use longpipe_events::Time;
 use strum::VariantNames;
 
@@ -190,8 +190,8 @@ impl Journal {
         self.pages().reductions.note_loss(sequence, time, cause, una);
     }
 
-    /// Returns the causes of window reductions until `now`, when the window is `window` [byte].
-    pub fn reductions(&self, now: Time, window: f64) -> Reductions {
+    /// Returns the effects of the window reductions until `now`, by cause, when the window is `window` [byte].
+    pub fn reductions(&self, now: Time, window: f64) -> Totals {
         self.0
             .as_ref()
             .map(|pages| pages.reductions.until(now, window))

@@ -3,14 +3,22 @@
 //! The network reports every data segment that it loses. A reduction is attributed to the first loss that is not yet
 //! acknowledged, because the sender detects that one first: hundreds of segments lost by one overflow cause one reduction,
 //! and each isolated random loss causes one.
+//!
+//! The fast engine may process a sender's timer before the network reports losses that precede it. The cause of a reduction is
+//! therefore derived again from each loss that is reported late, so that it depends on the times of losses and reductions alone.
 
 use crate::flight::Flight;
 use longpipe_events::memory::Growing;
 use longpipe_events::{Span, Time};
 use std::collections::VecDeque;
+use std::ops::AddAssign;
+
+/// Number of reductions whose cause may still change. A loss is reported late by less than a round-trip time, in which only
+/// timeouts with a tiny maximum cause more than a few reductions.
+const RECENT: usize = 64;
 
 /// Cause of a segment's loss, as numbered by the network.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LossCause(pub u8);
 
 impl LossCause {
@@ -36,60 +44,146 @@ pub struct Total {
     pub window: f64,
 }
 
-/// A data segment that the network lost.
-#[derive(Clone, Copy, Debug)]
-struct Noted {
-    sequence: u64,
-    time: Time,
-    cause: LossCause,
-}
+/// Effects of all causes, indexed by the number of the cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals(pub [Total; CAUSES]);
 
-/// The latest reduction, unless it was undone.
-#[derive(Clone, Copy, Debug)]
-struct LatestReduction {
-    cause: LossCause,
-    since: Time,
-    /// Window after the reduction [byte].
-    window: f64,
-}
-
-/// The reductions of one sender, by cause.
-#[derive(Clone, Debug, Default)]
-pub struct Reductions {
-    /// Losses of segments that are not acknowledged, by increasing sequence number and time. Losses of a segment before
-    /// the one that caused a reduction are removed, so that the time per reduction is proportional to the number of
-    /// later losses only.
-    noted: VecDeque<Noted>,
-    latest: Option<LatestReduction>,
-    /// Cause of the latest loss that led to a reduction, and SND.MAX at that time.
-    episode: Option<(LossCause, u64)>,
-    totals: [Total; CAUSES],
-}
-
-impl Reductions {
-    /// Returns the totals, indexed by the number of the cause.
-    pub fn totals(&self) -> &[Total; CAUSES] {
-        &self.totals
+impl Totals {
+    /// Adds a reduction.
+    fn add(&mut self, cause: LossCause, one: &Reduction) {
+        let total = &mut self.0[usize::from(cause.0)];
+        total.count += 1;
+        total.lasted = total.lasted + one.lasted;
+        total.bytes += one.bytes;
+        total.window += one.integral;
     }
+}
 
-    /// Adds the totals of another connection.
-    pub fn add(&mut self, other: &Reductions) {
-        for (total, own) in self.totals.iter_mut().zip(&other.totals) {
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Totals) {
+        for (total, own) in self.0.iter_mut().zip(other.0) {
             total.count += own.count;
             total.lasted = total.lasted + own.lasted;
             total.bytes += own.bytes;
             total.window += own.window;
         }
     }
+}
 
-    /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future.
+/// A data segment that the network lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Noted {
+    sequence: u64,
+    time: Time,
+    cause: LossCause,
+}
+
+/// A reduction of the window.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// Time of the reduction.
+    since: Time,
+    /// SND.UNA and SND.MAX at that time.
+    una: u64,
+    max: u64,
+    /// What the reduction responds to.
+    trigger: Trigger,
+    /// Window after the reduction [byte].
+    window: f64,
+    /// Bytes by which the window was reduced.
+    bytes: f64,
+    /// Time from the reduction to its end, and the integral of the window over it [byte·s]; 0 until the end.
+    lasted: Span,
+    integral: f64,
+}
+
+/// What a reduction responds to.
+#[derive(Clone, Copy, Debug)]
+enum Trigger {
+    /// An ECN mark.
+    Mark,
+    /// The first loss before the reduction that was not acknowledged then; of a segment that was lost several times, the
+    /// latest. None if no such loss is reported.
+    Loss(Option<Noted>),
+}
+
+impl Reduction {
+    /// Considers a loss that is reported after the reduction.
+    fn on_late_loss(&mut self, late: Noted) {
+        let Trigger::Loss(first) = &mut self.trigger else {
+            return;
+        };
+        let precedes =
+            |first: Noted| late.sequence < first.sequence || (late.sequence == first.sequence && late > first);
+        if late.sequence >= self.una && first.is_none_or(precedes) {
+            *first = Some(late);
+        }
+    }
+
+    /// Ends the effect of the reduction, with a window of `last` [byte].
+    fn end(&mut self, now: Time, last: f64) {
+        self.lasted = now.max(self.since) - self.since;
+        self.integral = (self.window + last) / 2.0 * self.lasted.as_seconds();
+    }
+}
+
+/// A loss that led to a reduction.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    cause: LossCause,
+    /// SND.MAX at the time of the reduction.
+    end: u64,
+}
+
+impl Episode {
+    /// Returns the cause of a reduction, given the episode before it, and updates the episode. If no loss is known, a
+    /// reduction before all data of an earlier loss are acknowledged has the cause of that loss: go-back-N after a timeout
+    /// retransmits segments that arrived, and their duplicate ACKs may look like another loss (RFC 2582 section 5).
+    fn cause(episode: &mut Option<Episode>, reduction: &Reduction) -> LossCause {
+        match reduction.trigger {
+            Trigger::Mark => LossCause::MARK,
+            Trigger::Loss(Some(Noted { cause, .. })) => {
+                let end = reduction.max;
+                *episode = Some(Episode { cause, end });
+                cause
+            }
+            Trigger::Loss(None) => {
+                let earlier = episode.filter(|earlier| reduction.una <= earlier.end);
+                earlier.map_or(LossCause::NONE, |earlier| earlier.cause)
+            }
+        }
+    }
+}
+
+/// The reductions of one sender.
+#[derive(Clone, Debug, Default)]
+pub struct Reductions {
+    /// Losses of segments that are not acknowledged, in order. Losses of a segment before the one that caused a reduction are
+    /// removed, so that the time per reduction is proportional to the number of later losses only.
+    noted: VecDeque<Noted>,
+    /// The latest reductions, in order.
+    recent: VecDeque<Reduction>,
+    /// Whether the latest reduction still has effect: it was not undone.
+    in_effect: bool,
+    /// Latest loss that led to a reduction before the recent ones.
+    episode: Option<Episode>,
+    /// Effects of the reductions before the recent ones.
+    totals: Totals,
+}
+
+impl Reductions {
+    /// Records that the network lost the segment that starts at `sequence`, at a time that may lie in the future or before
+    /// the latest reductions.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause, una: u64) {
+        let noted = Noted { sequence, time, cause };
+        let later = self.recent.iter_mut().rev().take_while(|one| one.since >= time);
+        later.for_each(|reduction| reduction.on_late_loss(noted));
         self.forget_before(una);
-        let place = self
-            .noted
-            .partition_point(|one| (one.sequence, one.time) <= (sequence, time));
-        self.noted.make_room();
-        self.noted.insert(place, Noted { sequence, time, cause });
+        if sequence >= una {
+            let place = self.noted.partition_point(|&one| one <= noted);
+            self.noted.make_room();
+            self.noted.insert(place, noted);
+        }
     }
 
     /// Removes the losses of segments that start before `una`.
@@ -99,69 +193,86 @@ impl Reductions {
         }
     }
 
-    /// Records a reduction of the window from `before` [byte], for an ECN mark or a loss. Returns its cause.
+    /// Records a reduction of the window from `before` [byte], for an ECN mark or a loss. Returns its cause, as far as losses
+    /// have been reported.
     pub fn on_reduction(&mut self, marked: bool, now: Time, flight: &Flight, before: f64) -> LossCause {
-        let cause = if marked {
-            LossCause::MARK
-        } else {
-            self.take_cause(now, flight)
-        };
         self.end_latest(now, Some(before));
+        let trigger = match marked {
+            true => Trigger::Mark,
+            false => Trigger::Loss(self.first_loss(now, flight.una)),
+        };
         // Loss recovery may reduce cwnd to ssthresh only later.
         let window = flight.cwnd().min(flight.ssthresh()).min(before);
-        self.latest = Some(LatestReduction {
-            cause,
+        if self.recent.len() == RECENT {
+            self.settle_first();
+        }
+        self.recent.make_room();
+        self.recent.push_back(Reduction {
             since: now,
+            una: flight.una,
+            max: flight.max,
+            trigger,
             window,
+            bytes: before - window,
+            lasted: Span(0),
+            integral: 0.0,
         });
-        let total = &mut self.totals[usize::from(cause.0)];
-        total.count += 1;
-        total.bytes += before - window;
+        self.in_effect = true;
+        let (mut episode, mut cause) = (self.episode, LossCause::NONE);
+        for reduction in &self.recent {
+            cause = Episode::cause(&mut episode, reduction);
+        }
         cause
     }
 
     /// Records that the latest reduction was undone.
     pub fn on_undo(&mut self, now: Time) {
         self.end_latest(now, None);
+        self.in_effect = false;
     }
 
-    /// Returns the reductions as of `now`, when the window is `window` [byte].
-    pub fn until(&self, now: Time, window: f64) -> Reductions {
-        let mut ended = self.clone();
-        let since = ended.latest.map_or(now, |latest| latest.since);
-        ended.end_latest(now.max(since), Some(window));
-        ended
-    }
-
-    /// Returns the cause of the first unacknowledged loss; for a segment that was lost several times, of its latest
-    /// loss. If there is none, a reduction before all data of an earlier loss are acknowledged has the cause of that
-    /// loss: go-back-N after a timeout retransmits segments that arrived, and their duplicate ACKs may look like
-    /// another loss (RFC 2582 section 5).
-    fn take_cause(&mut self, now: Time, flight: &Flight) -> LossCause {
-        self.forget_before(flight.una);
-        if let Some(first) = self.noted.iter().position(|one| one.time <= now) {
-            let sequence = self.noted[first].sequence;
-            let of_segment = self
-                .noted
-                .range(first..)
-                .take_while(|one| one.sequence == sequence && one.time <= now);
-            let latest = first + of_segment.count() - 1;
-            let cause = self.noted[latest].cause;
-            self.noted.drain(first..latest);
-            self.episode = Some((cause, flight.max));
-            return cause;
+    /// Returns the effects of the reductions as of `now`, when the window is `window` [byte].
+    pub fn until(&self, now: Time, window: f64) -> Totals {
+        let (mut totals, mut episode) = (self.totals, self.episode);
+        for (number, reduction) in self.recent.iter().enumerate() {
+            let mut reduction = *reduction;
+            if self.in_effect && number + 1 == self.recent.len() {
+                reduction.end(now, window);
+            }
+            totals.add(Episode::cause(&mut episode, &reduction), &reduction);
         }
-        let earlier = self.episode.filter(|&(_, end)| flight.una <= end);
-        earlier.map_or(LossCause::NONE, |(cause, _)| cause)
+        totals
+    }
+
+    /// Returns the first loss before `now` of a segment that is not acknowledged; of a segment that was lost several times,
+    /// the latest.
+    fn first_loss(&mut self, now: Time, una: u64) -> Option<Noted> {
+        self.forget_before(una);
+        let first = self.noted.iter().position(|one| one.time <= now)?;
+        let sequence = self.noted[first].sequence;
+        let of_segment = self
+            .noted
+            .range(first..)
+            .take_while(|one| one.sequence == sequence && one.time <= now);
+        let latest = first + of_segment.count() - 1;
+        let loss = self.noted[latest];
+        self.noted.drain(first..latest);
+        Some(loss)
     }
 
     /// Ends the effect of the latest reduction, with a window of `last`; None if the window is as after the reduction.
     fn end_latest(&mut self, now: Time, last: Option<f64>) {
-        if let Some(LatestReduction { cause, since, window }) = self.latest.take() {
-            let total = &mut self.totals[usize::from(cause.0)];
-            let lasted = now - since;
-            total.lasted = Span(total.lasted.0 + lasted.0);
-            total.window += (window + last.unwrap_or(window)) / 2.0 * lasted.as_seconds();
+        let latest = self.recent.back_mut().filter(|_| self.in_effect);
+        if let Some(latest) = latest {
+            latest.end(now, last.unwrap_or(latest.window));
+        }
+    }
+
+    /// Adds the earliest of the recent reductions to the totals.
+    fn settle_first(&mut self) {
+        if let Some(reduction) = self.recent.pop_front() {
+            let cause = Episode::cause(&mut self.episode, &reduction);
+            self.totals.add(cause, &reduction);
         }
     }
 }
@@ -170,6 +281,7 @@ impl Reductions {
 mod tests {
     use super::*;
     use crate::congestion::limits::Limits;
+    use longpipe_events::Stream;
 
     const OVERFLOW: LossCause = LossCause(1);
     const RANDOM: LossCause = LossCause(3);
@@ -201,7 +313,7 @@ mod tests {
             let cause = reductions.on_reduction(false, second(3 + loss), &flight(sequence), 7000.0);
             assert_eq!(cause, RANDOM);
         }
-        let totals = *reductions.until(second(30), 6000.0).totals();
+        let Totals(totals) = reductions.until(second(30), 6000.0);
         assert_eq!(
             (totals[1].count, totals[1].lasted, totals[1].bytes),
             (1, Span::seconds(1), 5000.0)
@@ -227,9 +339,66 @@ mod tests {
         reductions.on_undo(second(60));
         let cause = reductions.on_reduction(false, second(100), &flight(2000), 5000.0);
         assert_eq!(cause, OVERFLOW);
-        let totals = *reductions.until(second(130), 5000.0).totals();
+        let Totals(totals) = reductions.until(second(130), 5000.0);
         let lasted = [totals[0].lasted, totals[1].lasted, totals[3].lasted];
         assert_eq!(lasted, [10, 30, 0].map(Span::seconds));
+    }
+
+    /// Draws losses and reductions of one sender, in the order of their times: `Some(sequence)` for a loss.
+    fn drawn(draws: &mut Stream) -> Vec<(Time, Option<u64>, LossCause)> {
+        let event = |number: u64| {
+            let sequence = 1000 * (number / 4 + draws.below(20));
+            let cause = LossCause(1 + draws.below(9) as u8);
+            (Time(number / 2), Some(sequence).filter(|_| draws.below(3) > 0), cause)
+        };
+        (0..200).map(event).collect()
+    }
+
+    /// Applies events in the given order, and returns the totals.
+    fn totals(events: &[(Time, Option<u64>, LossCause)], delays: &mut dyn FnMut() -> u64) -> Totals {
+        let mut order: Vec<_> = events
+            .iter()
+            .map(|event| (event.0 .0 + event.1.map_or(0, |_| delays()), event))
+            .collect();
+        order.sort_by_key(|&(reported, _)| reported);
+        let mut reductions = Reductions::default();
+        for (reported, &(time, lost, cause)) in order {
+            let una = 1000 * (reported / 3);
+            match lost {
+                Some(sequence) => reductions.note_loss(sequence, time, cause, una),
+                None => {
+                    reductions.on_reduction(cause.0 == 9, time, &flight(una), 9000.0);
+                }
+            }
+        }
+        reductions.until(Time(1000), 6000.0)
+    }
+
+    /// The fast engine reports losses late, and in another order. The reference is the order in time, in which every loss is
+    /// known before the reductions that follow it.
+    #[test]
+    fn causes_do_not_depend_on_when_losses_are_reported() {
+        let mut draws = Stream::new(7, "reductions", 0);
+        for _ in 0..300 {
+            let events = drawn(&mut draws);
+            let late = totals(&events, &mut || draws.below(12));
+            assert_eq!(late, totals(&events, &mut || 0));
+        }
+    }
+
+    /// A loss is late for two reductions, of which the second has its cause only because the first did.
+    #[test]
+    fn a_late_loss_is_also_the_cause_of_a_later_reduction_within_its_episode() {
+        let mut reductions = Reductions::default();
+        for (time, una) in [(50, 2000), (60, 102_000), (70, 102_001)] {
+            let cause = reductions.on_reduction(false, second(time), &flight(una), 9000.0);
+            assert_eq!(cause, LossCause::NONE);
+        }
+        reductions.note_loss(2000, second(40), RANDOM, 102_001);
+        let Totals(totals) = reductions.until(second(75), 5000.0);
+        let counts = totals.map(|total| total.count);
+        assert_eq!((counts[0], counts[3]), (1, 2));
+        assert_eq!((totals[3].bytes, totals[3].lasted), (8000.0, Span::seconds(20)));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::scenario::topology::Entry;
 use crate::scenario::{FlowConfig, LinkConfig, Scenario, StartConfig, StopConfig, TrafficConfig};
 use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::{PhaseConfig, TcpConfig, TimerConfig};
-use longpipe_tcp::reductions::Reductions;
+use longpipe_tcp::reductions::Totals;
 use longpipe_tcp::{sender::GREEDY, AckSegment, DataSegment, Receiver, Sender};
 
 /// Aligns the following fields to a cache line.
@@ -123,8 +123,8 @@ impl Connection {
         (self.sender_armed, self.receiver_armed) = (MaybeTime::NONE, MaybeTime::NONE);
     }
 
-    /// Returns the causes of the sender's window reductions until the flow was complete, or until `now`.
-    pub fn reductions(&self, now: Time) -> Reductions {
+    /// Returns the effects of the sender's window reductions until the flow was complete, or until `now`, by cause.
+    pub fn reductions(&self, now: Time) -> Totals {
         self.sender.reductions(self.completion.unwrap_or(now))
     }
 

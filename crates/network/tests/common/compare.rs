@@ -7,6 +7,7 @@ use longpipe_network::ip::report::PacketReport;
 use longpipe_network::observe::traces::DropTrace;
 use longpipe_network::scenario::{Engine, FlowConfig, Framing, Scenario, TrafficConfig};
 use longpipe_network::{DropCause, Probe, Recorder, Report, Simulation};
+use longpipe_tcp::reductions::Totals;
 use proptest::test_runner::TestCaseError;
 use std::cell::RefCell;
 use std::fmt::Debug;
@@ -27,8 +28,17 @@ pub struct Finding {
     pub detail: String,
 }
 
-/// Report of a run, without its number of events, and its probe.
-type Outcome<P> = Result<(Report, P), Finding>;
+/// Results of a run.
+pub struct Finished<P> {
+    /// Report without the number of events.
+    report: Report,
+    /// Effects of the window reductions of each flow, by cause; empty with cells, because the engines attribute frames that lost
+    /// several cells, or that were merged with others, to different losses.
+    reductions: Vec<Totals>,
+    probe: P,
+}
+
+type Outcome<P> = Result<Finished<P>, Finding>;
 
 /// Returns all failures of a scenario's runs; a run fails after `most_events` events.
 pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding> {
@@ -57,13 +67,14 @@ pub fn findings(scenario: &Scenario, seed: u64, most_events: u64) -> Vec<Finding
     keep(same("engines differ", &reference, &trains));
     keep(same("reference differs where it is watched", &reference, &watched[0]));
     keep(same("trains differ where they are watched", &trains, &watched[1]));
-    for (_, (recorder, _)) in watched.iter_mut().flatten() {
-        recorder.finish(Time(scenario.duration_ps));
+    for finished in watched.iter_mut().flatten() {
+        finished.probe.0.finish(Time(scenario.duration_ps));
     }
-    if let [Ok((_, (by_cell, _))), Ok((_, (by_train, _)))] = &watched {
-        keep(same_records(by_cell, by_train));
+    if let [Ok(by_cell), Ok(by_train)] = &watched {
+        keep(same_records(&by_cell.probe.0, &by_train.probe.0));
     }
-    for (report, (recorder, trail)) in watched.iter().flatten() {
+    for finished in watched.iter().flatten() {
+        let (report, (recorder, trail)) = (&finished.report, &finished.probe);
         keep(counts_agree(scenario, report, recorder));
         keep(check_report(scenario, report));
         keep(trail.broken.clone());
@@ -149,7 +160,14 @@ impl Run<'_> {
                 }
             }
             match simulation.report() {
-                Ok(report) => Ok((Report { events: 0, ..report }, simulation.into_probe())),
+                Ok(report) => Ok(Finished {
+                    report: Report { events: 0, ..report },
+                    reductions: match scenario.framing {
+                        Framing::Ip => simulation.reductions(),
+                        Framing::Aal5 => Vec::new(),
+                    },
+                    probe: simulation.into_probe(),
+                }),
                 Err(error) => Err(finding("invariant broken", error.to_string())),
             }
         });
@@ -157,11 +175,13 @@ impl Run<'_> {
     }
 }
 
-/// Compares two reports, if both runs succeeded.
+/// Compares two runs, if both succeeded.
 fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Finding> {
-    let (Ok((one, _)), Ok((other, _))) = (one, other) else {
+    let (Ok(one), Ok(other)) = (one, other) else {
         return Ok(());
     };
+    let reductions = first_difference("reductions", &one.reductions, &other.reductions);
+    let (one, other) = (&one.report, &other.report);
     let fail = |detail: String| {
         Err(Finding {
             kind: kind.to_owned(),
@@ -179,6 +199,7 @@ fn same<P, Q>(kind: &str, one: &Outcome<P>, other: &Outcome<Q>) -> Result<(), Fi
         first_difference("proxy", &one.proxies, &other.proxies),
         // The mean of an empty set of delays is NaN, which does not equal itself.
         first_difference("source", &debug(&one.sources), &debug(&other.sources)),
+        reductions,
     ];
     match parts.into_iter().flatten().next() {
         Some(part) => fail(part),

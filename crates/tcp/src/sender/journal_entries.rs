@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::journal::{EventCause, EventKind, SenderEvent};
-use crate::reductions::{LossCause, Reductions};
+use crate::reductions::{LossCause, Totals};
 use longpipe_events::Time;
 
 impl Sender {
@@ -23,13 +23,14 @@ impl Sender {
         self.journal.take(now, self.recovery.state(), &self.flight)
     }
 
-    /// Records that the network lost the data segment that starts at `sequence`, at a time that may lie in the future.
+    /// Records that the network lost the data segment that starts at `sequence`, at a time that may lie in the future or before
+    /// the latest reductions.
     pub fn note_loss(&mut self, sequence: u64, time: Time, cause: LossCause) {
         self.journal.note_loss(sequence, time, cause, self.flight.una);
     }
 
-    /// Returns the window reductions up to `now`, by cause.
-    pub fn reductions(&self, now: Time) -> Reductions {
+    /// Returns the effects of the window reductions up to `now`, by cause.
+    pub fn reductions(&self, now: Time) -> Totals {
         self.journal.reductions(now, self.flight.cwnd())
     }
 

@@ -19,7 +19,7 @@ use crate::scenario::{FlowArrivalsConfig, Places, Scenario, TrafficConfig};
 use longpipe_events::memory::Growing;
 use longpipe_events::{MaybeTime, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
-use longpipe_tcp::reductions::Reductions;
+use longpipe_tcp::reductions::Totals;
 use longpipe_tcp::sender::SenderCounters;
 use process::Process;
 use std::cmp::Reverse;
@@ -66,7 +66,7 @@ struct Sums {
     delivered_bytes: u64,
     highest_sequence_bytes: u64,
     sender: SenderCounters,
-    reductions: Reductions,
+    reductions: Totals,
 }
 
 impl Sums {
@@ -74,7 +74,7 @@ impl Sums {
         self.delivered_bytes += state.receiver.delivered();
         self.highest_sequence_bytes += state.receiver.highest();
         self.sender += state.sender.counters();
-        self.reductions.add(&state.reductions(now));
+        self.reductions += state.reductions(now);
     }
 }
 
@@ -118,8 +118,8 @@ impl Arriving {
         sums
     }
 
-    /// Returns the causes of the window reductions of all connections.
-    pub fn reductions(&self, flows: &[Connection], now: Time) -> Reductions {
+    /// Returns the effects of the window reductions of all connections, by cause.
+    pub fn reductions(&self, flows: &[Connection], now: Time) -> Totals {
         self.sums(flows, now).reductions
     }
 
