@@ -10,17 +10,25 @@ use longpipe_tcp::config::{
     AckConfig, CongestionConfig, RackConfig, RecoveryConfig, RecoveryKind, TcpConfig, TimerConfig,
 };
 use longpipe_tcp::congestion::{
-    Bbr3Config, BicConfig, HighspeedConfig, HighspeedRules, HtcpConfig, HyblaConfig, IllinoisConfig, LedbatConfig,
-    LinuxRenoConfig, ScalableConfig, ScalableRules, VegasConfig, VegasRules, VenoConfig, WestwoodConfig,
+    Bbr3Config, BicConfig, CopaConfig, HighspeedConfig, HighspeedRules, HtcpConfig, HyblaConfig, IllinoisConfig,
+    LedbatConfig, LinuxRenoConfig, ScalableConfig, ScalableRules, VegasConfig, VegasRules, VenoConfig, WestwoodConfig,
 };
 
 const MS: u64 = SECOND / 1000;
 
 fn controls() -> Vec<(&'static str, CongestionConfig)> {
+    let copa = |competitive| {
+        CongestionConfig::Copa(CopaConfig {
+            delta: 0.5,
+            competitive,
+        })
+    };
     let highspeed = |rules| CongestionConfig::Highspeed(HighspeedConfig { rules });
     vec![
         ("bbr3", CongestionConfig::Bbr3(Bbr3Config {})),
         ("bic", CongestionConfig::Bic(BicConfig {})),
+        ("copa", copa(false)),
+        ("copa-competitive", copa(true)),
         ("highspeed", highspeed(HighspeedRules::Rfc3649)),
         ("highspeed-linux", highspeed(HighspeedRules::Linux)),
         ("htcp", CongestionConfig::Htcp(HtcpConfig {})),
@@ -82,7 +90,7 @@ pub fn add_all(book: &mut Book) {
 
 /// Returns one connection over 10 Mbit/s and 60 ms, with another of the same kind one second later. `write_every_ps` is the
 /// interval of the application's writes, 0 if unknown.
-fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> Scenario {
+pub fn alone(congestion: &CongestionConfig, packets: bool, write_every_ps: u64) -> Scenario {
     let config = TcpConfig {
         recovery: RecoveryConfig::Rack(RackConfig {
             blocks: 3,

@@ -2,18 +2,21 @@
 //!
 //! Results change only if the engine number was raised.
 
+mod arriving;
 #[path = "../../tests/common/mod.rs"]
 #[allow(dead_code)]
 mod common;
 mod controls;
 mod drawn;
 mod frames;
+mod lines;
 mod marks;
 mod named;
 mod options;
 mod paths;
 mod pies;
 mod proxies;
+mod starts;
 
 use common::compare::{findings, MANY_EVENTS};
 use common::golden::{difference, entries, results, run_all, write_entries, write_results, Entry, Pinned};
@@ -67,6 +70,9 @@ fn main() -> ExitCode {
     marks::add_all(&mut book);
     pies::add_all(&mut book);
     controls::add_all(&mut book);
+    starts::add_all(&mut book);
+    lines::add_all(&mut book);
+    arriving::add_all(&mut book);
     let (mut now, mut refused, mut changed) = (vec![], vec![], 0);
     for outcome in run_all(&book.entries) {
         match outcome {

@@ -1,14 +1,15 @@
-//! Connections with Accurate ECN, whose ACKs count marks in the header alone, or also in an option.
+//! Connections with Accurate ECN, whose ACKs count marks in the header alone, or also in an option; and Prague.
 
 use crate::common::packets::ip;
 use crate::common::{dumbbell, policy, tcp, SECOND};
 use crate::paths::slower;
 use crate::Book;
 use longpipe_network::scenario::{
-    BufferUnit, LossConfig, PolicyConfig, QueueUnit, Scenario, StartConfig, StepMarkingConfig,
+    BufferUnit, DualPi2Config, LossConfig, LowLatencyMarking, PolicyConfig, QueueUnit, Scenario, StartConfig,
+    StepMarkingConfig, TwoQueues,
 };
 use longpipe_tcp::config::{AckConfig, CongestionConfig, EcnConfig, RecoveryKind};
-use longpipe_tcp::congestion::DctcpConfig;
+use longpipe_tcp::congestion::{DctcpConfig, PragueConfig};
 
 const MS: u64 = SECOND / 1000;
 
@@ -28,6 +29,37 @@ pub fn add_all(book: &mut Book) {
             }
         }
     }
+    for (feedback, option) in [("accurate", false), ("accurate-option", true)] {
+        book.add(&format!("marks/{feedback}/prague"), &prague(option));
+    }
+}
+
+/// Returns Prague beside a connection with classic ECN, over DualPI2.
+fn prague(option: bool) -> Scenario {
+    let mut config = tcp(RecoveryKind::Rack, 131_072);
+    config.ecn = EcnConfig::Classic { abe: false };
+    let mut scenario = slower(dumbbell(2, 4 * MS, 300, policy("tail-drop"), 3, &config), 20);
+    let low = &mut scenario.flows[0];
+    low.scalable = true;
+    low.tcp.ecn = EcnConfig::Accurate { abe: false, option };
+    low.tcp.congestion = CongestionConfig::Prague(PragueConfig {
+        rtt_target_ps: 25 * MS,
+        transition: 4,
+    });
+    let mut scenario = ip(scenario, BufferUnit::Packets, 200);
+    let trunk = scenario.flows[0].route[1];
+    scenario.links[trunk].policy = PolicyConfig::DualPi2(DualPi2Config {
+        target_ps: 15 * MS,
+        update_ps: 16 * MS,
+        alpha: 0.16,
+        beta: 3.2,
+        coupling: 2.0,
+        marking: LowLatencyMarking::Step { threshold_ps: MS },
+        least_packets: 1,
+        scheduler: TwoQueues::TimeShifted { shift_ps: 50 * MS },
+        ecn: true,
+    });
+    scenario
 }
 
 fn connections(kind: RecoveryKind, segments: u32, shares: bool, option: bool) -> Scenario {
