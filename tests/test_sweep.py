@@ -139,7 +139,7 @@ def test_what_can_t_be_drawn_is_one_line() -> None:
         pictures.sweep(waiting, "buffer", "efficiency")
 
 
-def test_the_command_draws_a_stored_study(tmp_path: Path) -> None:
+def test_the_command_draws_a_stored_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "runs.db"
     kept = Study(study(1).design, store, "lan")
     kept.run(workers=1)
@@ -153,10 +153,12 @@ def test_the_command_draws_a_stored_study(tmp_path: Path) -> None:
     for options, message in (
         (("window", "--x", "buffer"), "KIND: 'window' is of a run; needs none with --x, which is of a study"),
         (("--x", "buffer", "--map"), "--map: of one factor; needs --by FACTOR"),
-        (
-            (),
-            "KIND: missing; accepts window, sequence, queue, throughput, rates, rtt, delay, delay-cdf, drops, shares, slowdowns, path, or --x FACTOR of a study",
-        ),
+        ((), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),
+        (("window",), "lan: a study; needs --x FACTOR instead of a KIND, as in --x buffer"),
     ):
         refused = plot(*options)
         assert (refused.returncode, refused.stderr) == (2, f"error: {message}\n")
+    monkeypatch.setenv("LONGPIPE_STORE", str(store))
+    refused = run("analyse", "lan", "--response", "one", "--factors", "buffer", cwd=tmp_path)
+    needs = "lan: a study; needs the table of its runs: longpipe study export lan -o lan.csv"
+    assert (refused.returncode, refused.stderr) == (2, f"error: {needs}\n")

@@ -15,7 +15,7 @@ from longpipe.cli.completers import among, field_and_level
 from longpipe.cli.progress import Waiting
 from longpipe.cli.run import scenario_with
 from longpipe.cli.safe import echo
-from longpipe.cli.storing import StoreOption, opened
+from longpipe.cli.storing import StoreOption, factors_of_study, opened
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 
@@ -210,6 +210,8 @@ def plot(
         return
     if where or y_from_data:
         raise ScenarioError(f"{'--where' if where else '--y-from-data'}: of a study; needs --x FACTOR")
+    if not Path(source).exists() and (factors := factors_of_study(source, store)):
+        raise ScenarioError(f"{source}: a study; needs --x FACTOR instead of a KIND, as in --x {factors[0]}")
     if name == PATH:
         from longpipe.pictures.path import path
 

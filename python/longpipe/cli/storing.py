@@ -80,6 +80,17 @@ def opened(url: str | None, *, readonly: bool = False, create: bool = True) -> I
         store.close()
 
 
+def factors_of_study(name: str, url: str | None) -> list[str]:
+    """Returns the factors of a stored study; none if there is no such study, or no store."""
+    from longpipe.study import Study
+
+    try:
+        with opened(url, readonly=True, create=False) as store:
+            return [factor.name for factor in Study.open(name, store).design.factors]
+    except ScenarioError:
+        return []
+
+
 @contextmanager
 def opened_if_wanted(url: str | None, *, no_store: bool) -> Iterator[Store]:
     """Opens the store at the given URL, or the user's default store.

@@ -23,6 +23,7 @@ from longpipe.analysis.readable import readable
 from longpipe.cli.analyse.tables import show
 from longpipe.cli.console import tell_written, terminal
 from longpipe.cli.progress import Waiting
+from longpipe.cli.storing import factors_of_study
 from longpipe.errors import ScenarioError
 from longpipe.files import write_text
 from longpipe.inputs.frame import column_named, in_base_units, read_frame
@@ -56,6 +57,9 @@ def columns(option: str, text: str) -> tuple[str, ...]:
 def run(file: Path, question: Question, *, json: str | None, csv: Path | None, figures: Path | None) -> None:
     """Analyses a file and prints the result; `json` is a file, or "-" to write only JSON to stdout."""
     check_level(question.level)
+    if not file.exists() and factors_of_study(str(file), None):
+        export = f"longpipe study export {file} -o {file}.csv"
+        raise ScenarioError(f"{file}: a study; needs the table of its runs: {export}")
     frame = read_frame(file, "a CSV file with a header")
     question = _heads(question, frame)
     frame = with_expression(frame, question.response)
