@@ -11,6 +11,9 @@ pub mod table;
 /// Value for an absent time [ps].
 pub const NEVER: u64 = u64::MAX;
 
+/// Headers of IPv4 and UDP before each payload [byte].
+pub const HEADER_BYTES: u32 = 28;
+
 /// The two ECN bits of an IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
@@ -89,6 +92,17 @@ pub trait Outbox {
 
 /// A protocol stack at one end of a flow, with the application above it. Times are picoseconds of the run.
 pub trait End: Send {
+    /// Returns the length of the headers below the payloads of this end [byte]: those of IPv4 and UDP, or 0 if its payloads are
+    /// whole IP packets.
+    fn header_bytes(&self) -> u32 {
+        HEADER_BYTES
+    }
+
+    /// Returns whether a call of this end may change the time at which other ends of the run with this property act.
+    fn shares_machine(&self) -> bool {
+        false
+    }
+
     /// Returns the time at which `wake` is to be called if nothing is received before, or [`NEVER`].
     fn due(&mut self) -> u64;
 

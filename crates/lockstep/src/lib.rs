@@ -8,6 +8,8 @@
 //! packets are delivered first, in the order in which the path decided; then every end with a packet or an expired timer acts,
 //! in the order of ends. What an end sends enters the path at that instant.
 
+#[cfg(target_os = "linux")]
+pub mod linux;
 pub mod lockstep;
 pub mod object;
 pub mod program;

@@ -1,6 +1,6 @@
 //! Drives a path in virtual time, and the protocol stacks at the ends of its external flows.
 
-use longpipe_end::{Ecn, End, Outbox, Report as EndReport, Role, Setup, NEVER};
+use longpipe_end::{Ecn, End, Outbox, Report as EndReport, Role, Setup, HEADER_BYTES, NEVER};
 use longpipe_events::{mix, Stream, Time};
 use longpipe_live::path::{Arrival, Path};
 use longpipe_live::store::Store;
@@ -8,9 +8,6 @@ use longpipe_network::report::{InvariantError, Report};
 use longpipe_network::scenario::{StackConfig, TrafficConfig};
 use longpipe_network::{Fate, Flow, Outcome, Probe, Scenario, ScenarioError, Simulation};
 use std::collections::VecDeque;
-
-/// Headers of IPv4 and UDP before each payload [byte].
-pub const HEADER_BYTES: u32 = 28;
 
 /// Maximum number of steps at one time; an end that exceeds it is assumed to prevent time from advancing.
 const MOST_ACTS: u32 = 100_000;
@@ -57,11 +54,14 @@ struct Side {
     end: Box<dyn End>,
     flow: usize,
     role: Role,
-    /// Largest UDP payload that the path takes [byte].
+    /// Headers that the end's payloads lack, and the largest payload that the path takes [byte].
+    header_bytes: u32,
     most_bytes: u32,
+    /// Whether the end shares a machine with others.
+    shares_machine: bool,
     /// Whether a packet arrived at this instant.
     has_mail: bool,
-    /// UDP payload received so far [byte].
+    /// Payload received so far [byte].
     received_bytes: u64,
 }
 
@@ -125,19 +125,24 @@ impl<P: Probe> Lockstep<P> {
                 continue;
             };
             for (number, role) in [Role::Sender, Role::Receiver].into_iter().enumerate() {
+                let largest_bytes = flow.tcp.largest_packets_bytes().0;
                 let setup = Setup {
                     role,
                     seed: random(seed, 2 * index as u64 + number as u64),
                     start_ps: starts[index].0,
-                    most_bytes: flow.tcp.largest_packets_bytes().0.saturating_sub(HEADER_BYTES),
+                    most_bytes: largest_bytes.saturating_sub(HEADER_BYTES),
                     settings: &config.settings,
                 };
                 let refused = |line: String| StackError::Scenario(format!("traffic of flow {:?}: {line}", flow.name));
+                let end = create(config, &setup).map_err(refused)?;
+                let header_bytes = end.header_bytes();
                 sides.push(Side {
-                    end: create(config, &setup).map_err(refused)?,
                     flow: index,
                     role,
-                    most_bytes: setup.most_bytes,
+                    header_bytes,
+                    most_bytes: largest_bytes.saturating_sub(header_bytes),
+                    shares_machine: end.shares_machine(),
+                    end,
                     has_mail: false,
                     received_bytes: 0,
                 });
@@ -232,8 +237,7 @@ impl<P: Probe> Lockstep<P> {
         self.sent.ends.clear();
         let woken = side.end.wake(now.0, &mut self.sent);
         woken.map_err(|line| StackError::Defect(format!("{} {line}", self.names[index])))?;
-        let due = side.end.due();
-        self.due[index] = due;
+        self.due[index] = side.end.due();
         let (circuit, to, mut begin) = (side.circuit(), index ^ 1, 0);
         for &(end, ecn) in &self.sent.ends {
             let payload = &self.sent.bytes[begin..end];
@@ -251,7 +255,7 @@ impl<P: Probe> Lockstep<P> {
             self.path.enter(Arrival {
                 at: now,
                 circuit,
-                bytes: (payload.len() as u32 + HEADER_BYTES) as u16,
+                bytes: (payload.len() as u32 + side.header_bytes) as u16,
                 capable: ecn != Ecn::NotEct,
                 marked: ecn == Ecn::Ce,
             });
@@ -265,7 +269,19 @@ impl<P: Probe> Lockstep<P> {
             let probe = self.path.simulation().probe_mut();
             probe.window(now, flow, value(state.cwnd), value(state.ssthresh));
         }
+        if side.shares_machine {
+            self.refresh_shared();
+        }
         Ok(())
+    }
+
+    /// Updates the times of ends that share a machine, because one of them has acted.
+    fn refresh_shared(&mut self) {
+        for (side, due) in self.sides.iter_mut().zip(&mut self.due) {
+            if side.shares_machine {
+                *due = side.end.due();
+            }
+        }
     }
 
     /// Discards the ECN bits of packets whose outcome is known.

@@ -278,7 +278,7 @@ impl End for Program {
 }
 
 /// Returns a text as one line without control characters.
-fn one_line(text: &[u8]) -> String {
+pub(crate) fn one_line(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     text.trim()
         .chars()
@@ -289,7 +289,7 @@ fn one_line(text: &[u8]) -> String {
 
 /// Lets the kernel kill a program when the thread that started it ends, even by SIGKILL.
 #[cfg(target_os = "linux")]
-fn end_with_parent(command: &mut Command) {
+pub(crate) fn end_with_parent(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     // SAFETY: between fork and exec only one system call is made, which allocates nothing.
     unsafe {
@@ -301,4 +301,4 @@ fn end_with_parent(command: &mut Command) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_with_parent(_: &mut Command) {}
+pub(crate) fn end_with_parent(_: &mut Command) {}

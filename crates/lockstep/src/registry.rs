@@ -1,12 +1,22 @@
 //! The stacks of this process: those of the package `longpipe_stacks`, and the user's own, by digest.
 
+#[cfg(target_os = "linux")]
+use crate::linux::{
+    end::LinuxEnd,
+    guest::{Guest, Kernel},
+};
 use crate::object::Object;
 use crate::program::Program;
 use longpipe_end::{End, Setup};
-use longpipe_network::scenario::StackConfig;
+use longpipe_network::scenario::{FlowConfig, StackConfig, TrafficConfig};
+use longpipe_network::Scenario;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// Name of the stack whose ends are hosts of a user-mode Linux guest.
+#[cfg(target_os = "linux")]
+const LINUX_STACK: &str = "linux";
 
 /// Where the ends of a stack come from.
 #[derive(Clone, Debug)]
@@ -18,6 +28,8 @@ enum Source {
 }
 
 static PACKAGE: Mutex<Option<Arc<Object>>> = Mutex::new(None);
+#[cfg(target_os = "linux")]
+static LINUX: Mutex<Option<Kernel>> = Mutex::new(None);
 static OWN: Mutex<BTreeMap<String, Source>> = Mutex::new(BTreeMap::new());
 
 /// Loads the object with the stacks of `longpipe_stacks`, once per process. Returns its stacks, as in "quinn 0.11.19, noq 1.4.0".
@@ -53,21 +65,75 @@ pub fn register_program(digest: &str, words: Vec<String>) {
     own.insert(digest.to_owned(), Source::Program(words.into()));
 }
 
-/// Creates an end of a stack, whose version is its digest if it is the user's own.
-///
-/// # Errors
-/// Returns one line if the stack is not registered, or does not accept a setting.
-pub fn create(config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
-    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let source = own.get(&config.version).cloned();
-    drop(own);
-    match source {
-        Some(Source::Object(object)) => object.create(&config.stack, setup),
-        Some(Source::Program(words)) => Ok(Box::new(Program::start(&words, setup)?)),
-        None => {
-            let package = PACKAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let object = package.ok_or_else(|| format!("stack: {} is not registered", config.stack))?;
-            object.create(&config.stack, setup)
+/// Registers the files with which guests of user-mode Linux are started.
+#[cfg(target_os = "linux")]
+pub fn register_linux(kernel: Kernel) {
+    *LINUX.lock().unwrap_or_else(PoisonError::into_inner) = Some(kernel);
+}
+
+/// Creates the ends of one run.
+#[derive(Default)]
+pub struct Creator {
+    /// Largest packet of the run's Linux hosts [byte].
+    #[cfg(target_os = "linux")]
+    mtu: u32,
+    /// The guest of the run's Linux hosts.
+    #[cfg(target_os = "linux")]
+    guest: Option<Arc<Mutex<Guest>>>,
+}
+
+impl Creator {
+    /// Returns the creator for the ends of a scenario's run.
+    #[cfg(target_os = "linux")]
+    pub fn new(scenario: &Scenario) -> Creator {
+        let linux =
+            |flow: &&FlowConfig| matches!(&flow.traffic, TrafficConfig::Stack(config) if config.stack == LINUX_STACK);
+        let flows = scenario.flows.iter().filter(linux);
+        Creator {
+            mtu: flows.map(|flow| flow.tcp.largest_packets_bytes().0).max().unwrap_or(0),
+            guest: None,
         }
+    }
+
+    /// Returns the creator for the ends of a scenario's run.
+    #[cfg(not(target_os = "linux"))]
+    pub fn new(_: &Scenario) -> Creator {
+        Creator::default()
+    }
+
+    /// Creates an end of a stack, whose version is its digest if it is the user's own.
+    ///
+    /// # Errors
+    /// Returns one line if the stack is not registered, or does not accept a setting.
+    pub fn create(&mut self, config: &StackConfig, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+        let own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let source = own.get(&config.version).cloned();
+        drop(own);
+        match source {
+            Some(Source::Object(object)) => object.create(&config.stack, setup),
+            Some(Source::Program(words)) => Ok(Box::new(Program::start(&words, setup)?)),
+            #[cfg(target_os = "linux")]
+            None if config.stack == LINUX_STACK => self.create_linux(setup),
+            None => {
+                let package = PACKAGE.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let object = package.ok_or_else(|| format!("stack: {} is not registered", config.stack))?;
+                object.create(&config.stack, setup)
+            }
+        }
+    }
+
+    /// Creates a host of the run's guest, which starts with the first one.
+    #[cfg(target_os = "linux")]
+    fn create_linux(&mut self, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+        let guest = match &self.guest {
+            Some(guest) => guest,
+            None => {
+                let kernel = LINUX.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let kernel = kernel.ok_or("stack: linux is not registered")?;
+                let guest = Guest::boot(&kernel, setup.seed, self.mtu)?;
+                self.guest.insert(Arc::new(Mutex::new(guest)))
+            }
+        };
+        Ok(Box::new(LinuxEnd::create(guest, setup)?))
     }
 }

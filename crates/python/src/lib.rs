@@ -335,6 +335,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     {
         module.add_function(wrap_pyfunction!(stacks::register_stacks, module)?)?;
+        module.add_function(wrap_pyfunction!(stacks::register_linux, module)?)?;
         module.add_function(wrap_pyfunction!(stacks::register_own_object, module)?)?;
         module.add_function(wrap_pyfunction!(stacks::register_own_program, module)?)?;
         module.add_class::<live::LiveWatch>()?;

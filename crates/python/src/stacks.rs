@@ -4,6 +4,8 @@ use crate::modules::Controls;
 use crate::{floats, DefectError, ScenarioError, StackDefectError};
 use longpipe_control::heartbeat;
 use longpipe_end::{Ecn, End, Outbox, Report as EndReport, State};
+use longpipe_lockstep::linux::guest::Kernel;
+use longpipe_lockstep::registry::Creator;
 use longpipe_lockstep::{registry, FlowEnds, Lockstep, StackError};
 use longpipe_network::scenario::TrafficConfig;
 use longpipe_network::{Probe, Report, Scenario, Simulation};
@@ -42,6 +44,18 @@ pub(crate) fn register_own_program(digest: &str, words: Vec<String>) {
     registry::register_program(digest, words);
 }
 
+/// Registers user-mode Linux: the kernel, the library that is preloaded into it, the folder with the guest's first process,
+/// and the folder with the kernel's modules.
+#[pyfunction]
+pub(crate) fn register_linux(program: PathBuf, preload: PathBuf, folder: PathBuf, modules: PathBuf) {
+    registry::register_linux(Kernel {
+        program,
+        preload,
+        folder,
+        modules,
+    });
+}
+
 /// Runs a scenario with stacks to its end.
 pub(crate) fn complete<P: Probe + Send>(
     py: Python<'_>,
@@ -53,10 +67,9 @@ pub(crate) fn complete<P: Probe + Send>(
 ) -> PyResult<(Report, Simulation<P>, Ends)> {
     // Stacks run without the interpreter lock, because the watchdog needs it.
     let created = py.detach(|| {
+        let mut creator = Creator::new(scenario);
         Lockstep::new(scenario, seed, probe, &mut |config, setup| {
-            Ok(Box::new(Watched(heartbeat::during(|| {
-                registry::create(config, setup)
-            })?)))
+            Ok(Box::new(Watched(heartbeat::during(|| creator.create(config, setup))?)))
         })
     });
     let mut run = created.map_err(raised)?;
@@ -77,6 +90,14 @@ pub(crate) fn complete<P: Probe + Send>(
 struct Watched(Box<dyn End>);
 
 impl End for Watched {
+    fn header_bytes(&self) -> u32 {
+        self.0.header_bytes()
+    }
+
+    fn shares_machine(&self) -> bool {
+        self.0.shares_machine()
+    }
+
     fn due(&mut self) -> u64 {
         heartbeat::during(|| self.0.due())
     }

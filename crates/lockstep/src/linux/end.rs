@@ -1,0 +1,144 @@
+//! An end of a flow that is a host of the guest.
+
+use super::guest::{Application, Guest, HostState};
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, HEADER_BYTES, NEVER};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Linux's value of a slow-start threshold that is not set, `TCP_INFINITE_SSTHRESH` [segment].
+const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
+/// Linux's value of a minimum RTT that was not measured [us].
+const UNMEASURED: u64 = 0xffff_ffff;
+const PS_PER_US: u64 = 1_000_000;
+
+/// An end that is a host of a guest, which the Linux ends of a run share.
+pub struct LinuxEnd {
+    guest: Arc<Mutex<Guest>>,
+    host: usize,
+    failed: Option<String>,
+}
+
+impl LinuxEnd {
+    /// Creates the host in the guest.
+    ///
+    /// # Errors
+    /// Returns one line about a setting that the guest does not accept.
+    pub fn create(guest: &Arc<Mutex<Guest>>, setup: &Setup<'_>) -> Result<LinuxEnd, String> {
+        let application = Application {
+            sends: setup.role == Role::Sender,
+            ecn: setup.setting("ecn") == Some("true"),
+            mtu: setup.most_bytes + HEADER_BYTES,
+            start_ps: setup.start_ps,
+            bytes: setup.setting("size").map(|_| setup.number("size", 0)).transpose()?,
+            congestion: setup.setting("congestion").unwrap_or("cubic").to_owned(),
+        };
+        let host = locked(guest).add(&application)?;
+        Ok(LinuxEnd {
+            guest: Arc::clone(guest),
+            host,
+            failed: None,
+        })
+    }
+
+    /// Returns the state of the host at the latest instant of the guest.
+    fn current(&mut self) -> HostState {
+        let mut guest = locked(&self.guest);
+        let now = guest.at();
+        if let Err(line) = guest.read_state(self.host, now) {
+            self.failed = Some(line);
+        }
+        guest.state(self.host).clone()
+    }
+}
+
+fn locked(guest: &Mutex<Guest>) -> MutexGuard<'_, Guest> {
+    guest.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn srtt_ps(state: &HostState) -> Option<u64> {
+    Some(state.srtt_us * PS_PER_US).filter(|&srtt| srtt > 0)
+}
+
+fn min_rtt_ps(state: &HostState) -> Option<u64> {
+    let measured = (1..UNMEASURED).contains(&state.min_rtt_us);
+    measured.then_some(state.min_rtt_us * PS_PER_US)
+}
+
+fn ssthresh(state: &HostState) -> Option<u64> {
+    (state.ssthresh < INFINITE_SSTHRESH).then_some(state.ssthresh * state.mss)
+}
+
+impl End for LinuxEnd {
+    fn header_bytes(&self) -> u32 {
+        0
+    }
+
+    fn shares_machine(&self) -> bool {
+        true
+    }
+
+    fn due(&mut self) -> u64 {
+        let guest = locked(&self.guest);
+        // The first host acts for the guest, and each for its own packets.
+        match (guest.has_packets(self.host), self.host) {
+            (true, _) => guest.at(),
+            (false, 0) => guest.due(),
+            (false, _) => NEVER,
+        }
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        let mut guest = locked(&self.guest);
+        guest.start()?;
+        guest.advance(now)?;
+        guest.take_packets(self.host, &mut |packet, ecn| outbox.send(packet, ecn));
+        Ok(())
+    }
+
+    fn receive(&mut self, _now: u64, payload: &[u8], ecn: Ecn) -> Result<(), String> {
+        locked(&self.guest).receive(self.host, payload, ecn);
+        Ok(())
+    }
+
+    fn state(&mut self) -> State {
+        let guest = locked(&self.guest);
+        let state = guest.state(self.host);
+        State {
+            cwnd: Some(state.cwnd * state.mss).filter(|&cwnd| cwnd > 0),
+            ssthresh: ssthresh(state),
+            srtt_ps: srtt_ps(state),
+            min_rtt_ps: min_rtt_ps(state),
+            pacing_bps: state.pacing_rate.checked_mul(8),
+            sent_packets: state.sent_segments,
+            lost_packets: state.retransmitted_segments,
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        let state = self.current();
+        let seconds = |ps: Option<u64>| ps.map_or(f64::NAN, |ps| ps as f64 / 1e12);
+        let values = [
+            ("srtt_s", seconds(srtt_ps(&state))),
+            ("rttvar_s", state.rttvar_us as f64 / 1e6),
+            ("min_rtt_s", seconds(min_rtt_ps(&state))),
+            ("cwnd_bytes", (state.cwnd * state.mss) as f64),
+            ("mtu_bytes", state.mss as f64),
+            ("timeouts", state.timeouts as f64),
+        ];
+        Report {
+            delivered_bytes: state.delivered_bytes,
+            completed_ps: state.completed_ps,
+            sent_packets: state.sent_segments,
+            sent_bytes: state.sent_bytes,
+            lost_packets: state.retransmitted_segments,
+            lost_bytes: state.retransmitted_bytes,
+            congestion_events: state.recoveries,
+            handshake_ps: state.connected_ps,
+            closed: state.closed.clone(),
+            values: values.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+        }
+    }
+
+    fn failure(&mut self) -> Option<String> {
+        self.failed.take()
+    }
+}

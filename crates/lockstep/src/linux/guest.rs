@@ -1,0 +1,549 @@
+//! The guest: a process of user-mode Linux whose clock the simulation advances.
+//!
+//! `lockstep.c`, preloaded into it, sends the frames of the guest's device when the kernel is idle, and waits for the time to
+//! which its clock advances next. `guest.c`, the guest's first process, creates hosts and their applications, and reads their
+//! TCP_INFO, on requests in control frames.
+
+use super::frame::{self, Frame};
+use crate::program::{end_with_parent, one_line};
+use longpipe_end::{Ecn, NEVER};
+use std::fs::File;
+use std::io::{BufReader, ErrorKind, Read, Seek, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// Files with which a guest is started.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The kernel, `linux.uml`.
+    pub program: PathBuf,
+    /// The library that is preloaded into it.
+    pub preload: PathBuf,
+    /// Folder with `init`, the first process.
+    pub folder: PathBuf,
+    /// Folder with the kernel's modules.
+    pub modules: PathBuf,
+}
+
+/// Application of a host.
+#[derive(Clone, Debug)]
+pub struct Application {
+    /// Whether the host sends the flow's data.
+    pub sends: bool,
+    /// Whether the host's connections negotiate ECN.
+    pub ecn: bool,
+    /// Largest IP packet of the host [byte].
+    pub mtu: u32,
+    /// Start time [ps].
+    pub start_ps: u64,
+    /// Data to send [byte], without end if `None`.
+    pub bytes: Option<u64>,
+    /// Congestion control.
+    pub congestion: String,
+}
+
+/// State of a host. Times are picoseconds of the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostState {
+    /// Data received [byte].
+    pub delivered_bytes: u64,
+    /// Time at which all data had been received.
+    pub completed_ps: Option<u64>,
+    /// Time at which the connection was established.
+    pub connected_ps: Option<u64>,
+    /// Time and reason of the connection's failure.
+    pub closed: Option<(u64, String)>,
+    /// Congestion window and slow-start threshold [segment], and payload of a segment [byte].
+    pub cwnd: u64,
+    /// Slow-start threshold [segment].
+    pub ssthresh: u64,
+    /// Payload of a segment [byte].
+    pub mss: u64,
+    /// Smoothed RTT [us].
+    pub srtt_us: u64,
+    /// Variation of the RTT [us].
+    pub rttvar_us: u64,
+    /// Minimum RTT [us].
+    pub min_rtt_us: u64,
+    /// Pacing rate [byte/s].
+    pub pacing_rate: u64,
+    /// Data segments sent, including retransmissions.
+    pub sent_segments: u64,
+    /// Data sent, including retransmissions [byte].
+    pub sent_bytes: u64,
+    /// Retransmitted segments.
+    pub retransmitted_segments: u64,
+    /// Retransmitted data [byte].
+    pub retransmitted_bytes: u64,
+    /// Recoveries after losses, other than timeouts.
+    pub recoveries: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// A host in the guest.
+#[derive(Debug, Default)]
+struct Host {
+    sends: bool,
+    state: HostState,
+    /// Packets to send at the current instant, one after another, and the end offset of each.
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// A running guest.
+pub struct Guest {
+    child: Child,
+    input: UnixStream,
+    output: BufReader<UnixStream>,
+    console: File,
+    /// Folder with the kernel's modules.
+    modules: String,
+    hosts: Vec<Host>,
+    /// Clock of the guest, its next timer (0: none), and its clock at time 0 of the run [ns].
+    now_ns: u64,
+    due_ns: u64,
+    zero_ns: u64,
+    /// Latest time of the run, and time at which the state of all senders is read next [ps].
+    at_ps: u64,
+    sample_ps: u64,
+    /// Frames for the guest.
+    pending: Vec<u8>,
+    /// Latest message from the guest, and the latest answer in it.
+    message: Vec<u8>,
+    answer: Option<Vec<u8>>,
+}
+
+/// Maximum length of the frames of a message [byte]; `MOST_BYTES` of `lockstep.c`.
+const MOST_BYTES: usize = 1 << 20;
+/// Length of a message before its frames [byte].
+const HEAD: usize = 24;
+/// Real time that the guest has for its next message.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum number of messages until an answer.
+const MOST_MESSAGES: u32 = 100_000;
+/// Interval at which the state of senders is read [ps].
+const SAMPLE_PS: u64 = 100_000_000_000;
+/// Time 0 of a run is a multiple of this of the guest's clock [ns].
+const SECOND_NS: u64 = 1_000_000_000;
+const PS_PER_NS: u64 = 1000;
+/// Text with which a kernel that cannot continue ends.
+const PANIC: &str = "Kernel panic";
+/// Value for an absent time or size.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Kernel parameters. They do not differ from run to run, because the kernel derives random numbers from them; but for the
+/// MTU, which limits the frames of the device.
+const BOOT: [&str; 10] = [
+    "mem=512M",
+    "rootfstype=hostfs",
+    "rootflags=/",
+    "ro",
+    "quiet",
+    "init=/proc/self/cwd/init",
+    // No folder for the guest's sockets can be made here.
+    "uml_dir=/proc",
+    "con=null",
+    "con0=null,fd:1",
+    "lpj=1000000",
+];
+/// Parts of the kernel that are left out: a choice by measured speed, the host's random numbers, and block devices, whose
+/// thread would survive the kernel.
+const LEFT_OUT: &str = "initcall_blacklist=raid6_select_algo,rng_init,ubd_driver_init";
+
+mod request {
+    pub const ADD_HOST: u16 = 1;
+    pub const START: u16 = 2;
+    pub const READ_HOST: u16 = 3;
+}
+
+impl Guest {
+    /// Starts a guest whose hosts have packets of at most `mtu` bytes.
+    ///
+    /// # Errors
+    /// Returns one line if it does not start.
+    pub fn boot(kernel: &Kernel, seed: u64, mtu: u32) -> Result<Guest, String> {
+        let failed = |error: std::io::Error| format!("{}: does not start ({error})", kernel.program.display());
+        let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+        ours.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let console = console().map_err(failed)?;
+        let mut command = Command::new(&kernel.program);
+        command
+            .args(BOOT)
+            .arg(LEFT_OUT)
+            .arg(format!(
+                "vec0:transport=fd,fd=100,vec=0,gro=0,mtu={mtu},mac=02:00:00:00:00:00"
+            ))
+            .env_clear()
+            .env("LD_PRELOAD", &kernel.preload)
+            .env("HOME", "/")
+            // The clock advances by 1 ns at each reading, so that packets leave within a microsecond.
+            .env("VT_STEP", "1")
+            .env("VT_SEED", seed.max(1).to_string())
+            .current_dir(&kernel.folder)
+            .stdin(OwnedFd::from(theirs))
+            .stdout(console.try_clone().map_err(failed)?)
+            .stderr(console.try_clone().map_err(failed)?)
+            // Signals of the terminal are for the run.
+            .process_group(0);
+        end_with_parent(&mut command);
+        let child = command.spawn().map_err(failed)?;
+        // The guest's end of the connection closes with the guest alone.
+        drop(command);
+        let mut guest = Guest {
+            child,
+            input: ours.try_clone().map_err(failed)?,
+            output: BufReader::with_capacity(1 << 18, ours),
+            console,
+            modules: kernel.modules.to_string_lossy().into_owned(),
+            hosts: Vec::new(),
+            now_ns: 0,
+            due_ns: 0,
+            zero_ns: UNKNOWN,
+            at_ps: 0,
+            sample_ps: NEVER,
+            pending: Vec::new(),
+            message: Vec::new(),
+            answer: None,
+        };
+        guest.read()?;
+        guest.wait_for_answer()?;
+        Ok(guest)
+    }
+
+    /// Creates a host, which starts with the run. Returns its number. Hosts 2n and 2n + 1 are the sender and the receiver
+    /// of a flow.
+    ///
+    /// # Errors
+    /// Returns one line if the guest cannot create it.
+    pub fn add(&mut self, application: &Application) -> Result<usize, String> {
+        let number = self.hosts.len();
+        let congestion = application.congestion.as_bytes();
+        let modules = self.modules.clone();
+        if congestion.len() > 15 || modules.len() > 255 {
+            return Err(format!(
+                "congestion: {}; needs at most 15 bytes",
+                application.congestion
+            ));
+        }
+        let mut body = Vec::new();
+        let words = [
+            request::ADD_HOST,
+            number as u16,
+            u16::from(application.sends),
+            u16::from(application.ecn),
+        ];
+        words
+            .iter()
+            .for_each(|word| body.extend_from_slice(&word.to_le_bytes()));
+        body.extend_from_slice(&application.mtu.to_le_bytes());
+        body.extend_from_slice(&[0; 4]);
+        body.extend_from_slice(&(application.start_ps / PS_PER_NS).to_le_bytes());
+        body.extend_from_slice(&application.bytes.unwrap_or(UNKNOWN).to_le_bytes());
+        put_text(&mut body, congestion, 16);
+        put_text(&mut body, modules.as_bytes(), 256);
+        self.ask(&body)?;
+        self.hosts.push(Host {
+            sends: application.sends,
+            ..Host::default()
+        });
+        Ok(number)
+    }
+
+    /// Starts the applications of all hosts, if that has not happened: the guest's clock now says the time 0 of the run.
+    ///
+    /// # Errors
+    /// Returns one line about a guest that does not continue.
+    pub fn start(&mut self) -> Result<(), String> {
+        if self.zero_ns != UNKNOWN {
+            return Ok(());
+        }
+        let zero = self.now_ns.next_multiple_of(SECOND_NS);
+        while self.now_ns < zero {
+            let due = if self.due_ns == 0 { zero } else { self.due_ns.min(zero) };
+            self.exchange(due.max(self.now_ns))?;
+        }
+        self.zero_ns = zero;
+        self.sample_ps = SAMPLE_PS;
+        self.ask(&short_request(request::START, 0))
+    }
+
+    /// Returns the time at which the guest acts next if no packet arrives [ps].
+    pub fn due(&self) -> u64 {
+        if self.zero_ns == UNKNOWN {
+            return 0;
+        }
+        let timer = match self.due_ns {
+            0 => NEVER,
+            due => due.saturating_sub(self.zero_ns) * PS_PER_NS,
+        };
+        timer.min(self.sample_ps)
+    }
+
+    /// Returns the latest time to which the guest has advanced [ps].
+    pub fn at(&self) -> u64 {
+        self.at_ps
+    }
+
+    /// Returns whether packets of a host are to be sent.
+    pub fn has_packets(&self, host: usize) -> bool {
+        !self.hosts[host].ends.is_empty()
+    }
+
+    /// Returns the latest known state of a host.
+    pub fn state(&self, host: usize) -> &HostState {
+        &self.hosts[host].state
+    }
+
+    /// Takes a packet for a host; the guest receives it when it advances.
+    pub fn receive(&mut self, host: usize, packet: &[u8], ecn: Ecn) {
+        frame::put_packet(&mut self.pending, host, packet, ecn);
+    }
+
+    /// Advances the guest to the time `now` [ps], if it has anything to do there.
+    ///
+    /// # Errors
+    /// Returns one line about a guest that does not continue.
+    pub fn advance(&mut self, now: u64) -> Result<(), String> {
+        self.at_ps = now;
+        if self.sample_ps <= now {
+            self.sample_ps = (now / SAMPLE_PS + 1) * SAMPLE_PS;
+            for number in 0..self.hosts.len() {
+                if self.hosts[number].sends {
+                    frame::put_control(&mut self.pending, &short_request(request::READ_HOST, number as u16));
+                }
+            }
+        } else if self.pending.is_empty() && self.due() > now {
+            return Ok(());
+        }
+        let clock = self.zero_ns + now / PS_PER_NS;
+        self.exchange(clock)?;
+        while !self.pending.is_empty() {
+            self.exchange(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `send` with each packet that a host sends at the current instant, and its ECN bits.
+    pub fn take_packets(&mut self, host: usize, send: &mut dyn FnMut(&[u8], Ecn)) {
+        let host = &mut self.hosts[host];
+        let mut begin = 0;
+        for &end in &host.ends {
+            let packet = &host.bytes[begin..end];
+            begin = end;
+            send(packet, frame::ecn_of(packet));
+        }
+        host.bytes.clear();
+        host.ends.clear();
+    }
+
+    /// Reads the state of a host at the time `now` [ps]; packets that the host sends then are lost.
+    ///
+    /// # Errors
+    /// Returns one line about a guest that does not continue.
+    pub fn read_state(&mut self, host: usize, now: u64) -> Result<(), String> {
+        self.advance(now)?;
+        self.ask(&short_request(request::READ_HOST, host as u16))
+    }
+
+    /// Sends a request, and waits for its answer.
+    fn ask(&mut self, body: &[u8]) -> Result<(), String> {
+        frame::put_control(&mut self.pending, body);
+        self.exchange(self.now_ns)?;
+        self.wait_for_answer()
+    }
+
+    /// Lets the guest continue until it has answered. Returns the error that it answers.
+    fn wait_for_answer(&mut self) -> Result<(), String> {
+        for _ in 0..MOST_MESSAGES {
+            if let Some(answer) = self.answer.take() {
+                return self.take_answer(&answer);
+            }
+            self.exchange(self.due_ns.max(self.now_ns))?;
+        }
+        Err(format!("the guest does not answer: {}", self.last_words()))
+    }
+
+    /// Sends the next frames and the time to which the clock advances, and reads until the guest is idle.
+    fn exchange(&mut self, clock_ns: u64) -> Result<(), String> {
+        let bytes = whole_frames(&self.pending, MOST_BYTES);
+        let mut head = [0; HEAD];
+        head[..8].copy_from_slice(&clock_ns.to_le_bytes());
+        head[16..20].copy_from_slice(&(bytes as u32).to_le_bytes());
+        self.message.clear();
+        self.message.extend_from_slice(&head);
+        self.message.extend(self.pending.drain(..bytes));
+        self.input
+            .write_all(&self.message)
+            .map_err(|error| self.ended(&error))?;
+        self.read()
+    }
+
+    /// Reads the messages of the guest until it is idle.
+    fn read(&mut self) -> Result<(), String> {
+        loop {
+            let mut head = [0; HEAD];
+            self.output.read_exact(&mut head).map_err(|error| self.ended(&error))?;
+            let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| head[at + i]));
+            (self.now_ns, self.due_ns) = (word(0), word(8));
+            let (bytes, more) = (word(16) as u32 as usize, word(16) >> 32 != 0);
+            let mut message = std::mem::take(&mut self.message);
+            message.resize(bytes, 0);
+            self.output
+                .read_exact(&mut message)
+                .map_err(|error| self.ended(&error))?;
+            self.sort(&message);
+            self.message = message;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Assigns the frames of a message to their hosts.
+    fn sort(&mut self, message: &[u8]) {
+        let mut rest = message;
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let (found, next) = after.split_at(length.min(after.len()));
+            rest = next;
+            match frame::parse(found) {
+                Frame::Packet { host, packet } => {
+                    if let Some(host) = self.hosts.get_mut(host) {
+                        host.bytes.extend_from_slice(packet);
+                        host.ends.push(host.bytes.len());
+                    }
+                }
+                Frame::Answer(answer) => {
+                    let number = usize::from(u16::from_le_bytes([answer[2], answer[3]]));
+                    if u16::from_le_bytes([answer[0], answer[1]]) == request::READ_HOST && number < self.hosts.len() {
+                        self.hosts[number].state = host_state(answer);
+                    }
+                    self.answer = Some(answer.to_vec());
+                }
+                Frame::Other => {}
+            }
+        }
+    }
+
+    /// Returns the error of an answer.
+    fn take_answer(&mut self, answer: &[u8]) -> Result<(), String> {
+        let line = text(answer);
+        let kind = u16::from_le_bytes([answer[0], answer[1]]);
+        // Before the first request the text is the kernel's version, and of a host the reason why its connection ended.
+        if line.is_empty() || kind == 0 || kind == request::READ_HOST {
+            return Ok(());
+        }
+        Err(line)
+    }
+
+    /// Returns the reason why the connection to the guest failed.
+    fn ended(&mut self, error: &std::io::Error) -> String {
+        if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) {
+            return format!(
+                "the guest does not answer within {} s: {}",
+                PATIENCE.as_secs(),
+                self.last_words()
+            );
+        }
+        let _ = self.child.kill();
+        let status = self
+            .child
+            .wait()
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
+        format!("the guest has ended ({status}): {}", self.last_words())
+    }
+
+    /// Returns the line of the guest's console that is about a panic, otherwise the last one.
+    fn last_words(&mut self) -> String {
+        let mut told = Vec::new();
+        let read = self.console.rewind().and_then(|()| self.console.read_to_end(&mut told));
+        let lines = String::from_utf8_lossy(&told);
+        let panic = lines.lines().find(|line| line.contains(PANIC));
+        match (read, panic.or_else(|| lines.lines().rfind(|line| !line.is_empty()))) {
+            (Ok(_), Some(line)) => one_line(line.as_bytes()),
+            _ => "it printed nothing".to_owned(),
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Errors here mean that the guest has ended already. Its processes end with it (PTRACE_O_EXITKILL).
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns a file without a name for the guest's console.
+fn console() -> std::io::Result<File> {
+    // SAFETY: the name is NUL-terminated, and a descriptor that is returned belongs to nothing else.
+    #[allow(unsafe_code)]
+    unsafe {
+        match libc::memfd_create(c"console".as_ptr(), libc::MFD_CLOEXEC) {
+            -1 => Err(std::io::Error::last_os_error()),
+            file => Ok(File::from_raw_fd(file)),
+        }
+    }
+}
+
+/// Returns the length of the first frames of `frames` that have at most `most` bytes together.
+fn whole_frames(frames: &[u8], most: usize) -> usize {
+    if frames.len() <= most {
+        return frames.len();
+    }
+    let mut end = 0;
+    loop {
+        let length = u32::from_le_bytes(std::array::from_fn(|i| frames[end + i])) as usize + 4;
+        if end + length > most {
+            return end;
+        }
+        end += length;
+    }
+}
+
+fn short_request(kind: u16, host: u16) -> Vec<u8> {
+    [kind.to_le_bytes(), host.to_le_bytes()].concat()
+}
+
+fn put_text(to: &mut Vec<u8>, text: &[u8], length: usize) {
+    let end = to.len() + length;
+    to.extend_from_slice(text);
+    to.resize(end, 0);
+}
+
+/// Returns the text of an answer.
+fn text(answer: &[u8]) -> String {
+    let bytes = &answer[8..168];
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    one_line(&bytes[..end])
+}
+
+/// Parses `struct host_answer` of `guest.c`.
+fn host_state(answer: &[u8]) -> HostState {
+    let value = |place: usize| u64::from_le_bytes(std::array::from_fn(|i| answer[168 + 8 * place + i]));
+    let time = |place: usize| Some(value(place)).filter(|&ns| ns != UNKNOWN).map(|ns| ns * PS_PER_NS);
+    HostState {
+        delivered_bytes: value(0),
+        completed_ps: time(1),
+        connected_ps: time(2),
+        closed: time(3).map(|at| (at, text(answer))),
+        cwnd: value(4),
+        ssthresh: value(5),
+        mss: value(6),
+        srtt_us: value(7),
+        rttvar_us: value(8),
+        min_rtt_us: value(9),
+        pacing_rate: value(10),
+        sent_segments: value(11),
+        sent_bytes: value(12),
+        retransmitted_segments: value(13),
+        retransmitted_bytes: value(14),
+        recoveries: value(15),
+        timeouts: value(16),
+    }
+}
