@@ -28,6 +28,7 @@ from longpipe.errors import RunError, ScenarioError
 PROGRAM: Final = "linux.uml"
 PACKAGE: Final = "user-mode-linux"
 GUEST: Final = Path(__file__).parent / "linux_guest"
+SHIM: Final = (GUEST / "shim.c",)
 MACHINE: Final = "x86_64"
 # Other programs that the host needs: a compiler for the shim, and tools that set up the path.
 TOOLS: Final = {"cc": "gcc libc6-dev", "ip": "iproute2", "tc": "iproute2", "mount": "mount", "sysctl": "procps"}
@@ -214,17 +215,28 @@ def _fetch() -> Kernel | None:
 
 
 def _shim() -> Path:
-    """Returns the preloaded library, built once per version of its source."""
-    source = (GUEST / "shim.c").read_bytes()
-    path = home() / f"shim-{hashlib.sha256(source).hexdigest()[:16]}.so"
+    """Returns the preloaded library."""
+    return compiled("shim.so", SHIM, ("-O2", "-shared", "-fPIC"), libraries=("-ldl",))
+
+
+def compiled(name: str, sources: Sequence[Path], options: Sequence[str], libraries: Sequence[str] = ()) -> Path:
+    """Returns a program or library, built once per version of its sources, in a folder of its own in the user's cache.
+
+    Raises RunError if the compiler rejects it.
+    """
+    digest = hashlib.sha256(repr((name, options)).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    path = home() / digest.hexdigest()[:16] / name
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as name:
-            built = Path(name) / "shim.so"
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            built = Path(folder) / name
             compiler = shutil.which("cc", path=SYSTEM_PATH) or "cc"
-            command = [compiler, "-O2", "-shared", "-fPIC", "-o", str(built), str(GUEST / "shim.c"), "-ldl"]
+            command = [compiler, *options, "-o", str(built), *map(str, sources), *libraries]
             done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
             if done.returncode != 0:
-                raise RunError(f"cc: can't build {GUEST / 'shim.c'}: {done.stderr.strip().splitlines()[0]}")
+                reason = (done.stderr.strip().splitlines() or ["without a word"])[0]
+                raise RunError(f"cc: can't build {sources[0]}: {reason}")
             built.replace(path)
     return path

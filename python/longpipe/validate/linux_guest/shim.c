@@ -5,6 +5,7 @@
 // Registers: processors with AMX have more state than Linux 6.1 makes room for; what it does not know is left as it is.
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -21,6 +22,8 @@
 #define BILLION 1000000000ull
 #define EXTENDED_STATE 0x202
 #define LARGEST_STATE 65536
+// PTRACE_SETOPTIONS of old kernels, which Linux 6.1 still uses.
+#define OLD_SETOPTIONS 21
 // What the clock of the day says at the start [s]: any date will do.
 #define DAY_CLOCK 1700000000ull
 
@@ -69,8 +72,17 @@ int timer_gettime(timer_t timer, struct itimerspec *left) {
     return 0;
 }
 
+// In lockstep.c, if it is linked: lets a simulation advance the clock.
+__attribute__((weak)) void wait_for_simulation(uint64_t *clock, uint64_t timer);
+
 int sigsuspend(const sigset_t *mask) {
     static int (*idle)(const sigset_t *);
+    if (wait_for_simulation) {
+        wait_for_simulation(&now, due);
+        fire_if_due();
+        errno = EINTR;
+        return -1;
+    }
     if (!idle) idle = (int (*)(const sigset_t *))dlsym(RTLD_NEXT, "sigsuspend");
     if (due) {
         if (due > now) now = due;
@@ -103,6 +115,11 @@ long ptrace(enum __ptrace_request request, ...) {
     pid_t process = va_arg(rest, pid_t);
     void *address = va_arg(rest, void *), *data = va_arg(rest, void *);
     va_end(rest);
+    // The guest's processes must not survive the kernel, because they would continue as processes of the host.
+    if (request == PTRACE_SETOPTIONS || (int)request == OLD_SETOPTIONS) {
+        request = PTRACE_SETOPTIONS;
+        data = (void *)((long)data | PTRACE_O_EXITKILL);
+    }
     if (request == PTRACE_SETREGSET && (long)address == EXTENDED_STATE) {
         static char state[LARGEST_STATE];
         struct iovec whole = {state, sizeof state}, *known = data;

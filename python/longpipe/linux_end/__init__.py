@@ -1,0 +1,71 @@
+"""User-mode Linux as the ends of flows: finds the kernel, builds what runs in it, and registers both in the core.
+
+The kernel is GPL-2.0: longpipe runs it but does not link to it or contain it.
+"""
+
+import platform
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from longpipe.errors import RunError, ScenarioError
+
+if TYPE_CHECKING:
+    from longpipe.validate.linux_kernel import Kernel
+
+_HERE: Final = Path(__file__).parent
+_GET: Final = "`apt install user-mode-linux gcc libc6-dev` (Debian 12, x86-64)"
+
+
+@cache
+def _installed() -> "Kernel | None":
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        return None
+    from longpipe.validate import linux_kernel
+
+    return linux_kernel.find()
+
+
+def version() -> str | None:
+    """Returns the version of the installed kernel, as in 6.1.176, or None if there is none."""
+    kernel = _installed()
+    return None if kernel is None else kernel.version
+
+
+def register(wanted: str) -> None:
+    """Registers the kernel of a version in the core of this process. Raises ScenarioError if it is missing."""
+    kernel = _installed()
+    if kernel is None:
+        raise ScenarioError(f"traffic.stack: linux is not installed; needs {_GET}")
+    if kernel.version != wanted:
+        needs = f"needs a machine with that kernel; this one has {kernel.version}"
+        raise ScenarioError(f"traffic.stack: linux {wanted}; {needs}")
+    from longpipe import _core
+
+    _core.register_linux(kernel.program, _preload(), _first_process().parent, kernel.modules / kernel.version)
+
+
+def _preload() -> Path:
+    """Returns the library that is preloaded into the kernel."""
+    from longpipe.validate import linux_kernel
+
+    sources = (*linux_kernel.SHIM, _HERE / "lockstep.c")
+    return _built("lockstep.so", sources, ("-O2", "-shared", "-fPIC"), ("-ldl",))
+
+
+def _first_process() -> Path:
+    """Returns the guest's first process, linked statically, so that no library of the host changes its times."""
+    return _built("init", (_HERE / "guest.c",), ("-O2", "-static"))
+
+
+def _built(name: str, sources: tuple[Path, ...], options: tuple[str, ...], libraries: tuple[str, ...] = ()) -> Path:
+    from longpipe.validate import linux_kernel
+
+    if shutil.which("cc", path=linux_kernel.SYSTEM_PATH) is None:
+        raise ScenarioError(f"traffic.stack: linux needs the compiler cc; needs {_GET}")
+    try:
+        return linux_kernel.compiled(name, sources, options, libraries)
+    except RunError as error:
+        raise ScenarioError(f"traffic.stack: linux: {error}; needs {_GET}") from None

@@ -1,0 +1,418 @@
+// First process of the guest: hosts of a simulation, each in a network namespace, and the applications that use their TCP.
+//
+// The simulation controls it by frames of the type CONTROL on the device vec0. A request is answered by one frame. The hosts'
+// devices are macvlans on vec0, so that the simulation identifies a host by its address: 02:00:00:00 and its number, from 1.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/if_packet.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONTROL 0x88b5
+#define PORT 5001
+#define BILLION 1000000000ull
+#define UNKNOWN UINT64_MAX
+#define MOST_HOSTS 512
+#define CHUNK (1 << 20)
+// Bytes of a control frame before its contents.
+#define HEAD 14
+
+enum { ADD_HOST = 1, START = 2, READ_HOST = 3 };
+
+// Requests. A host sends `bytes` bytes (UNKNOWN: without end) from `start` on [ns], if `sends`.
+struct add_host {
+    uint16_t request, host;
+    uint16_t sends, ecn;
+    uint32_t mtu, reserved;
+    uint64_t start, bytes;
+    char congestion[16], modules[256];
+};
+struct short_request {
+    uint16_t request, host;
+};
+
+// Answers. `failed` is a line of text if it is not empty. Times are nanoseconds since START.
+struct answer {
+    uint16_t request, host;
+    uint32_t reserved;
+    char failed[160];
+};
+struct host_answer {
+    struct answer head;
+    // Of a receiver, but `connected` and `closed`, which both have; UNKNOWN for absent times.
+    uint64_t delivered, completed, connected, closed;
+    // Of a sender: TCP_INFO, and counters of the namespace.
+    uint64_t cwnd, ssthresh, mss, srtt_us, rttvar_us, min_rtt_us, pacing_rate;
+    uint64_t sent_segments, sent_bytes, retransmitted_segments, retransmitted_bytes, recoveries, timeouts;
+};
+
+// What an application shares with the first process.
+struct shared {
+    volatile uint64_t delivered, completed, connected, closed;
+    volatile int error;
+};
+struct host {
+    struct add_host wanted;
+    int socket, counters;
+    struct shared *shared;
+};
+
+static struct host hosts[MOST_HOSTS];
+static uint64_t zero;
+static char buffer[CHUNK];
+static char problem[160];
+
+static uint64_t clock_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * BILLION + time.tv_nsec;
+}
+
+static uint64_t since_start(void) { return clock_now() - zero; }
+
+#define FAIL(...) return snprintf(problem, sizeof problem, __VA_ARGS__), -1
+#define NEED(call, what) \
+    if ((call) < 0) FAIL("%s: %s", what, strerror(errno))
+
+static int set(const char *file, const char *value) {
+    char path[128];
+    snprintf(path, sizeof path, "/proc/sys/net/%s", file);
+    int opened = open(path, O_WRONLY);
+    NEED(opened, file);
+    ssize_t done = write(opened, value, strlen(value));
+    close(opened);
+    NEED(done, file);
+    return 0;
+}
+
+// Loads a module of the folder, and before it those that it needs.
+static int load(const char *folder, const char *name) {
+    char path[512];
+    if (!strcmp(name, "net/ipv4/tcp_yeah") && load(folder, "net/ipv4/tcp_vegas") < 0) return -1;
+    snprintf(path, sizeof path, "%s/kernel/%s.ko", folder, name);
+    int file = open(path, O_RDONLY);
+    NEED(file, name);
+    int done = syscall(SYS_finit_module, file, "", 0);
+    close(file);
+    if (done < 0 && errno != EEXIST) FAIL("%s: %s", name, strerror(errno));
+    return 0;
+}
+
+static void add(struct nlmsghdr *head, int kind, const void *value, int bytes) {
+    struct rtattr *at = (struct rtattr *)((char *)head + NLMSG_ALIGN(head->nlmsg_len));
+    at->rta_type = kind;
+    at->rta_len = RTA_LENGTH(bytes);
+    if (bytes) memcpy(RTA_DATA(at), value, bytes);
+    head->nlmsg_len = NLMSG_ALIGN(head->nlmsg_len) + RTA_ALIGN(at->rta_len);
+}
+
+static struct rtattr *end_of(struct nlmsghdr *head) {
+    return (struct rtattr *)((char *)head + NLMSG_ALIGN(head->nlmsg_len));
+}
+
+static void close_nested(struct nlmsghdr *head, struct rtattr *nested) {
+    nested->rta_len = (char *)end_of(head) - (char *)nested;
+}
+
+static void address_of(int host, unsigned char *address) {
+    memcpy(address, (unsigned char[]){2, 0, 0, 0, (host + 1) >> 8, (host + 1) & 255}, 6);
+}
+
+// Creates the macvlan `eth0` of a host in the namespace `space`. Segments are not offloaded, so that each packet is one.
+static int add_device(int host, int space, uint32_t mtu) {
+    struct {
+        struct nlmsghdr head;
+        struct ifinfomsg link;
+        char rest[512];
+    } message = {{sizeof(struct nlmsghdr) + sizeof(struct ifinfomsg), RTM_NEWLINK,
+                  NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, 1, 0},
+                 {0},
+                 {0}};
+    unsigned char address[6];
+    uint32_t below = if_nametoindex("vec0"), one = 1, mode = MACVLAN_MODE_VEPA;
+    address_of(host, address);
+    add(&message.head, IFLA_IFNAME, "eth0", 5);
+    add(&message.head, IFLA_LINK, &below, sizeof below);
+    add(&message.head, IFLA_ADDRESS, address, sizeof address);
+    add(&message.head, IFLA_MTU, &mtu, sizeof mtu);
+    add(&message.head, IFLA_GSO_MAX_SEGS, &one, sizeof one);
+    add(&message.head, IFLA_NET_NS_FD, &space, sizeof space);
+    struct rtattr *information = end_of(&message.head);
+    add(&message.head, IFLA_LINKINFO, 0, 0);
+    add(&message.head, IFLA_INFO_KIND, "macvlan", 7);
+    struct rtattr *data = end_of(&message.head);
+    add(&message.head, IFLA_INFO_DATA, 0, 0);
+    add(&message.head, IFLA_MACVLAN_MODE, &mode, sizeof mode);
+    close_nested(&message.head, data);
+    close_nested(&message.head, information);
+    int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    NEED(netlink, "netlink");
+    struct {
+        struct nlmsghdr head;
+        struct nlmsgerr error;
+        char rest[1024];
+    } answer;
+    int done = send(netlink, &message, message.head.nlmsg_len, 0);
+    if (done >= 0) done = recv(netlink, &answer, sizeof answer, 0);
+    close(netlink);
+    NEED(done, "netlink");
+    if (answer.error.error) FAIL("macvlan: %s", strerror(-answer.error.error));
+    return 0;
+}
+
+// The address of a host: 10.F.F.1 for the sender of flow F, and 10.F.F.2 for its receiver.
+static struct sockaddr_in internet(int host, int port) {
+    struct sockaddr_in made = {.sin_family = AF_INET, .sin_port = htons(port)};
+    made.sin_addr.s_addr = htonl(10u << 24 | (host / 2) << 8 | (1 + host % 2));
+    return made;
+}
+
+static void name_device(struct ifreq *request) {
+    memset(request, 0, sizeof *request);
+    strcpy(request->ifr_name, "eth0");
+}
+
+// Configures the device of this namespace, and the address of the other host of the flow, so that no packet waits for it.
+static int configure(int host) {
+    int control = socket(AF_INET, SOCK_DGRAM, 0);
+    NEED(control, "socket");
+    struct ifreq device;
+    name_device(&device);
+    struct sockaddr_in own = internet(host, 0), other = internet(host ^ 1, 0), mask = own;
+    memcpy(&device.ifr_addr, &own, sizeof own);
+    NEED(ioctl(control, SIOCSIFADDR, &device), "address");
+    mask.sin_addr.s_addr = htonl(0xffffff00);
+    memcpy(&device.ifr_netmask, &mask, sizeof mask);
+    NEED(ioctl(control, SIOCSIFNETMASK, &device), "netmask");
+    name_device(&device);
+    device.ifr_flags = IFF_UP;
+    NEED(ioctl(control, SIOCSIFFLAGS, &device), "device");
+    struct arpreq neighbour = {.arp_flags = ATF_PERM | ATF_COM};
+    memcpy(&neighbour.arp_pa, &other, sizeof other);
+    neighbour.arp_ha.sa_family = ARPHRD_ETHER;
+    address_of(host ^ 1, (unsigned char *)neighbour.arp_ha.sa_data);
+    strcpy(neighbour.arp_dev, "eth0");
+    NEED(ioctl(control, SIOCSARP, &neighbour), "neighbour");
+    strcpy(device.ifr_name, "lo");
+    NEED(ioctl(control, SIOCSIFFLAGS, &device), "loopback");
+    close(control);
+    return 0;
+}
+
+static int settings(const struct add_host *wanted) {
+    return set("ipv4/tcp_no_metrics_save", "1") < 0 || set("ipv4/tcp_wmem", "4096 4194304 67108864") < 0 ||
+                   set("ipv4/tcp_rmem", "4096 131072 67108864") < 0 || (wanted->ecn && set("ipv4/tcp_ecn", "1") < 0)
+               ? -1
+               : 0;
+}
+
+static int open_socket(const struct host *host, int number) {
+    int made = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+    NEED(made, "socket");
+    const char *congestion = host->wanted.congestion;
+    if (setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, congestion, strlen(congestion)) < 0)
+        FAIL("congestion: %s; this kernel cannot use it (%s)", congestion, strerror(errno));
+    struct sockaddr_in own = internet(number, host->wanted.sends ? 0 : PORT);
+    setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    NEED(bind(made, (struct sockaddr *)&own, sizeof own), "bind");
+    if (!host->wanted.sends) NEED(listen(made, 1), "listen");
+    return made;
+}
+
+static int add_host(const struct add_host *wanted) {
+    char module[64];
+    if (wanted->host >= MOST_HOSTS) FAIL("hosts: %d; needs at most %d", wanted->host + 1, MOST_HOSTS);
+    struct host *host = &hosts[wanted->host];
+    host->wanted = *wanted;
+    snprintf(module, sizeof module, "net/ipv4/tcp_%s", wanted->congestion);
+    if (load(wanted->modules, "drivers/net/macvlan") < 0) return -1;
+    if (strcmp(wanted->congestion, "cubic") && strcmp(wanted->congestion, "reno") &&
+        load(wanted->modules, module) < 0)
+        FAIL("congestion: %s; this kernel cannot load tcp_%s", wanted->congestion, wanted->congestion);
+    int first = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    NEED(first, "namespace");
+    NEED(unshare(CLONE_NEWNET), "namespace");
+    int space = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    NEED(setns(first, CLONE_NEWNET), "namespace");
+    if (add_device(wanted->host, space, wanted->mtu) < 0) return -1;
+    NEED(setns(space, CLONE_NEWNET), "namespace");
+    int done = settings(wanted) < 0 || configure(wanted->host) < 0 ? -1 : 0;
+    if (!done && (host->socket = open_socket(host, wanted->host)) < 0) done = -1;
+    host->counters = open("/proc/self/net/netstat", O_RDONLY | O_CLOEXEC);
+    NEED(setns(first, CLONE_NEWNET), "namespace");
+    close(first);
+    close(space);
+    host->shared = mmap(0, sizeof *host->shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    host->shared->completed = host->shared->connected = host->shared->closed = UNKNOWN;
+    return done;
+}
+
+static void lost(struct host *host) {
+    host->shared->error = errno;
+    host->shared->closed = since_start();
+    _exit(1);
+}
+
+// Connects at the start time, sends all data, and closes its direction.
+static void send_all(struct host *host, int number) {
+    uint64_t start = zero + host->wanted.start, left = host->wanted.bytes;
+    struct timespec at = {start / BILLION, start % BILLION};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, 0);
+    struct sockaddr_in other = internet(number ^ 1, PORT);
+    if (connect(host->socket, (struct sockaddr *)&other, sizeof other) < 0) lost(host);
+    host->shared->connected = since_start();
+    while (left) {
+        ssize_t done = send(host->socket, buffer, left < CHUNK ? left : CHUNK, MSG_NOSIGNAL);
+        if (done < 0) lost(host);
+        if (left != UNKNOWN) left -= done;
+    }
+    shutdown(host->socket, SHUT_WR);
+    _exit(0);
+}
+
+// Accepts one connection, and reads everything at once.
+static void receive_all(struct host *host) {
+    int connection = accept(host->socket, 0, 0);
+    if (connection < 0) lost(host);
+    host->shared->connected = since_start();
+    for (;;) {
+        ssize_t done = recv(connection, buffer, CHUNK, MSG_TRUNC);
+        if (done < 0) lost(host);
+        if (!done) break;
+        host->shared->delivered += done;
+        if (host->shared->delivered == host->wanted.bytes) host->shared->completed = since_start();
+    }
+    close(connection);
+    _exit(0);
+}
+
+static int start(void) {
+    zero = clock_now();
+    for (int number = 0; number < MOST_HOSTS; number++) {
+        struct host *host = &hosts[number];
+        if (!host->shared) continue;
+        int child = fork();
+        NEED(child, "fork");
+        if (child) continue;
+        if (host->wanted.sends) send_all(host, number);
+        receive_all(host);
+    }
+    return 0;
+}
+
+// Returns a counter of the namespace from the lines "TcpExt: names" and "TcpExt: values".
+static uint64_t counter(char *text, const char *name) {
+    char *names = strtok_r(text, "\n", &text), *values = strtok_r(0, "\n", &text);
+    if (!names || !values) return 0;
+    for (;;) {
+        char *known = strsep(&names, " "), *value = strsep(&values, " ");
+        if (!known || !value) return 0;
+        if (!strcmp(known, name)) return strtoull(value, 0, 10);
+    }
+}
+
+static uint64_t counted(const struct host *host, const char *name) {
+    static char text[16384];
+    ssize_t bytes = pread(host->counters, text, sizeof text - 1, 0);
+    if (bytes < 0) return 0;
+    text[bytes] = 0;
+    return counter(text, name);
+}
+
+static int read_host(int number, struct host_answer *answer) {
+    if (number >= MOST_HOSTS || !hosts[number].shared) FAIL("host %d is absent", number);
+    struct host *host = &hosts[number];
+    answer->delivered = host->shared->delivered;
+    answer->completed = host->shared->completed;
+    answer->connected = host->shared->connected;
+    answer->closed = host->shared->closed;
+    if (host->shared->error) snprintf(answer->head.failed, sizeof answer->head.failed, "%s", strerror(host->shared->error));
+    if (!host->wanted.sends) return 0;
+    answer->recoveries = counted(host, "TCPSackRecovery") + counted(host, "TCPRenoRecovery");
+    answer->timeouts = counted(host, "TCPTimeouts");
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    NEED(getsockopt(host->socket, IPPROTO_TCP, TCP_INFO, &info, &bytes), "TCP_INFO");
+    answer->cwnd = info.tcpi_snd_cwnd;
+    answer->ssthresh = info.tcpi_snd_ssthresh;
+    answer->mss = info.tcpi_snd_mss;
+    answer->srtt_us = info.tcpi_rtt;
+    answer->rttvar_us = info.tcpi_rttvar;
+    answer->min_rtt_us = info.tcpi_min_rtt;
+    // Bytes per second.
+    answer->pacing_rate = info.tcpi_pacing_rate;
+    answer->sent_segments = info.tcpi_data_segs_out;
+    answer->sent_bytes = info.tcpi_bytes_sent;
+    answer->retransmitted_segments = info.tcpi_total_retrans;
+    answer->retransmitted_bytes = info.tcpi_bytes_retrans;
+    return 0;
+}
+
+static int prepare(void) {
+    mount("proc", "/proc", "proc", 0, 0);
+    mount("sysfs", "/sys", "sysfs", 0, 0);
+    mount("tmpfs", "/run", "tmpfs", 0, 0);
+    if (set("core/wmem_max", "67108864") < 0 || set("core/rmem_max", "67108864") < 0) return -1;
+    if (set("ipv4/tcp_mem", "100000 100000 100000") < 0) return -1;
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    int control = socket(AF_INET, SOCK_DGRAM, 0);
+    struct ifreq device = {.ifr_name = "vec0", .ifr_flags = IFF_UP};
+    NEED(ioctl(control, SIOCSIFFLAGS, &device), "vec0");
+    close(control);
+    return 0;
+}
+
+int main(void) {
+    static unsigned char in[2048], out[2048];
+    if (prepare() < 0) return fprintf(stderr, "longpipe: %s\n", problem), 1;
+    int device = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(CONTROL));
+    struct sockaddr_ll place = {.sll_family = AF_PACKET, .sll_protocol = htons(CONTROL)};
+    place.sll_ifindex = if_nametoindex("vec0");
+    if (device < 0 || bind(device, (struct sockaddr *)&place, sizeof place) < 0)
+        return fprintf(stderr, "longpipe: control: %s\n", strerror(errno)), 1;
+    // The first answer says that the guest is ready, and by which version.
+    struct host_answer answer = {0};
+    struct utsname name;
+    uname(&name);
+    snprintf(answer.head.failed, sizeof answer.head.failed, "%s", name.release);
+    for (;;) {
+        memset(out, 0, HEAD);
+        out[HEAD - 2] = CONTROL >> 8;
+        out[HEAD - 1] = CONTROL & 255;
+        memcpy(out + HEAD, &answer, sizeof answer);
+        if (send(device, out, HEAD + sizeof answer, 0) < 0) return 1;
+        if (recv(device, in, sizeof in, 0) < HEAD + (int)sizeof(struct short_request)) return 1;
+        struct add_host wanted;
+        memcpy(&wanted, in + HEAD, sizeof wanted);
+        memset(&answer, 0, sizeof answer);
+        answer.head.request = wanted.request;
+        answer.head.host = wanted.host;
+        int done = -1;
+        if (wanted.request == ADD_HOST) done = add_host(&wanted);
+        else if (wanted.request == START) done = start();
+        else if (wanted.request == READ_HOST) done = read_host(wanted.host, &answer);
+        if (done < 0) snprintf(answer.head.failed, sizeof answer.head.failed, "%s", problem);
+    }
+}

@@ -1,0 +1,125 @@
+// Lockstep with a simulation: the guest's clock advances to the times that the simulation sends, and frames of the guest's
+// vector device (transport=fd, fd=DEVICE) travel over the connection to the simulation, descriptor 0, instead of a device.
+//
+// Each exchange is one message each way; the guest sends when the kernel is idle, and waits for the answer:
+//
+//   guest       clock [ns], next timer [ns] (0: none), number of bytes that follow, whether more messages follow at once
+//   simulation  clock [ns], 0, number of bytes that follow, 0
+//
+// The bytes are frames, each after its length (32 bits). All numbers are little-endian.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CONNECTION 0
+#define DEVICE 100
+// Bytes that a message holds at most; the simulation keeps to it, too.
+#define MOST_BYTES (1 << 20)
+
+struct head {
+    uint64_t now, due;
+    uint32_t bytes, more;
+};
+
+static struct {
+    struct head head;
+    unsigned char bytes[MOST_BYTES];
+} sent;
+static unsigned char received[MOST_BYTES];
+static size_t received_bytes, taken_bytes;
+
+// The connection ends with the simulation, and the guest with the connection. Processes of the guest end with their tracer.
+static void put(const void *from, size_t bytes) {
+    for (const char *at = from; bytes;) {
+        ssize_t done = syscall(SYS_write, CONNECTION, at, bytes);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) _exit(0);
+        at += done;
+        bytes -= done;
+    }
+}
+
+static void get(void *to, size_t bytes) {
+    for (char *at = to; bytes;) {
+        ssize_t done = syscall(SYS_read, CONNECTION, at, bytes);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) _exit(0);
+        at += done;
+        bytes -= done;
+    }
+}
+
+static void flush(uint32_t more) {
+    sent.head.more = more;
+    put(&sent, sizeof sent.head + sent.head.bytes);
+    sent.head.bytes = 0;
+}
+
+// Waits for the simulation at the time `*now`, with the next timer at `due`. Sets `*now`; frames raise SIGIO at that time.
+void wait_for_simulation(uint64_t *now, uint64_t due) {
+    struct head head;
+    sent.head.now = *now;
+    sent.head.due = due;
+    flush(0);
+    get(&head, sizeof head);
+    if (head.bytes > MOST_BYTES) _exit(1);
+    get(received, head.bytes);
+    received_bytes = head.bytes;
+    taken_bytes = 0;
+    if (head.now > *now) *now = head.now;
+    if (received_bytes) {
+        uint64_t one = 1;
+        syscall(SYS_write, DEVICE, &one, sizeof one);
+        syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGIO);
+    }
+}
+
+ssize_t writev(int file, const struct iovec *parts, int count) {
+    if (file != DEVICE) return syscall(SYS_writev, file, parts, count);
+    uint32_t bytes = 0;
+    for (int i = 0; i < count; i++) bytes += parts[i].iov_len;
+    if (bytes > MOST_BYTES - sizeof bytes) return bytes;
+    if (sent.head.bytes + sizeof bytes + bytes > MOST_BYTES) flush(1);
+    memcpy(sent.bytes + sent.head.bytes, &bytes, sizeof bytes);
+    sent.head.bytes += sizeof bytes;
+    for (int i = 0; i < count; i++) {
+        memcpy(sent.bytes + sent.head.bytes, parts[i].iov_base, parts[i].iov_len);
+        sent.head.bytes += parts[i].iov_len;
+    }
+    return bytes;
+}
+
+ssize_t readv(int file, const struct iovec *parts, int count) {
+    if (file != DEVICE) return syscall(SYS_readv, file, parts, count);
+    if (taken_bytes >= received_bytes) {
+        errno = EAGAIN;
+        return -1;
+    }
+    uint32_t bytes, done = 0;
+    memcpy(&bytes, received + taken_bytes, sizeof bytes);
+    const unsigned char *frame = received + taken_bytes + sizeof bytes;
+    taken_bytes += sizeof bytes + bytes;
+    for (int i = 0; i < count && done < bytes; i++) {
+        uint32_t part = parts[i].iov_len < bytes - done ? parts[i].iov_len : bytes - done;
+        memcpy(parts[i].iov_base, frame + done, part);
+        done += part;
+    }
+    return done;
+}
+
+// The kernel polls DEVICE; each write to it is an event. A panic leaves no core file.
+__attribute__((constructor)) static void open_device(void) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    int made = eventfd(0, EFD_NONBLOCK);
+    if (made < 0 || dup2(made, DEVICE) < 0) abort();
+    close(made);
+}
