@@ -187,7 +187,7 @@ def _linux() -> Part:
     """Checks the guest kernel, installed or fetched earlier, and its requirements."""
     from longpipe.validate import linux_kernel
 
-    use = "comparison with Linux's TCP: longpipe validate linux"
+    use = "Linux's TCP: longpipe validate linux, traffic.stack = 'linux'"
     kernel, problem = linux_kernel.find(), linux_kernel.problem()
     found = "-" if kernel is None else kernel.version
     return Part(linux_kernel.PROGRAM, found, use, required=False, problem=problem)

@@ -1,4 +1,4 @@
-"""Registers the real protocol stacks of a scenario in the core: those of longpipe_stacks, and the user's own."""
+"""Registers the real protocol stacks of a scenario in the core: of longpipe_stacks, Linux, and the user's own."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from longpipe import _core
 from longpipe.errors import ScenarioError
-from longpipe.scenario.stack import own_stacks_of, stacks_of
+from longpipe.scenario.stack import LINUX, own_stacks_of, stacks_of
 
 PACKAGE: Final = "longpipe_stacks"
 OBJECT: Final = "liblongpipe_stacks.so"
@@ -30,7 +30,12 @@ def load(resolved: Mapping[str, Any]) -> None:
 
         for digest in own:
             own_stacks.register(digest)
-    if not (wanted := stacks_of(resolved)):
+    wanted = stacks_of(resolved)
+    if kernels := [version for name, version in wanted if name == LINUX]:
+        from longpipe import linux_end
+
+        linux_end.register(kernels[0])
+    if not (wanted := [one for one in wanted if one[0] != LINUX]):
         return
     name, version = wanted[0]
     if (path := installed()) is None:

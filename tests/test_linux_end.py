@@ -1,0 +1,290 @@
+"""User-mode Linux at the ends of flows: deterministic runs, in which only TCP is Linux's; and what happens if it fails."""
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+import psutil
+import pytest
+
+from longpipe import Result, RunError, Scenario, ScenarioError, linux_end, simulate
+from longpipe.ip import bottleneck, packet_bytes
+from longpipe.scenario import Stack
+from longpipe.scenario.stack import CONTROLS, LINUX
+from longpipe.units import TIME
+from longpipe.validate import linux_kernel
+from longpipe.validate.linux import MSS, LinuxControl
+
+LACKING = linux_kernel.problem()
+kernel = pytest.mark.skipif(LACKING is not None, reason=f"user-mode Linux: {LACKING}")
+TABLES = Path(__file__).parent / "data" / "linux"
+# Rate of 10 Mbit/s by packets with Ethernet headers, as in tests/data/linux, by IP packets [bit/s].
+WIRE_BPS = 10_000_000 * 1500 / 1514
+
+
+def path(traffic: dict[str, Any], duration: str = "3 s", buffer: str = "101 packets", **others: object) -> Scenario:
+    """Returns one flow over 10 Mbit/s and 100 ms: the path of controls.csv (see longpipe.validate.linux_compare)."""
+    network: dict[str, Any] = {
+        "kind": "dumbbell",
+        "sources": 1,
+        "trunk_rate": f"{WIRE_BPS:.0f} bit/s",
+        # Two other links take 5 us each.
+        "trunk_delay": "49.99 ms",
+        "access_rate": "1 Gbit/s",
+        "access_delay": "5 us",
+    }
+    network |= own if isinstance(own := others.pop("network", {}), dict) else {}
+    if "group" in network:
+        del network["sources"]
+    fields: dict[str, Any] = {"framing": "ip", "duration": duration, "network": network, "switch": {"buffer": buffer}}
+    return Scenario(**fields | {"traffic": {"kind": "stack", "stack": "linux"} | traffic} | others)
+
+
+def state(result: Result, number: int = 0) -> dict[str, Any]:
+    return {str(name): value for name, value in result.stacks.to_dict("records")[number].items()}
+
+
+def counted(result: Result, number: int = 0) -> dict[str, Any]:
+    return {str(name): value for name, value in result.flows.to_dict("records")[number].items()}
+
+
+def guests(parent: int | None = None) -> list[psutil.Process]:
+    """Returns the processes of the guests that a process has started, by default this one; the kernel is the first."""
+    children = sorted(psutil.Process(parent).children(recursive=True), key=lambda one: one.pid)
+    return [one for one in children if alive(one) and linux_kernel.PROGRAM in "".join(one.cmdline()[:1])]
+
+
+def alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+# Runs
+
+
+@kernel
+def test_a_run_has_the_same_bits_each_time_and_observing_it_changes_none() -> None:
+    first = simulate(path({"congestion": "bbr"}), seed=3)
+    second = simulate(path({"congestion": "bbr"}, traces={"cwnd": True}), seed=3)
+    assert first.state_hash == second.state_hash
+    assert first.stacks.equals(second.stacks)
+    windows = second.traces["cwnd"]
+    # Every 100 ms; the window of BBR in Startup exceeds the initial ten segments of 1448 bytes.
+    assert windows.cwnd_bytes.max() > 14_480
+    assert guests() == []
+
+
+@kernel
+def test_a_transfer_takes_as_long_as_its_path_says() -> None:
+    result = simulate(path({"size": "2 MB"}, buffer="unlimited"))
+    found, row = state(result), counted(result)
+    # A SYN of 60 bytes and its answer, over two links of 1 Gbit/s and one of the trunk's rate in each direction.
+    round_trip_s = 2 * (0.05 + 60 * 8 * (2 / 1e9 + 1 / WIRE_BPS))
+    assert found["handshake_s"] == pytest.approx(round_trip_s, abs=2e-6)
+    # The receiver sends its last ACK without data, and the sender measures in microseconds.
+    assert found["min_rtt_s"] == pytest.approx(round_trip_s, abs=2e-3)
+    assert (found["mtu_bytes"], found["closed"], found["timeouts"]) == (1448, "", 0)
+    assert row["delivered_bytes"] == 2_000_000
+    assert row["sent_bytes"] == 2_000_000
+    assert row["sent_segments"] == -(-2_000_000 // 1448)
+    assert row["retransmitted_segments"] == 0
+    least_s = 1.5 * round_trip_s + 2_000_000 / 1448 * 1500 * 8 / WIRE_BPS
+    # The window needs some round trips to fill the path.
+    assert least_s < row["completion_s"] < least_s + 6 * round_trip_s
+
+
+@kernel
+def test_lost_packets_are_those_that_linux_sends_again() -> None:
+    result = simulate(path({"congestion": "cubic"}, duration="6 s", buffer="20 packets"))
+    (port,) = result.ports[result.ports.port == "switch1->switch2"].to_dict("records")
+    lost, row = port["packets_lost_overflow"], counted(result)
+    assert lost > 0
+    assert row["fast_retransmits"] >= 1
+    # At the end some losses may not have been detected yet.
+    assert row["retransmitted_segments"] == pytest.approx(lost, abs=2)
+
+
+@kernel
+@pytest.mark.parametrize(("congestion", "ecn"), [("cubic", True), ("dctcp", False)])
+def test_marks_reach_linux(congestion: str, ecn: bool) -> None:
+    switch = {"buffer": "1000 packets", "policy": {"kind": "codel", "ecn": True}}
+    result = simulate(path({"congestion": congestion, "ecn": ecn}, switch=switch))
+    (port,) = result.ports[result.ports.port == "switch1->switch2"].to_dict("records")
+    assert port["packets_marked"] > 0
+    assert port["packets_lost_aqm"] == 0
+    assert counted(result)["retransmitted_segments"] == 0
+    # Without reductions the window would fill the buffer of 1000 packets.
+    assert state(result)["cwnd_bytes"] < 500 * 1448
+
+
+@kernel
+def test_hosts_share_a_guest_and_a_path_with_modelled_flows() -> None:
+    linux = {"kind": "stack", "stack": "linux", "congestion": "cubic"}
+    group = [
+        {"name": "first", "traffic": linux},
+        {"name": "late", "traffic": linux | {"congestion": "reno"}, "start": {"kind": "fixed", "at": "1 s"}},
+        {"name": "model", "traffic": "greedy"},
+    ]
+    result = simulate(path({}, network={"group": group}))
+    assert list(result.stacks.flow) == ["first", "late"]
+    first, late = (state(result, number)["handshake_s"] for number in (0, 1))
+    assert first == pytest.approx(0.1002, abs=1e-3)
+    assert late > 1.1
+    assert (result.flows.delivered_bytes > 50_000).all()
+    total_bps = 8 * result.flows.delivered_bytes.sum() / 3
+    assert 0.7 * WIRE_BPS < total_bps < WIRE_BPS
+    assert guests() == []
+
+
+@kernel
+def test_over_cells_and_with_large_packets() -> None:
+    result = simulate(path({"size": "500 kB", "longest_packet": "9000 B"}, framing="aal5", buffer="4000 cells"))
+    assert counted(result)["delivered_bytes"] == 500_000
+    assert state(result)["mtu_bytes"] == 8948
+
+
+@kernel
+def test_a_connection_that_cannot_be_made_is_reported() -> None:
+    result = simulate(path({}, network={"trunk_loss": {"kind": "bernoulli", "probability": 1.0}}, duration="140 s"))
+    # tcp_syn_retries = 6: 1 + 2 + 4 + 8 + 16 + 32 + 64 s.
+    assert state(result)["closed_s"] == pytest.approx(127, rel=0.05)
+    assert state(result)["closed"] == "Connection timed out"
+    (line,) = [line for line in result.warnings if "lost its connection" in line]
+    assert line.endswith("Connection timed out")
+
+
+# Witness: the queue is longpipe's, and everything else that of the tables.
+
+
+def tabled(control: str, duration: str) -> Result:
+    """Runs a control over the path of controls.csv, as longpipe.validate.linux_compare describes it."""
+    wire = packet_bytes(MSS, timestamps=True)
+    links = bottleneck(round(WIRE_BPS), wire, wire - MSS, TIME.parse("100 ms"))
+    return simulate(path({"congestion": control}, duration=duration, network=links), seed=1)
+
+
+def steady_mbps(control: str, long: Result) -> float:
+    """Returns the goodput from 20 to 60 s: a run of 20 s is the beginning of one of 60 s."""
+    short = tabled(control, "20 s")
+    return float(counted(long)["delivered_bytes"] - counted(short)["delivered_bytes"]) * 8 / 40e6
+
+
+@kernel
+@pytest.mark.parametrize("control", ["reno"])
+def test_goodput_and_losses_are_those_of_its_own_queue(control: str) -> None:
+    rows = pd.read_csv(TABLES / "controls.csv").set_index("control")
+    long = tabled(control, "60 s")
+    (port,) = long.ports[long.ports.port == "switch1->switch2"].to_dict("records")
+    assert port["packets_lost_overflow"] == pytest.approx(rows["drops"][control], rel=0.15)
+    assert steady_mbps(control, long) == pytest.approx(rows["goodput_mbps"][control], rel=0.006)
+
+
+# Bad input
+
+
+def test_its_controls_are_those_that_the_comparison_knows() -> None:
+    assert set(CONTROLS[LINUX]) == set(get_args(LinuxControl))
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({"congestion": "bbr3"}, "congestion: bbr3; linux has cubic, reno, bbr, bic,"),
+        ({"crypto": "null"}, "crypto: null; linux has no such setting"),
+        ({"workload": "requests"}, "workload: requests; linux has no such setting"),
+        ({"stack": "quinn", "ecn": True}, "ecn: True; quinn has no such setting"),
+        ({"longest_packet": "70 kB"}, "longest_packet"),
+    ],
+)
+def test_other_settings_are_rejected(fields: dict[str, Any], line: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        path(fields)
+    assert line in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_machine_without_the_kernel_says_where_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linux_end, "_installed", lambda: None)
+    scenario = path({})
+    assert scenario.resolved["flows"][0]["traffic"]["version"] == "not installed"
+    with pytest.raises(ScenarioError) as raised:
+        simulate(scenario)
+    assert str(raised.value).startswith("traffic.stack: linux is not installed; needs `apt install user-mode-linux")
+
+
+@kernel
+def test_another_version_is_not_taken_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(linux_end, "version", lambda: "5.10.1")
+        scenario = path({})
+        assert scenario.resolved["flows"][0]["traffic"]["version"] == "5.10.1"
+    with pytest.raises(ScenarioError, match=r"linux 5\.10\.1; needs a machine with that kernel; this one has 6\."):
+        simulate(scenario)
+
+
+@kernel
+def test_a_guest_that_does_not_boot_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(linux_end, "_first_process", lambda: tmp_path / "init")
+    with pytest.raises(ScenarioError) as raised:
+        simulate(path({}))
+    assert 'traffic of flow "flow1": the guest has ended (signal: 6 (SIGABRT)): Kernel panic' in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+# Processes
+
+
+@kernel
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_run_that_is_ended_leaves_no_guest(tmp_path: Path, end: signal.Signals) -> None:
+    (file := tmp_path / "long.toml").write_text(path({}, duration="1000 s").to_toml())
+    command = [sys.executable, "-m", "longpipe", "run", str(file), "--no-store"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path) as run:
+        try:
+            # The kernel and its first process, the sender and the receiver.
+            wait(lambda: len(guests(run.pid)) == 4)
+            found = guests(run.pid)
+            run.send_signal(end)
+            assert run.wait(60) != 0
+            wait(lambda: not any(map(alive, found)))
+        finally:
+            run.kill()
+    assert [one.name for one in tmp_path.iterdir()] == ["long.toml"]
+
+
+@kernel
+def test_a_guest_that_is_killed_ends_the_run_with_a_line() -> None:
+    found: list[psutil.Process] = []
+
+    def kill() -> None:
+        wait(lambda: len(guests()) == 4)
+        found.extend(guests())
+        found[0].kill()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    with pytest.raises(RunError) as raised:
+        simulate(path({}, duration="1000 s"))
+    killer.join()
+    assert "flow1: linux 6." in str(raised.value)
+    assert "the guest has ended (signal: 9 (SIGKILL))" in str(raised.value)
+    wait(lambda: not any(map(alive, found)))
+
+
+def wait(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_the_description_names_the_stack() -> None:
+    assert "linux (TCP of user-mode Linux)" in str(Stack.model_fields["stack"].description)
