@@ -495,6 +495,8 @@ def test_a_picture_is_named_by_its_source_and_kind(tmp_path: Path, monkeypatch: 
         (["window", "-o", "a.svg", "--port", PORT], "--port: window is by flow; needs --flow, or the picture queue"),
         (["sequence", "-o", "a.svg", "--all"], "--all: not with sequence, which is of one flow"),
         (["queue", "-o", "a.svg", "--port", "a->b"], "port: 'a->b' held nothing; accepts"),
+        (["rtt", "--to", "x"], "--to: 'x'; needs a number of seconds, or a time with its unit, as in '250 ms'"),
+        (["rtt", "-o", "a.svg", "--from", "3000 ms"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
         (["rtt", "-o", "a.svg", "--from", "3"], "--from, --to: 3 s to 0.3 s; needs a time within 0 s and 0.3 s"),
         (["window", "-o", "a.svg", "--rto"], "--rto: window shows none; needs rtt"),
         (["window", "-o", "a.svg", "--overlay"], "--overlay: not with one run; needs --compare FIELD=LEVEL,LEVEL"),

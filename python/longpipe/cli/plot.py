@@ -16,6 +16,7 @@ from longpipe.cli.progress import Waiting
 from longpipe.cli.run import scenario_with
 from longpipe.cli.safe import echo
 from longpipe.cli.storing import StoreOption, factors_of_study, opened
+from longpipe.cli.times import seconds
 from longpipe.errors import ScenarioError, nearest
 from longpipe.files import check_file
 
@@ -150,11 +151,17 @@ def plot(
     rto: Annotated[bool, typer.Option("--rto", help="For rtt: always draw the retransmission timeout.")] = False,
     title: Annotated[str | None, typer.Option(help="Title of the picture.")] = None,
     begin: Annotated[
-        float | None, typer.Option("--from", metavar="S", help="Start of the time span to draw \\[s].")
+        float | None,
+        typer.Option("--from", metavar="TIME", parser=seconds, help="Start of the time span to draw \\[s]."),
     ] = None,
     end: Annotated[
         float | None,
-        typer.Option("--to", metavar="S", help="End of the time span to draw \\[s]; a run is simulated until then."),
+        typer.Option(
+            "--to",
+            metavar="TIME",
+            parser=seconds,
+            help="End of the time span to draw \\[s]; a run is simulated until then.",
+        ),
     ] = None,
     x: Annotated[
         str | None,

@@ -1,0 +1,18 @@
+"""Times on the command line: numbers of seconds, or times with a unit as in scenarios."""
+
+import typer
+
+
+def seconds(text: str) -> float:
+    """Returns a time in seconds: "10", "10 s" or "250 ms"."""
+    # Import only here, for the start-up time of other commands.
+    from longpipe.units import TIME
+
+    try:
+        return float(text)
+    except ValueError:
+        pass
+    try:
+        return TIME.parse(text) / 1e12
+    except ValueError:
+        raise typer.BadParameter("needs a number of seconds, or a time with its unit, as in '250 ms'") from None
