@@ -6,6 +6,7 @@ use crate::atm::port::time_varying::TimeVaryingCellPort;
 use crate::atm::port::trains::TrainPort;
 use crate::atm::port::transit::Transit;
 use crate::atm::port::CellPort;
+use crate::packets::queued_options::QueuedOptions;
 use crate::packets::ring::Ring;
 use crate::packets::Circuit;
 use crate::packets::{OnWire, Options};
@@ -48,24 +49,22 @@ pub enum Feed {
 #[derive(Clone, Debug, Default)]
 pub struct Deliveries {
     packets: Ring<OnWire>,
-    /// Options of the packets that have any, in the order of their frames.
-    options: Ring<Options>,
+    /// Options of the packets.
+    options: QueuedOptions,
 }
 
 impl Deliveries {
     /// Adds a frame's packet with its options, if any.
     pub fn push(&mut self, next: OnWire, options: &Options) {
         self.packets.push(next);
-        if next.packet.has_options() {
-            self.options.push(*options);
-        }
+        self.options.push(&next.packet, options);
     }
 
     /// Removes and returns the first packet, and writes its options, if any.
     pub fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
         if next.packet.has_options() {
-            *options = self.options.pop().unwrap_or_default();
+            *options = self.options.pop(&next.packet);
         }
         Some(next)
     }

@@ -155,7 +155,7 @@ impl Ip {
     fn advance_with_options<P: Probe>(&mut self, hosts: &mut Hosts<P>, lane: usize) {
         let next = self.lanes.pop(lane);
         let options = match next.packet.has_options() {
-            true => self.lanes.pop_options(lane),
+            true => self.lanes.pop_options(lane, &next.packet),
             false => NO_OPTIONS,
         };
         hosts.clock.begin(next.arrival);

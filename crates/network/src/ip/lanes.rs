@@ -2,21 +2,9 @@
 //! are far out of order are queued on their wires instead.
 
 use crate::packets::lanes;
-use crate::packets::ring::Ring;
-use crate::packets::{OnWire, Options};
-use longpipe_events::{Entity, Order, Time};
-
-/// Inserts the options of packet number `place` into `others`, which contains the options of the other packets in
-/// order.
-pub(super) fn insert_options(others: &mut Ring<Options>, options: &Options, (packets, place): (&Ring<OnWire>, u64)) {
-    let later = place + 1..packets.tail();
-    // Usually every packet has options.
-    let with_options = match others.len() + 1 == packets.len() {
-        true => packets.tail() - later.start,
-        false => later.filter(|&number| packets.get(number).packet.has_options()).count() as u64,
-    };
-    others.insert(others.tail() - with_options, *options);
-}
+use crate::packets::queued_options::QueuedOptions;
+use crate::packets::{OnWire, Options, Packet};
+use longpipe_events::{Entity, MaybeTime, Order, Time};
 
 /// Maximum number of packets before which a packet is inserted.
 const REACH: u64 = 32;
@@ -25,8 +13,8 @@ const REACH: u64 = 32;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PacketLanes {
     packets: lanes::Lanes<OnWire, 2>,
-    /// For each lane, the options of the packets that have any, in order.
-    options: [Ring<Options>; 2],
+    /// For each lane, the options of its packets.
+    options: [QueuedOptions; 2],
     /// For each lane, the latest arrival time so far [ps].
     last: [u64; 2],
     /// Number of ACKs that wait for their arrival event at a shared port outside the lanes.
@@ -39,8 +27,19 @@ impl PacketLanes {
     pub fn append(&mut self, next: OnWire, options: &Options) -> bool {
         let lane = next.packet.vc().way();
         let appended = self.append_to(lane, next);
-        if appended && next.packet.has_options() {
-            self.options[lane].push(*options);
+        if appended {
+            self.options[lane].push(&next.packet, options);
+        }
+        appended
+    }
+
+    /// Like `append`, but for a packet whose only option is a timestamp, if it has any.
+    #[inline(always)]
+    pub fn append_stamped(&mut self, next: OnWire, stamp: MaybeTime) -> bool {
+        let lane = next.packet.vc().way();
+        let appended = self.append_to(lane, next);
+        if appended {
+            self.options[lane].push_stamp(&next.packet, stamp);
         }
         appended
     }
@@ -75,9 +74,7 @@ impl PacketLanes {
             return false;
         }
         let place = self.packets.push_before(lane, next, furthest, follows);
-        if next.packet.has_options() {
-            insert_options(&mut self.options[lane], options, (self.packets.lane(lane), place));
-        }
+        self.options[lane].insert(options, (self.packets.lane(lane), place));
         true
     }
 
@@ -98,7 +95,7 @@ impl PacketLanes {
         self.packets.at(time)
     }
 
-    /// Removes and returns the first packet of a non-empty lane; if it has options, `pop_options` must follow.
+    /// Removes and returns the first packet of a non-empty lane; `pop_options` must follow if it has options.
     #[inline(always)]
     pub fn pop(&mut self, lane: usize) -> OnWire {
         self.packets.pop(lane).unwrap_or_default()
@@ -112,8 +109,9 @@ impl PacketLanes {
     }
 
     /// Removes and returns the options of the packet just removed from a lane.
-    pub fn pop_options(&mut self, lane: usize) -> Options {
-        self.options[lane].pop().unwrap_or_default()
+    #[inline(always)]
+    pub fn pop_options(&mut self, lane: usize, packet: &Packet) -> Options {
+        self.options[lane].pop(packet)
     }
 
     /// Returns all packets.

@@ -10,7 +10,6 @@ use super::Ip;
 use crate::clock::UNKNOWN;
 use crate::hosts::Hosts;
 use crate::observe::probe::Probe;
-use crate::packets::payload::SparseAck;
 use crate::packets::NO_OPTIONS;
 use crate::packets::{Circuit, Flow, Link, OnWire, Options, Packet};
 use crate::scenario::topology::Entry;
@@ -192,12 +191,11 @@ impl Ip {
         options: &Options,
         left_trunk: Time,
     ) -> bool {
-        if !next.packet.has_no_extras_but_options() {
+        if !next.packet.has_at_most_stamp() {
             return false;
         }
-        let stamp = match next.packet.has_options() {
-            true if options.is_stamp_alone() => options.stamp(),
-            true => return false,
+        let stamp = match next.packet.has_stamp_alone() {
+            true => options.stamp(),
             false => MaybeTime::NONE,
         };
         if next.packet.vc().is_back() {
@@ -233,10 +231,9 @@ impl Ip {
             }
             return true;
         }
-        let ack = SparseAck(receiver.answer_in_order());
+        let ack = receiver.answer_in_order();
         let Entry { link, step } = state.way_back;
-        let mut options = NO_OPTIONS;
-        let packet = Packet::new(Circuit::of_acks(flow), 0, step, &ack, &mut options);
+        let packet = Packet::stamped(Circuit::of_acks(flow), step, ack.acknowledgement, 0, ack.echo);
         let wire = &mut self.wires[link.index()];
         let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
             return true;
@@ -247,9 +244,9 @@ impl Ip {
             packet,
         };
         if self.is_order_proven(ack_lookahead, next_arrival, left_trunk, hosts.clock.end) {
-            self.continue_proven(hosts, next, &options);
-        } else if end != End::Shared || !self.lanes.append(next, &options) {
-            self.set_out_ahead(hosts, link, next, &options, arrival);
+            self.continue_proven(hosts, next, &Options::of_stamp(ack.echo));
+        } else if end != End::Shared || !self.lanes.append_stamped(next, ack.echo) {
+            self.set_out_ahead(hosts, link, next, &Options::of_stamp(ack.echo), arrival);
         }
         true
     }
@@ -268,8 +265,8 @@ impl Ip {
         let wire = &mut self.wires[link.index()];
         let mut rest = None;
         while let Some(segment) = sender.poll_after_ack(arrival) {
-            let mut options = NO_OPTIONS;
-            let packet = Packet::new(Circuit::of_data(flow), 0, step, &segment, &mut options);
+            let (length, stamp) = (segment.length, segment.timestamp);
+            let packet = Packet::stamped(Circuit::of_data(flow), step, segment.sequence, length, stamp);
             let Some(next_arrival) = wire.send(arrival, packet.bytes(), |_| (0, false)) else {
                 continue;
             };
@@ -277,14 +274,14 @@ impl Ip {
                 arrival: next_arrival,
                 packet,
             };
-            if wire.line.end != End::Shared || !self.lanes.append(next, &options) {
-                rest = Some((next, options));
+            if wire.line.end != End::Shared || !self.lanes.append_stamped(next, stamp) {
+                rest = Some((next, stamp));
                 break;
             }
         }
         let spent = sender.end_in_order(arrival);
-        if let Some((next, options)) = rest {
-            self.send_rest(hosts, (flow, link), next, &options, arrival);
+        if let Some((next, stamp)) = rest {
+            self.send_rest(hosts, (flow, link), next, &Options::of_stamp(stamp), arrival);
         } else if !spent | (sender.next_timeout() < state.sender_armed) {
             self.send_on_ahead(hosts, flow, arrival);
         }

@@ -4,7 +4,6 @@ use crate::conditioners::jitter::LinkJitter;
 use crate::drops::DropCause;
 use crate::impairments::bit_errors::BitErrors;
 use crate::impairments::loss::Loss;
-use crate::ip::lanes::insert_options;
 use crate::ip::port::constant_rate::{Begun, ConstantRatePort};
 use crate::ip::port::delayed::Delayed;
 use crate::ip::port::egress_queue::{EgressQueue, QueuedPacket};
@@ -14,6 +13,7 @@ use crate::ip::port::line::{End, Line, Repeats};
 use crate::ip::port::time_varying::TimeVaryingPort;
 use crate::ip::port::variable_rate::VariableRatePort;
 use crate::lookahead::queueless::queueless;
+use crate::packets::queued_options::QueuedOptions;
 use crate::packets::ring::Ring;
 use crate::packets::{OnWire, Options, Packet};
 use crate::policies::aqm::Aqm;
@@ -43,8 +43,8 @@ pub struct Wire {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingArrivals {
     pub packets: Ring<OnWire>,
-    /// Options of those packets that have any, in the same order.
-    options: Ring<Options>,
+    /// Options of the packets.
+    options: QueuedOptions,
     /// Time of the port's scheduled event, if there is one.
     pub port_event: Option<Time>,
 }
@@ -146,9 +146,7 @@ impl PendingArrivals {
             return self.overtake(next, options);
         }
         self.packets.push(next);
-        if next.packet.has_options() {
-            self.options.push(*options);
-        }
+        self.options.push(&next.packet, options);
         self.packets.len() == 1
     }
 
@@ -159,9 +157,7 @@ impl PendingArrivals {
         let place = self
             .packets
             .push_before(next, head, |other| other.arrival > next.arrival);
-        if next.packet.has_options() {
-            insert_options(&mut self.options, options, (&self.packets, place));
-        }
+        self.options.insert(options, (&self.packets, place));
         place == head
     }
 
@@ -169,7 +165,7 @@ impl PendingArrivals {
     fn pop(&mut self, options: &mut Options) -> Option<OnWire> {
         let next = self.packets.pop()?;
         if next.packet.has_options() {
-            *options = self.options.pop().unwrap_or_default();
+            *options = self.options.pop(&next.packet);
         }
         Some(next)
     }

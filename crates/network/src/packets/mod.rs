@@ -8,6 +8,7 @@ pub(crate) mod lanes;
 pub mod link;
 pub mod packet;
 pub mod payload;
+pub(crate) mod queued_options;
 pub mod ring;
 
 pub use circuit::Circuit;

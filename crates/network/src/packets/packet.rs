@@ -38,6 +38,8 @@ const ENDS_HANDSHAKE: u64 = 1 << 59;
 const OPENING: u64 = SYN | ENDS_HANDSHAKE;
 /// AE of the TCP header (RFC 9768).
 const ACCURATE: u64 = 1 << 60;
+/// The only TCP option is a timestamp or its echo.
+const STAMP_ALONE: u64 = 1 << 61;
 /// Flags that the end points must process individually.
 const EXTRAS: u64 = OPTIONS | CAPABLE | MARKED | REDUCED | ECHOES_MARK | DATAGRAM | EXTERNAL | OPENING | ACCURATE;
 
@@ -141,6 +143,9 @@ impl Packet {
         }
         if let Some(own) = payload.options() {
             rest |= OPTIONS;
+            if own.is_stamp_alone() {
+                rest |= STAMP_ALONE;
+            }
             *options = own;
         }
         Packet {
@@ -177,6 +182,22 @@ impl Packet {
         }
     }
 
+    /// Returns a data packet of `length` payload bytes, or an ACK of which `length` is 0, whose only option is a timestamp
+    /// or its echo, if it has one. Only for untraced runs, because the packet has no frame number.
+    #[inline(always)]
+    pub fn stamped(vc: Circuit, step: u32, sequence: u64, length: u32, stamp: MaybeTime) -> Packet {
+        let bytes = u64::from(length + header_bytes(stamp.get()));
+        let options = match stamp == MaybeTime::NONE {
+            true => 0,
+            false => OPTIONS | STAMP_ALONE,
+        };
+        Packet {
+            sequence,
+            place: u64::from(vc.0),
+            rest: u64::from(step) | bytes << 32 | options,
+        }
+    }
+
     /// Returns the first byte of the payload, or the acknowledgement number.
     #[inline(always)]
     pub fn sequence(&self) -> u64 {
@@ -208,10 +229,12 @@ impl Packet {
         ((self.place ^ 1) & (u64::from(REQUEST) << 32 | 1)) | (self.rest & EXTRAS) == 0
     }
 
-    /// Returns whether the packet is a TCP segment of a flow without flags other than for options.
+    /// Returns whether the packet is a TCP segment of a flow without flags and without options other than a timestamp.
     #[inline(always)]
-    pub fn has_no_extras_but_options(&self) -> bool {
-        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) == 0
+    pub fn has_at_most_stamp(&self) -> bool {
+        // Only packets with a timestamp and no other option have equal bits.
+        let other_options = (self.rest ^ (self.rest >> (STAMP_ALONE / OPTIONS).trailing_zeros())) & OPTIONS;
+        (self.place & u64::from(REQUEST) << 32) | (self.rest & (EXTRAS & !OPTIONS)) | other_options == 0
     }
 
     /// Returns the payload [byte] of a packet whose only option is the timestamp `stamp`.
@@ -266,6 +289,12 @@ impl Packet {
     #[inline(always)]
     pub fn has_options(&self) -> bool {
         self.rest & OPTIONS != 0
+    }
+
+    /// Returns whether a timestamp or its echo is the packet's only TCP option.
+    #[inline(always)]
+    pub fn has_stamp_alone(&self) -> bool {
+        self.rest & STAMP_ALONE != 0
     }
 
     /// Returns whether the packet has options or flags that end points must process individually.

@@ -40,7 +40,7 @@ impl QueuedPacket {
     fn new(now: Time, packet: Packet, options: &Options, (class, scalable): (u32, bool)) -> QueuedPacket {
         let (stamp, options) = match packet.has_options() {
             false => (MaybeTime::NONE, None),
-            true if options.is_stamp_alone() => (options.stamp(), None),
+            true if packet.has_stamp_alone() => (options.stamp(), None),
             true => (options.stamp(), Some(Box::new(*options))),
         };
         QueuedPacket {
