@@ -9,6 +9,8 @@ use longpipe_events::{Span, Time, PS_PER_SECOND};
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// Ticks per second of the kernel's clock unless a scenario sets `tcp.hz`.
 pub const DEFAULT_HZ: u32 = 250;
+/// Unit of `srtt_us`, an eighth of a microsecond [ps].
+const PS_PER_EIGHTH_US: u64 = 125_000;
 
 /// Congestion state of a sender (`TCP_CA_Open` etc.).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +72,14 @@ pub struct Socket {
     now: Time,
     hz: u32,
     tick: u64,
+    /// Start and number of the kernel's current tick.
+    current_tick: (u64, u64),
+    /// The sender's windows [byte] at the latest `refresh`, and in whole segments.
+    windows_bytes: (f64, f64),
+    windows_segments: (u32, u32),
     is_cwnd_limited: bool,
-    max_packets_out: u32,
+    /// Maximum bytes in flight of the round trip (`max_packets_out`).
+    max_bytes_out: u64,
 }
 
 impl Socket {
@@ -92,8 +100,11 @@ impl Socket {
             now: Time::ZERO,
             hz: 0,
             tick: 0,
+            current_tick: (0, 0),
+            windows_bytes: (f64::NAN, f64::NAN),
+            windows_segments: (0, 0),
             is_cwnd_limited: false,
-            max_packets_out: 0,
+            max_bytes_out: 0,
         };
         socket.set_hz(DEFAULT_HZ);
         socket
@@ -102,25 +113,32 @@ impl Socket {
     /// Sets the ticks per second of the kernel's clock (`CONFIG_HZ`).
     pub fn set_hz(&mut self, hz: u32) {
         (self.hz, self.tick) = (hz, PS_PER_SECOND / u64::from(hz));
+        self.current_tick = (0, 0);
     }
 
     /// Copies the clock, sequence numbers and windows from the sender.
     pub fn refresh(&mut self, now: Time, flight: &Flight) {
         self.now = now;
+        let at = (now + self.preconnect).0;
+        if at.wrapping_sub(self.current_tick.0) >= self.tick {
+            let number = at / self.tick;
+            self.current_tick = (number * self.tick, number);
+        }
         (self.snd_una, self.snd_nxt, self.mss) = (flight.una, flight.nxt, flight.mss);
-        self.snd_cwnd = (whole_part(flight.cwnd() / flight.mss()) as u32).max(1);
-        self.snd_ssthresh = if flight.ssthresh().is_finite() {
-            (whole_part(flight.ssthresh() / flight.mss()) as u32).min(INFINITE_SSTHRESH)
-        } else {
-            INFINITE_SSTHRESH
-        };
+        // The sender's windows change at few ACKs, so that few divisions are needed.
+        let bytes = (flight.cwnd(), flight.ssthresh());
+        if bytes != self.windows_bytes {
+            self.windows_bytes = bytes;
+            self.windows_segments = in_segments(bytes, flight.mss());
+        }
+        (self.snd_cwnd, self.snd_ssthresh) = self.windows_segments;
     }
 
     /// Updates the smoothed RTT, and whether the window limits the sender, from an ACK.
     pub fn take(&mut self, ack: &Ack) {
-        self.srtt_us = ack.srtt.map_or(0, |srtt| (u128::from(srtt.0) * 8 / 1_000_000) as u32);
+        self.srtt_us = ack.srtt.map_or(0, |srtt| (srtt.0 / PS_PER_EIGHTH_US) as u32);
         self.is_cwnd_limited = ack.usage.full;
-        self.max_packets_out = segments(ack.usage.most, self.mss);
+        self.max_bytes_out = ack.usage.most;
     }
 
     /// Returns windows for the sender; a window that the module did not change keeps its fraction of a segment.
@@ -155,8 +173,13 @@ impl Socket {
     }
 
     /// Current tick of the kernel's clock (`tcp_jiffies32`).
+    #[inline]
     pub fn jiffies(&self) -> u64 {
-        self.jiffies_at(self.now)
+        let (start, number) = self.current_tick;
+        match (self.now + self.preconnect).0.wrapping_sub(start) < self.tick {
+            true => number,
+            false => self.jiffies_at(self.now),
+        }
     }
 
     /// Tick of the kernel's clock at a time after the first segment was sent; the clock starts with the connection.
@@ -177,7 +200,8 @@ impl Socket {
     /// Returns whether the window, not the application, limits the sender; in slow start, using half of the window is
     /// enough (`tcp_is_cwnd_limited`).
     pub fn is_cwnd_limited(&self) -> bool {
-        self.is_cwnd_limited || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
+        let max_packets_out = || segments(self.max_bytes_out, self.mss);
+        self.is_cwnd_limited || (self.in_slow_start() && self.snd_cwnd < max_packets_out().saturating_mul(2))
     }
 
     /// Adds `acked` segments to the window, up to the threshold, and returns the remaining ones (`tcp_slow_start`).
@@ -196,9 +220,12 @@ impl Socket {
             self.snd_cwnd += 1;
         }
         self.snd_cwnd_cnt += acked;
-        let more = self.snd_cwnd_cnt / each;
-        self.snd_cwnd_cnt -= more * each;
-        self.snd_cwnd = (self.snd_cwnd + more).min(self.snd_cwnd_clamp);
+        if self.snd_cwnd_cnt >= each {
+            let more = self.snd_cwnd_cnt / each;
+            self.snd_cwnd_cnt -= more * each;
+            self.snd_cwnd += more;
+        }
+        self.snd_cwnd = self.snd_cwnd.min(self.snd_cwnd_clamp);
     }
 
     /// Grows the window as Reno's does (`tcp_reno_cong_avoid`).
@@ -222,9 +249,25 @@ impl Socket {
     }
 }
 
+/// Returns cwnd and ssthresh in whole segments, as the kernel counts them.
+fn in_segments((cwnd, ssthresh): (f64, f64), mss: f64) -> (u32, u32) {
+    let ssthresh = if ssthresh.is_finite() {
+        (whole_part(ssthresh / mss) as u32).min(INFINITE_SSTHRESH)
+    } else {
+        INFINITE_SSTHRESH
+    };
+    ((whole_part(cwnd / mss) as u32).max(1), ssthresh)
+}
+
 /// Returns the number of segments that hold `bytes`.
+#[inline]
 pub fn segments(bytes: u64, mss: u32) -> u32 {
-    bytes.div_ceil(u64::from(mss)) as u32
+    let mss = u64::from(mss);
+    // Most ACKs report at most two segments, for which no division is needed.
+    if bytes <= 2 * mss {
+        return u32::from(bytes > 0) + u32::from(bytes > mss);
+    }
+    bytes.div_ceil(mss) as u32
 }
 
 /// Returns a duration that ends at `now` as measured by a microsecond clock: the difference of two truncated readings.
