@@ -11,9 +11,9 @@ from longpipe.analysis.slowdowns import COMPLETIONS
 from longpipe.drops import completed
 from longpipe.errors import ScenarioError, nearest
 from longpipe.result import duration_s
-from longpipe.scenario import Scenario
+from longpipe.scenario import Scenario, Traces
 
-TRACES: Final = ("cwnd", "queue", "vc_queue", "sequence", "rtt", "delay", "drops", "arrivals", "control", "events")
+TRACES: Final = tuple(name for name, kind in Traces.model_fields.items() if kind.annotation is bool)
 SCENARIO_FILE: Final = "scenario.toml"
 
 

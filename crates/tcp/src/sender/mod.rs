@@ -387,15 +387,6 @@ impl Sender {
         }
     }
 
-    /// Returns the state for traces.
-    pub fn watched(&self) -> Watched {
-        Watched {
-            model: self.congestion.model(),
-            pacing_bps: self.pacing().map(|pacing| pacing.rate_bps),
-            state: self.recovery.state(),
-        }
-    }
-
     /// Returns the state as in Linux's TCP_INFO.
     pub fn standing(&mut self) -> Standing {
         let state = self.recovery.rack_mut().map(|rack| rack.state());

@@ -1,5 +1,6 @@
-//! State of a connection as in Linux's TCP_INFO, for packetdrill scripts.
+//! State of a sender for observers: as in Linux's TCP_INFO, for packetdrill scripts, and for traces.
 
+use super::Sender;
 use crate::congestion::stage::Model;
 use crate::recovery::rack::CongestionState;
 use crate::retransmission_queue::Count;
@@ -30,4 +31,15 @@ pub struct Watched {
     pub pacing_bps: Option<u64>,
     /// Congestion state.
     pub state: CongestionState,
+}
+
+impl Sender {
+    /// Returns the state for traces.
+    pub fn watched(&self) -> Watched {
+        Watched {
+            model: self.congestion.model(),
+            pacing_bps: self.pacing().map(|pacing| pacing.rate_bps),
+            state: self.recovery.state(),
+        }
+    }
 }
