@@ -296,7 +296,7 @@ def test_smallest_buffer_holds_exactly_one_packet() -> None:
         ("run a.toml --set", "--set: nothing given; needs a value"),
         (
             "run a.toml --trace=cwn",
-            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events",
+            "--trace: 'cwn'; accepts cwnd, queue, vc_queue, sequence, rtt, delay, drops, arrivals, control, events, flight",
         ),
         ("run a.toml --sed 1", "--sed: no such option of longpipe run; did you mean '--seed'?"),
         (

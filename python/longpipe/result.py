@@ -54,6 +54,8 @@ STAGES: Final = (
     "reconnaissance", "unvalidated", "validating", "safe-retreat",
 )  # fmt: skip
 STATES: Final = ("open", "reduced", "recovery", "loss")
+# What keeps a sender from sending more, in the trace `flight`, in the order of the core's numbers.
+LIMITS: Final = ("application", "pacing", "cwnd", "receiver-window")
 # Kinds and causes in the trace `events`, in the order of the core's numbers. Drops are events of the network; all
 # others are events of senders.
 EVENTS: Final = (
@@ -356,6 +358,7 @@ class Result:
             "event_cause": EVENT_CAUSES,
             "stage": STAGES,
             "state": STATES,
+            "limited_by": LIMITS,
         }
 
     @cached_property

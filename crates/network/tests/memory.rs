@@ -118,6 +118,7 @@ fn what_is_recorded_and_asked_for_ends_a_run() {
         events: true,
         arrivals: true,
         control: true,
+        flight: true,
     };
     ends(
         Scenario {

@@ -133,6 +133,14 @@ pub(crate) fn columns<'py>(
         columns.set_item("bandwidth_bps", recorder.controls.bandwidth.into_pyarray(py))?;
         traces.set_item("control", columns)?;
     }
+    if wanted.flight {
+        let columns = PyDict::new(py);
+        columns.set_item("time_s", seconds(recorder.flights.time))?;
+        columns.set_item("flow", recorder.flights.flow.into_pyarray(py))?;
+        columns.set_item("in_flight_bytes", recorder.flights.in_flight.into_pyarray(py))?;
+        columns.set_item("limited_by", recorder.flights.limit.into_pyarray(py))?;
+        traces.set_item("flight", columns)?;
+    }
     if wanted.arrivals {
         let columns = PyDict::new(py);
         columns.set_item("time_s", seconds(recorder.arrivals.time))?;

@@ -125,3 +125,7 @@ class Traces(Model):
     arrivals: Annotated[bool, LATER] = Field(
         default=False, description="Data received by each receiver, each byte at its first arrival"
     )
+    flight: Annotated[bool, LATER] = Field(
+        default=False,
+        description="Bytes in flight of each sender, and what keeps it from sending more, at each change",
+    )

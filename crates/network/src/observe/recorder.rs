@@ -5,7 +5,8 @@ use crate::drops::Dropped;
 use crate::observe::arrived::Arrived;
 use crate::observe::probe::{Probe, Slot};
 use crate::observe::traces::{
-    ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, QueueTrace, SequenceTrace, TimerTrace, WindowTrace,
+    ArrivalTrace, ControlTrace, DelayTrace, DropTrace, EventTrace, FlightTrace, QueueTrace, SequenceTrace, TimerTrace,
+    WindowTrace,
 };
 use crate::observe::vc_queue::VcQueues;
 use crate::packets::contents::{Contents, Datagram};
@@ -41,6 +42,8 @@ pub struct Recorder {
     pub windows: WindowTrace,
     /// States of senders over time.
     pub controls: ControlTrace,
+    /// Data in flight of senders over time.
+    pub flights: FlightTrace,
     /// RTT samples and retransmission timers over time.
     pub timers: TimerTrace,
     /// Queue lengths over time.
@@ -267,15 +270,22 @@ impl Probe for Recorder {
     }
 
     fn wants_control(&self) -> bool {
-        self.wanted.control
+        self.wanted.control || self.wanted.flight
     }
 
     fn control(&mut self, now: Time, flow: Flow, watched: &Watched) {
         if !self.is_own(flow) {
             return;
         }
-        let latest = &mut self.latest_control[flow.index()];
-        if latest.replace(*watched) == Some(*watched) {
+        let before = self.latest_control[flow.index()].replace(*watched);
+        if self.wanted.flight && before.is_none_or(|before| before.sending != watched.sending) {
+            self.flights.time.put(now.0);
+            self.flights.flow.put(flow.0);
+            self.flights.in_flight.put(watched.sending.in_flight);
+            self.flights.limit.put(watched.sending.limit as u8);
+        }
+        let sending = watched.sending;
+        if !self.wanted.control || before.map(|before| Watched { sending, ..before }) == Some(*watched) {
             return;
         }
         let trace = &mut self.controls;

@@ -17,6 +17,19 @@ pub struct WindowTrace {
     pub ssthresh: Vec<f64>,
 }
 
+/// Data in flight of senders; one row per change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlightTrace {
+    /// Time [ps].
+    pub time: Vec<u64>,
+    /// Flow index.
+    pub flow: Vec<u32>,
+    /// Bytes in flight.
+    pub in_flight: Vec<u64>,
+    /// Number of what keeps the sender from sending more (`SendLimit`).
+    pub limit: Vec<u8>,
+}
+
 /// States of senders; one row per change.
 #[derive(Clone, Debug, Default)]
 pub struct ControlTrace {

@@ -34,6 +34,9 @@ pub struct TraceConfig {
     /// Whether to record the data that reached each receiver for the first time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub arrivals: bool,
+    /// Whether to record each sender's bytes in flight, and what keeps it from sending more, at each change.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flight: bool,
 }
 
 impl TraceConfig {
@@ -49,5 +52,6 @@ impl TraceConfig {
             || self.arrivals
             || self.control
             || self.events
+            || self.flight
     }
 }

@@ -362,6 +362,7 @@ impl RunDraft {
             arrivals: wanted(2),
             control: wanted(3),
             events: wanted(4),
+            flight: wanted(3),
         }
     }
 }

@@ -260,6 +260,7 @@ fn same_records(one: &Recorder, other: &Recorder) -> Result<(), Finding> {
         ("drops", one.drops != other.drops),
         ("events", events(one) != events(other)),
         ("arrivals", one.arrivals != other.arrivals),
+        ("flights", one.flights != other.flights),
     ];
     match differing.into_iter().find(|&(_, differ)| differ) {
         None => Ok(()),

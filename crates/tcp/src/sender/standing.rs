@@ -4,6 +4,7 @@ use super::Sender;
 use crate::congestion::stage::Model;
 use crate::recovery::rack::CongestionState;
 use crate::retransmission_queue::Count;
+use longpipe_events::MaybeTime;
 
 /// State of a connection; counts are in segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,15 +32,118 @@ pub struct Watched {
     pub pacing_bps: Option<u64>,
     /// Congestion state.
     pub state: CongestionState,
+    /// Data in flight.
+    pub sending: Sending,
+}
+
+/// Data in flight of a sender, and what keeps it from sending more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sending {
+    /// Bytes sent and neither acknowledged nor, with RACK or records for a congestion controller, SACKed or declared lost.
+    pub in_flight: u64,
+    /// What keeps the next new segment from being sent.
+    pub limit: SendLimit,
+}
+
+/// What keeps a sender from sending its next new segment; the first that applies, and the smaller one of two windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendLimit {
+    /// The application has written no further data, or too few for a segment.
+    #[default]
+    Application,
+    /// The pacer.
+    Pacing,
+    /// The congestion window.
+    Cwnd,
+    /// The receiver's window.
+    ReceiverWindow,
 }
 
 impl Sender {
+    /// Returns the bytes in flight, and what keeps the sender from sending more.
+    fn sending(&self) -> Sending {
+        let flight = &self.flight;
+        let (cc_state, mss) = (self.cc_state.as_deref(), u64::from(flight.mss));
+        let in_flight = cc_state.map_or(flight.outstanding(), |cc_state| cc_state.in_flight(flight));
+        let length = self.written.saturating_sub(flight.nxt).min(mss);
+        let pacer = cc_state.and_then(|cc_state| cc_state.pacer.as_ref());
+        let beyond_rwnd = flight.nxt + length > flight.una + flight.rwnd();
+        let limit = if length == 0 {
+            SendLimit::Application
+        } else if pacer.is_some_and(|pacer| pacer.resume() != MaybeTime::NONE) {
+            SendLimit::Pacing
+        } else if beyond_rwnd && flight.rwnd() as f64 <= flight.cwnd() {
+            // The receiver's window also bounds cwnd, which is equal then.
+            SendLimit::ReceiverWindow
+        } else if (in_flight + length) as f64 > flight.cwnd() {
+            SendLimit::Cwnd
+        } else if beyond_rwnd {
+            SendLimit::ReceiverWindow
+        } else {
+            SendLimit::Application
+        };
+        Sending { in_flight, limit }
+    }
+
     /// Returns the state for traces.
     pub fn watched(&self) -> Watched {
         Watched {
+            sending: self.sending(),
             model: self.congestion.model(),
             pacing_bps: self.pacing().map(|pacing| pacing.rate_bps),
             state: self.recovery.state(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::config;
+    use crate::config::TcpConfig;
+    use crate::segment::AckSegment;
+    use longpipe_events::{Span, Time};
+
+    /// Sends what the window allows at `now`, and returns the bytes in flight and what then limits the sender.
+    fn sent(sender: &mut Sender, now: Time) -> (u64, SendLimit) {
+        while sender.poll_transmit(now).is_some() {}
+        let Sending { in_flight, limit } = sender.watched().sending;
+        (in_flight, limit)
+    }
+
+    #[test]
+    fn the_smaller_window_or_the_application_limits_a_sender() {
+        let config = TcpConfig {
+            mss_bytes: 1000,
+            initial_window_segments: 2,
+            receiver_window_bytes: 3000,
+            ..config()
+        };
+        let mut sender = Sender::new(&config, Span(0));
+        assert_eq!(sent(&mut sender, Time(0)), (0, SendLimit::Application));
+        sender.write_up_to(10_000);
+        assert_eq!(sent(&mut sender, Time(0)), (2000, SendLimit::Cwnd));
+        // Slow start would enlarge cwnd to four segments, but the receiver accepts three.
+        for acknowledgement in [1000, 2000] {
+            let ack = AckSegment {
+                acknowledgement,
+                ..AckSegment::default()
+            };
+            sender.on_ack(Time(Span::millis(50).0), &ack);
+        }
+        assert_eq!(
+            sent(&mut sender, Time(Span::millis(50).0)),
+            (3000, SendLimit::ReceiverWindow)
+        );
+        sender.write_up_to(10_000);
+        for acknowledgement in (3000..=10_000).step_by(1000) {
+            let ack = AckSegment {
+                acknowledgement,
+                ..AckSegment::default()
+            };
+            sender.on_ack(Time(Span::millis(99).0), &ack);
+            sent(&mut sender, Time(Span::millis(99).0));
+        }
+        assert_eq!(sent(&mut sender, Time(Span::millis(99).0)), (0, SendLimit::Application));
     }
 }

@@ -41,6 +41,7 @@ class Trace(StrEnum):
     ARRIVALS = "arrivals"
     CONTROL = "control"
     EVENTS = "events"
+    FLIGHT = "flight"
 
 
 class Dialect(StrEnum):
