@@ -5,6 +5,7 @@ use super::{opening, records, Sender, NOTHING};
 use crate::cc_state::CcState;
 use crate::congestion::control::{Ack, AckSample, Cause};
 use crate::congestion::window_handle::{WindowAdjustment, WindowHandle};
+use crate::flight::Flight;
 use crate::journal::EventCause;
 use crate::marks::Marks;
 use crate::recovery::rack::RecoveryStep;
@@ -20,25 +21,66 @@ pub(super) struct BeforeAck {
     pub in_flight: u64,
     pub cwnd: f64,
     /// Maximum number of bytes that the ACK reporting a mark can have delivered [byte].
-    marked: u64,
-    /// Send time of the segment whose RTT the ACK measures.
-    sent: Option<Time>,
+    pub marked: u64,
+    /// Send time of the segment whose RTT the ACK measures, if the recovery keeps no records.
+    pub sent: Option<Time>,
     /// One-way delay that the ACK reports.
-    delay: Option<Span>,
+    pub delay: Option<Span>,
 }
 
 impl BeforeAck {
-    /// Returns the report of an ACK for the congestion controller; `summary` comes from the retransmission queue.
-    pub fn sample(&self, now: Time, ack: &AckSegment, summary: &AckSummary) -> AckSample {
+    /// Returns the report of an ACK for the congestion controller before loss recovery has processed it; `summary` comes from
+    /// the retransmission queue.
+    #[inline(always)]
+    pub fn sample(&self, now: Time, flight: &Flight, summary: &AckSummary, has_sack_blocks: bool) -> AckSample {
         AckSample {
             now,
-            acked: ack.acknowledgement - self.una,
+            acked: flight.una - self.una,
             delivered: summary.delivered,
             marked: summary.delivered.min(self.marked),
             rtt: summary.rtt,
-            has_sack_blocks: ack.blocks[0].is_some(),
+            has_sack_blocks,
             delay: self.delay,
             delivered_since_sent: summary.rate.map(|rate| rate.delivered),
+        }
+    }
+
+    /// Returns the report of an ACK for the congestion controller after loss recovery has processed it. `in_flight` is the
+    /// number of bytes in flight after the ACK.
+    #[inline(always)]
+    pub fn report(
+        &self,
+        now: Time,
+        (flight, in_flight): (&Flight, u64),
+        (summary, step): (&AckSummary, RecoveryStep),
+        srtt: Option<Span>,
+        cc_state: &mut CcState,
+    ) -> Ack {
+        let window_limited = (self.in_flight + u64::from(flight.mss)) as i64 as f64 > self.cwnd;
+        cc_state
+            .usage
+            .on_ack(self.una, flight.max, flight.max - self.una, window_limited);
+        Ack {
+            now,
+            acked: flight.una - self.una,
+            grows: step.grows,
+            open: step.open,
+            phase: step.phase,
+            delivered: summary.delivered,
+            lost: summary.lost,
+            marked: summary.delivered.min(self.marked),
+            in_flight_before: self.in_flight,
+            in_flight,
+            cwnd: self.cwnd,
+            window_limited,
+            usage: cc_state.usage,
+            rtt: summary.rtt,
+            srtt,
+            least_rtt: summary.least_rtt,
+            delay: self.delay,
+            rate: summary.rate,
+            held: cc_state.held(now),
+            paced: cc_state.pacer.is_some(),
         }
     }
 }
@@ -359,8 +401,8 @@ impl Sender {
                 ..AckSummary::default()
             },
         };
-        self.congestion
-            .on_sample(&before.sample(now, ack, &summary), &self.flight);
+        let sample = before.sample(now, &self.flight, &summary, ack.blocks[0].is_some());
+        self.congestion.on_sample(&sample, &self.flight);
         let turn = RecoveryStep {
             grows,
             open: self.recovery.is_idle() && acked > 0,
@@ -374,33 +416,9 @@ impl Sender {
         let Some(cc_state) = &mut self.cc_state else {
             return;
         };
-        let window_limited = (before.in_flight + u64::from(self.flight.mss)) as i64 as f64 > before.cwnd;
-        let outstanding = self.flight.max - before.una;
-        cc_state
-            .usage
-            .on_ack(before.una, self.flight.max, outstanding, window_limited);
-        let ack = Ack {
-            now,
-            acked: self.flight.una - before.una,
-            grows: turn.grows,
-            open: turn.open,
-            phase: turn.phase,
-            delivered: summary.delivered,
-            lost: summary.lost,
-            marked: summary.delivered.min(before.marked),
-            in_flight_before: before.in_flight,
-            in_flight: cc_state.in_flight(&self.flight),
-            cwnd: before.cwnd,
-            window_limited,
-            usage: cc_state.usage,
-            rtt: summary.rtt,
-            srtt: self.rtt.srtt(),
-            least_rtt: summary.least_rtt,
-            delay: before.delay,
-            rate: summary.rate,
-            held: cc_state.held(now),
-            paced: cc_state.pacer.is_some(),
-        };
+        let in_flight = cc_state.in_flight(&self.flight);
+        let (flight, srtt) = ((&self.flight, in_flight), self.rtt.srtt());
+        let ack = before.report(now, flight, (summary, turn), srtt, cc_state);
         cc_state.pace(self.congestion.on_ack(&ack, &mut self.flight));
         cc_state.pace_by_window(&self.flight, ack.srtt, ack.least_rtt);
     }

@@ -1,10 +1,12 @@
 //! Fast path for in-order ACKs, and the segments that they release, of a sender with RACK that has nothing to repair. The
 //! result equals that of `records::on_ack` and `records::poll`, without checks that cannot apply.
 
+use super::acks::BeforeAck;
 use super::timers::Timer;
 use super::{expiry, Sender};
 use crate::cc_state::CcState;
-use crate::congestion::control::{Ack, AckSample, RecoveryPhase, Sent};
+use crate::congestion::control::Sent;
+use crate::recovery::rack::RecoveryStep;
 use crate::recovery::Recovery;
 use crate::retransmission_queue::RetransmissionQueue;
 use crate::segment::{DataSegment, Ecn, Opening};
@@ -27,20 +29,18 @@ impl Sender {
             return false;
         }
         let flight = &mut self.flight;
-        let (una, in_flight_before, cwnd) = (flight.una, flight.outstanding(), flight.cwnd());
+        let before = BeforeAck {
+            una: flight.una,
+            in_flight: flight.outstanding(),
+            cwnd: flight.cwnd(),
+            marked: 0,
+            sent: None,
+            delay: None,
+        };
         flight.una = acknowledgement;
         flight.duplicates = 0;
         let summary = rtx_queue.on_ack_in_order(now, acknowledgement);
-        let sample = AckSample {
-            now,
-            acked: acknowledgement - una,
-            delivered: summary.delivered,
-            marked: 0,
-            rtt: summary.rtt,
-            has_sack_blocks: false,
-            delay: None,
-            delivered_since_sent: summary.rate.map(|rate| rate.delivered),
-        };
+        let sample = before.sample(now, flight, &summary, false);
         self.congestion.on_sample(&sample, flight);
         rack.take_latest(summary.latest);
         if let Some(sent) = summary.first_rtt.map(|rtt| Time(now.0 - rtt.0)).or(echo) {
@@ -49,30 +49,12 @@ impl Sender {
             self.measured = Some(now - sent);
         }
         let (in_flight, srtt) = (flight.outstanding(), self.rtt.srtt());
-        let window_limited = (in_flight_before + u64::from(flight.mss)) as i64 as f64 > cwnd;
-        cc_state.usage.on_ack(una, flight.max, in_flight_before, window_limited);
-        let ack = Ack {
-            now,
-            acked: acknowledgement - una,
+        let step = RecoveryStep {
             grows: true,
             open: true,
-            phase: RecoveryPhase::Open,
-            delivered: summary.delivered,
-            lost: 0,
-            marked: 0,
-            in_flight_before,
-            in_flight,
-            cwnd,
-            window_limited,
-            usage: cc_state.usage,
-            rtt: summary.rtt,
-            srtt,
-            least_rtt: summary.least_rtt,
-            delay: None,
-            rate: summary.rate,
-            held: cc_state.held(now),
-            paced: cc_state.pacer.is_some(),
+            ..RecoveryStep::default()
         };
+        let ack = before.report(now, (&*flight, in_flight), (&summary, step), srtt, cc_state);
         let pacing = self.congestion.on_ack(&ack, flight);
         rack.rto_deadline = if in_flight == 0 {
             MaybeTime::NONE

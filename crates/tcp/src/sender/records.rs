@@ -55,7 +55,7 @@ pub(super) fn on_ack(sender: &mut Sender, now: Time, ack: &AckSegment) {
     } = parts;
     rack.set_srtt(srtt);
     let mut summary = rtx_queue.on_ack(now, ack.acknowledgement, ack.echo.get(), ack.blocks_beyond());
-    let sample = before.sample(now, ack, &summary);
+    let sample = before.sample(now, handle.flight(), &summary, ack.blocks[0].is_some());
     handle.sample(&sample);
     if sample.marked > 0 {
         rack.keep_reduction();
