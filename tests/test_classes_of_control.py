@@ -141,6 +141,23 @@ def test_hooks_get_consistent_numbers() -> None:
     assert simulate(with_class(Recording, LOSSY)).efficiency > 0.2
 
 
+class InOrder(Defaults):
+    """Fails the run at the first ACK that shows reordering."""
+
+    def on_ack(self, ack: Ack) -> Grant | None:
+        assert not ack.reordered
+        return super().on_ack(ack)
+
+
+def test_acks_report_reordering_and_losses_are_none() -> None:
+    assert simulate(with_class(InOrder, LOSSY)).flows["retransmitted_segments"].sum() > 0
+    # 1 % of the packets skip a delay of 20 ms, so that they overtake those of the last 20 ms.
+    overtaking = [{"kind": "jitter", "delay": "20 ms", "jitter": "0 s"}, {"kind": "reordering", "probability": 0.01}]
+    path = PATH.with_(**{"network.conditioners": overtaking})
+    with pytest.raises(RunError, match="reordered=True"):
+        simulate(with_class(InOrder, path))
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "number"),
     [("10 ms", "time", 0.01), ("1 RTT", "round-trips", 1.0), ("0.5 RTTs", "round-trips", 0.5), ("50 ACKs", "acks", 50)],

@@ -184,6 +184,10 @@ class Ack:
     def app_limited(self) -> bool:
         """Whether the application limited the delivery rate sample."""
 
+    @property
+    def reordered(self) -> bool:
+        """Whether a segment that was sent once arrived after a segment sent later; only with the recovery RACK."""
+
     @staticmethod
     def _fields() -> tuple[list[str], list[str]]: ...
 

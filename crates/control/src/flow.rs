@@ -178,7 +178,7 @@ impl<O: Operations> Control for Flow<O> {
             window_limited: u32::from(ack.window_limited),
             window_was_full: u32::from(ack.usage.full),
             paced: u32::from(ack.paced),
-            reserved: 0,
+            reordered: u32::from(ack.reordered),
         };
         self.operations.on_ack(&told, &seen, &mut answer);
         self.take(&answer, flight, ack.now)

@@ -153,8 +153,8 @@ pub struct Ack {
     pub window_was_full: u32,
     /// 1 if the sender is paced.
     pub paced: u32,
-    /// Reserved; 0.
-    pub reserved: u32,
+    /// 1 if a segment that was sent once was delivered after a segment sent later.
+    pub reordered: u32,
 }
 
 /// A transmission.

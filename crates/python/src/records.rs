@@ -57,7 +57,7 @@ record! {
     AckRecord as "Ack" {
         now, acked, delivered, lost, marked, in_flight_before, in_flight, most_in_flight, window, ssthresh, mss, rtt, srtt,
         min_rtt, delivery_rate, delay, pacing_delay, una, nxt, receiver_window,
-    } { grows, in_recovery, after_timeout, window_limited, app_limited, }
+    } { grows, in_recovery, after_timeout, window_limited, app_limited, reordered, }
 }
 
 record! {
@@ -127,6 +127,7 @@ impl AckRecord {
             after_timeout: ack.phase == RecoveryPhase::Loss,
             window_limited: ack.window_limited,
             app_limited: ack.rate.is_some_and(|sample| sample.app_limited),
+            reordered: ack.reordered,
         }
     }
 }

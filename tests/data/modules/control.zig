@@ -56,7 +56,7 @@ const Ack = extern struct {
     window_limited: u32,
     window_was_full: u32,
     paced: u32,
-    reserved: u32,
+    reordered: u32,
 };
 
 const Parameter = extern struct {

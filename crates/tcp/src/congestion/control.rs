@@ -204,6 +204,9 @@ pub struct Ack {
     pub held: Span,
     /// Whether the sender is paced (Linux: `sk_pacing_status`).
     pub paced: bool,
+    /// Whether the ACK shows reordering: a segment that was sent once was delivered after a segment sent later. Present only
+    /// with records.
+    pub reordered: bool,
 }
 
 /// Use of the window during one round: largest number of bytes in flight (Linux: tcp_cwnd_validate).

@@ -34,6 +34,7 @@ pub fn ack_of(acked: u64, now: Time, rtt: Option<Span>, flight: &Flight) -> Ack 
         rate: None,
         held: Span(0),
         paced: false,
+        reordered: false,
     }
 }
 

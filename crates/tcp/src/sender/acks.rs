@@ -81,6 +81,7 @@ impl BeforeAck {
             rate: summary.rate,
             held: cc_state.held(now),
             paced: cc_state.pacer.is_some(),
+            reordered: summary.reordered,
         }
     }
 }

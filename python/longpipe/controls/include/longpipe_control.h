@@ -127,7 +127,8 @@ struct longpipe_ack {
 	uint32_t window_limited, window_was_full;
 	/* Whether segments leave at a rate. */
 	uint32_t paced;
-	uint32_t reserved;
+	/* Whether a segment that was sent once was delivered after a segment sent later. */
+	uint32_t reordered;
 };
 
 /* A transmission. */
