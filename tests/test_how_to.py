@@ -78,7 +78,8 @@ def carry_over(packages: set[str]) -> None:
 
 def cargo(copy: Path, *arguments: str) -> str:
     # Only one short test is executed.
-    plain = ["--config", "profile.ci.package.longpipe-tcp.opt-level=0"]
+    crates = ("longpipe-events", "longpipe-tcp")
+    plain = [word for crate in crates for word in ("--config", f"profile.ci.package.{crate}.opt-level=0")]
     command = ["cargo", *arguments, *plain, "--profile", "ci", "--offline", "--target-dir", str(BUILT)]
     ran = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -111,16 +111,42 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+# Runs several command lines in one process, which also draws their figures: each start of a process and each import of
+# Matplotlib takes more than a second of processor time.
+SEVERAL = """
+import json, sys
+from longpipe.cli import main
+from longpipe.report import drawing
+
+def draw(module, function, subject, directory):
+    return [name for _, names in drawing._share(module, function, subject, directory, 0, 1) for name in names]
+
+drawing.draw = draw
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["longpipe", *words]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def start(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(home), "NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}
-    command = [sys.executable, "-m", "longpipe", *arguments]
+    command = [sys.executable, *arguments]
     return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, check=False)
 
 
+def run(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return start(home, "-m", "longpipe", *arguments)
+
+
 def test_a_paper_is_added_by_its_folder_and_its_line(home: Path) -> None:
-    for arguments in (["--seeds", "2"], ["--sensitivity"], ["--beyond"]):
-        done = run(home, "reproduce", "toy-26", "--no-store", "--workers", "1", *arguments)
-        assert done.returncode == 0, done.stderr
+    common = ("reproduce", "toy-26", "--no-store", "--workers", "1")
+    commands = [(*common, *arguments) for arguments in (("--seeds", "2"), ("--sensitivity",), ("--beyond",))]
+    done = start(home, "-c", SEVERAL, json.dumps(commands))
+    assert done.returncode == 0, done.stderr
     folder = home / "results" / "toy-26"
     report = json.loads((folder / "report.json").read_text())
     assert report["paper"] == "toy-26"
@@ -149,12 +175,12 @@ def test_one_table_is_that_of_the_whole_paper(
     monkeypatch.setattr("longpipe.papers.frr_96.PAPER", SHORT)
     # The runs of the paper are stored.
     store = Store(shutil.copy(short_frr_96(tmp_path_factory) / "runs.db", tmp_path))
-    found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=2)
+    found = papers.reproduce("frr-96", seeds=1, table=2, store=store, workers=1)
     assert list(found.tables) == ["Table 2"]
     table = found.tables["Table 2"]
     assert set(table["metric"]) == {"fairness"}
     assert table["published"].notna().all()
-    whole = papers.reproduce("frr-96", seeds=1, store=store, workers=2).tables
+    whole = papers.reproduce("frr-96", seeds=1, store=store, workers=1).tables
     assert list(whole) == ["Table 1", "Table 2", "Table 3", "Table 4"]
     pd.testing.assert_frame_equal(table, whole["Table 2"])
 
