@@ -306,11 +306,11 @@ class _Chance(Trials):
         return [np.array([[(0.1 if seed - 2 < self.shown else 0.9, 0.5)] for seed in seeds]) for _ in settings]
 
 
-@pytest.mark.parametrize(("shown", "tested"), [(3, 5), (8, 10), (10, 10)])
-def test_a_candidate_needs_the_defect_with_ten_seeds_of_which_five_reject_most(shown: int, tested: int) -> None:
+@pytest.mark.parametrize(("shown", "tested"), [(3, 5), (8, 10), (9, 10), (10, 10)])
+def test_a_candidate_needs_the_defect_with_nine_of_ten_seeds_of_which_five_reject_most(shown: int, tested: int) -> None:
     hunt = Attack(target(defects=("efficiency < 50 %",)), Runner(Store(), THREADS[1]))
     hunt.trials = chance = _Chance(shown)
-    assert hunt._stands({}) == (shown == 10)
+    assert hunt._stands({}) == (shown >= 9)
     assert chance.seeds == list(range(2, 2 + tested))
 
 
