@@ -38,8 +38,8 @@ def test_differences_of_delays_and_losses_are_found() -> None:
     assert compared(drawn[0], fewer).lost_apart == pytest.approx(5.8, abs=2)
     assert not compared(drawn[0], fewer).agrees()
     constant = np.full(10_000, 20.0)
-    assert compared(constant, constant + 0.05).distance() == 0.0
-    assert compared(constant, constant + 0.15).distance() == 1.0
+    assert compared(constant, constant + 0.15).distance() == 0.0
+    assert compared(constant, constant + 0.25).distance() == 1.0
 
 
 def test_the_path_with_a_rate_delays_and_drops_as_the_formula_of_netem(tmp_path: Path) -> None:

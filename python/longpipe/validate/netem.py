@@ -22,7 +22,7 @@ PORT: Final = 5202
 LENGTH: Final = 1000
 DATAGRAMS: Final = 10_000
 # Delays that differ by less count as equal [ms]: the time that the machine takes to send and to deliver a packet.
-WITHIN_MS: Final = 0.1
+WITHIN_MS: Final = 0.2
 # Two samples of n and m from one distribution have a Kolmogorov-Smirnov distance above this times sqrt(1/n + 1/m) with
 # a probability below 1e-6.
 DISTANCE: Final = 2.7

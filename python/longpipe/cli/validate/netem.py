@@ -16,7 +16,7 @@ def netem(
         typer.Argument(metavar="[CASE ...]", help="delay, uniform, normal, loss, bursts or rate; default: all."),
     ] = None,
     datagrams: Annotated[int, typer.Option(min=1000, help="Datagrams in each case, about 1000 per second.")] = 10_000,
-    within: Annotated[str, typer.Option(metavar="TIME", help="Delays that differ by less count as equal.")] = "0.1 ms",
+    within: Annotated[str, typer.Option(metavar="TIME", help="Delays that differ by less count as equal.")] = "0.2 ms",
 ) -> None:
     """Send the same datagrams over a live path in real time, and through netem of a Linux guest in virtual time.
 
