@@ -108,6 +108,36 @@ def test_a_proxy_s_buffer_does_not_count_as_sent_by_the_trunk() -> None:
     assert late.part("relays")["held_buffer_bytes"]
 
 
+def test_quantiles_of_datagrams_are_those_of_the_packets_received_after_the_instant() -> None:
+    # 1 Mbit/s on the wire over a link of 500 kbit/s in the first 2 s, and of 5 Mbit/s after them, without other traffic.
+    call = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}
+    network = {
+        "kind": "dumbbell",
+        "path": {"rate": [["0 s", "500 kbit/s"], ["2 s", "5 Mbit/s"]]},
+        "group": [call],
+        "access_rate": "1 Gbit/s",
+        "access_delay": "0 s",
+        "trunk_delay": "20 ms",
+        "exit_delay": "0 s",
+    }
+    fields = {"framing": "ip", "duration": "6 s", "network": network, "switch": {"buffer": "2 packets"}}
+
+    def row(**changes: str) -> dict[str, float]:
+        (found,) = simulate(Scenario.model_validate({**fields, **changes})).datagrams.to_dict("records")
+        return {str(name): value for name, value in found.items()}
+
+    whole, late = row(), row(warm_up="3 s")
+    # 1000 bytes at 1 Gbit/s twice and at 5 Mbit/s once, and the delay of the trunk.
+    delay = whole["min_delay_s"]
+    assert delay == pytest.approx(2 * 8e-6 + 1.6e-3 + 20e-3, rel=1e-9)
+    assert whole["p95_delay_s"] > delay + 14e-3
+    for name in ("mean_delay_s", "median_delay_s", "p95_delay_s", "p99_delay_s"):
+        assert late[name] == pytest.approx(delay, rel=1 / 512), name
+    assert late["jitter_s"] == whole["jitter_s"]
+    # No packet follows the last one.
+    assert math.isnan(row(warm_up="5999 ms")["median_delay_s"])
+
+
 def test_utilization_is_of_what_a_varying_link_could_send_after_the_instant() -> None:
     # Datagrams of 1 Mbit/s on the wire: twice the link's rate in the first 2 s, and a fifth of its rate after them.
     group = {"name": "call", "traffic": {"kind": "cbr", "rate": "1 Mbit/s", "payload": "972 B"}}

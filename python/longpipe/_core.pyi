@@ -9,6 +9,7 @@ __all__ = [
     "Ack",
     "ControlError",
     "DefectError",
+    "DelayStatistics",
     "Endpoint",
     "Environments",
     "Event",
@@ -54,7 +55,15 @@ def run(
     progress: Callable[[float], None] | None = None,
     captures: Sequence[tuple[str, int, str]] = ...,
     memory_bytes: int = ...,
+    *,
+    keep_delays: bool = ...,
 ) -> dict[str, Any]: ...
+
+@final
+class DelayStatistics:
+    def since(self, earlier: DelayStatistics) -> DelayStatistics: ...
+    def quantile(self, share: float) -> float: ...
+
 def variant_names() -> dict[str, list[str]]: ...
 def register_module(digest: str, file: str | PathLike[str], name: str) -> None: ...
 def register_class(

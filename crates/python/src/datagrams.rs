@@ -1,6 +1,7 @@
 //! Columns of datagram flows.
 
 use crate::floats;
+use longpipe_network::hosts::datagrams::delays::Delays;
 use longpipe_network::report::flows::DatagramReport;
 use longpipe_network::report::Report;
 use longpipe_network::Scenario;
@@ -30,4 +31,27 @@ pub fn columns<'py>(py: Python<'py>, scenario: &Scenario, report: &Report) -> Py
     seconds("max_delay_s", |row| row.delays.extremes().1)?;
     seconds("jitter_s", |row| row.delays.jitter())?;
     Ok(columns)
+}
+
+/// Statistics of the one-way delays of a datagram flow, from which those after a warm-up are computed.
+#[pyclass(frozen)]
+pub struct DelayStatistics(Delays);
+
+#[pymethods]
+impl DelayStatistics {
+    /// Returns the statistics without the packets of an earlier end of the run.
+    fn since(&self, earlier: &DelayStatistics) -> DelayStatistics {
+        DelayStatistics(self.0.since(&earlier.0))
+    }
+
+    /// Returns the delay that a share of the packets does not exceed [s]; NaN without packets.
+    fn quantile(&self, share: f64) -> f64 {
+        self.0.quantile(share)
+    }
+}
+
+/// Returns the statistics of each datagram flow's delays.
+pub fn delay_statistics(report: &Report) -> Vec<DelayStatistics> {
+    let rows = report.datagrams.iter();
+    rows.map(|row| DelayStatistics(row.delays.clone())).collect()
 }

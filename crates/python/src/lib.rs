@@ -75,9 +75,10 @@ const CHUNK: u64 = 200_000;
 /// Runs a resolved scenario. Releases the interpreter lock, and stops at Ctrl-C.
 ///
 /// `captures` are tuples of kind (host, link), index of the node or link, and path of the file. Raises DefectError if the
-/// core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`.
+/// core panics or its counters are inconsistent, and MemoryLimitError if the run needs more than `memory_bytes`. With
+/// `keep_delays`, the result contains the statistics of each datagram flow's delays (`delays`).
 #[pyfunction]
-#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX))]
+#[pyo3(signature = (scenario_json, seed, progress=None, captures=vec![], memory_bytes=u64::MAX, *, keep_delays=false))]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
@@ -85,8 +86,12 @@ fn run(
     progress: Option<Py<PyAny>>,
     captures: Vec<(String, usize, PathBuf)>,
     memory_bytes: u64,
+    keep_delays: bool,
 ) -> PyResult<Py<PyDict>> {
-    guarded(memory_bytes, || columns(py, scenario_json, seed, progress, &captures)).unwrap_or_else(|ended| {
+    guarded(memory_bytes, || {
+        columns(py, scenario_json, seed, progress, &captures, keep_delays)
+    })
+    .unwrap_or_else(|ended| {
         Err(match ended {
             Ended::Defect(line) => DefectError::new_err(line),
             Ended::Memory(limit) => MemoryLimitError::new_err((limit.needed, limit.limit)),
@@ -101,6 +106,7 @@ fn columns(
     seed: u64,
     progress: Option<Py<PyAny>>,
     captures: &[(String, usize, PathBuf)],
+    keep_delays: bool,
 ) -> PyResult<Py<PyDict>> {
     let (scenario, controls) = modules::scenario(scenario_json, false)?;
     let traces = scenario.traces;
@@ -131,6 +137,9 @@ fn columns(
     result.set_item("classes", classes(py, &scenario, &report)?)?;
     result.set_item("vbr", sources(py, &scenario, &report)?)?;
     result.set_item("datagrams", datagrams::columns(py, &scenario, &report)?)?;
+    if keep_delays {
+        result.set_item("delays", datagrams::delay_statistics(&report))?;
+    }
     result.set_item("web", web::flows(py, &scenario, &report)?)?;
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("arrived", arrived::flows(py, &scenario, &report)?)?;
@@ -318,6 +327,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(variant_names, module)?)?;
     module.add("ControlError", module.py().get_type::<ControlError>())?;
+    module.add_class::<datagrams::DelayStatistics>()?;
     module.add_class::<records::AckRecord>()?;
     module.add_class::<records::IntervalRecord>()?;
     module.add_class::<records::EventRecord>()?;

@@ -27,12 +27,12 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 # Columns that are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
     "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
-    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes",
+    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
-# Quantiles of delays, which cannot be computed as differences.
-_QUANTILES: Final = ("median_delay_s", "p95_delay_s", "p99_delay_s", "jitter_s")
+# Shares of the quantiles of datagrams' delays, by column.
+_QUANTILES: Final = {"median_delay_s": 0.5, "p95_delay_s": 0.95, "p99_delay_s": 0.99}
 # Counters whose differences are the weights of means that are not time averages.
 _WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received"}
 # Number of the last BBR state among stages; startup is 0, and higher numbers are phases of Careful Resume.
@@ -51,13 +51,16 @@ def since(
 ) -> dict[str, Any]:
     """Returns the columns of a scenario's run from an instant on; `before` are those of a run that ends there.
 
-    Extremes, times and window reductions remain those of the whole run; files count by the time of their request, and
-    arriving flows by that of their arrival. Quantiles of the delays of datagrams are nan. `chosen` contains additional
-    columns for the table `warm_up`.
+    Extremes, times, window reductions and jitter remain those of the whole run; files count by the time of their
+    request, and arriving flows by that of their arrival. Both runs have the statistics of the delays of datagrams.
+    `chosen` contains additional columns for the table `warm_up`.
     """
-    found = dict(whole)
+    found = {name: columns for name, columns in whole.items() if name != "delays"}
     for table in _TABLES:
         found[table] = _difference(table, whole[table], before[table], instant_ps, resolved)
+    late_delays = [all_of.since(early) for all_of, early in zip(whole["delays"], before["delays"], strict=True)]
+    for name, share in _QUANTILES.items():
+        found["datagrams"][name] = [delays.quantile(share) for delays in late_delays]
     begin = instant_ps / 1e12
     for table, time in (("files", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
@@ -83,10 +86,8 @@ def _difference(
     found: dict[str, Any] = {}
     duration_ps = int(resolved["duration_ps"])
     for name, column in whole.items():
-        if name in _KEPT or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS):
+        if name in _KEPT or name in _QUANTILES or name.startswith(_KEPT_BEGINNINGS) or name.endswith(_KEPT_ENDINGS):
             found[name] = column
-        elif name in _QUANTILES:
-            found[name] = [math.nan] * len(column)
         elif name == "utilization":
             links = zip(resolved["links"], column, before[name], strict=True)
             found[name] = [_utilization(*link, instant_ps, duration_ps) for link in links]

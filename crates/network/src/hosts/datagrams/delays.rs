@@ -86,6 +86,19 @@ impl Delays {
         found.map_or(f64::NAN, |class| (middle(class) / 1e12).clamp(least, most))
     }
 
+    /// Returns the statistics of the packets that followed those of `earlier`, a run of the same scenario that ends earlier.
+    /// The extremes and the jitter are those of all packets.
+    #[must_use]
+    pub fn since(&self, earlier: &Delays) -> Delays {
+        let mut later = self.clone();
+        later.count -= earlier.count;
+        later.sum -= earlier.sum;
+        for (class, before) in later.classes.iter_mut().zip(&earlier.classes) {
+            *class -= before;
+        }
+        later
+    }
+
     /// Returns the statistics as words, for the state hash.
     pub(crate) fn words(&self) -> [u64; 6] {
         [
@@ -142,6 +155,26 @@ mod tests {
             assert!((found / expected - 1.0).abs() < 1.0 / 512.0, "{share}: {found}");
         }
         assert_eq!(delays.extremes(), (0.001, 1.0));
+    }
+
+    /// The quantiles of 501 ms to 1000 ms remain after the first 500 delays of 1 ms to 1000 ms.
+    #[test]
+    fn statistics_without_the_first_packets_are_those_of_the_others() {
+        let (mut all, mut earlier, mut others) = (Delays::default(), Delays::default(), Delays::default());
+        for ms in 1..=1000u64 {
+            let delay = Span(ms * 1_000_000_000);
+            all.take(delay);
+            let part = if ms <= 500 { &mut earlier } else { &mut others };
+            part.take(delay);
+        }
+        let later = all.since(&earlier);
+        assert_eq!((later.count(), later.mean()), (500, others.mean()));
+        for share in [0.01, 0.5, 0.95, 1.0] {
+            assert_eq!(later.quantile(share), others.quantile(share));
+        }
+        assert!((later.quantile(0.5) / 0.75 - 1.0).abs() < 1.0 / 512.0);
+        assert!(all.since(&all).quantile(0.5).is_nan());
+        assert_eq!(all.since(&Delays::default()), all);
     }
 
     /// Compares the jitter with a calculation by hand of RFC 3550 section 6.4.1: J = J + (|D| - J)/16.
