@@ -275,6 +275,20 @@ arriving = kinds(
     }
 )
 
+players = kinds(
+    {
+        "kind": st.just("adaptive-video"),
+        "ladder": st.sampled_from([["100 kbit/s"], ["10 kbit/s", "1 Mbit/s", "20 Mbit/s"]]),
+        "chunk": times("100 ms", "500 ms"),
+        "buffer": times("500 ms", "10 s"),
+        "request": times("1 B", "1000 B"),
+        "rule": kinds(
+            {"kind": st.just("buffer"), "reservoir": times("0 s", "200 ms"), "cushion": times("0 s", "1 s")},
+            {"kind": st.just("throughput"), "chunks": st.sampled_from([1, 5])},
+        ),
+    }
+)
+
 ecns = kinds(
     {"kind": st.just("off")},
     {"kind": st.just("classic"), "abe": st.booleans()},
@@ -300,7 +314,7 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
     congestion = draw(st.sampled_from([table["tcp"]["congestion"], "dctcp", "prague"]))
     table["tcp"] = _marked(_possible(table["tcp"] | {"congestion": congestion}), draw(ecns))
     if draw(st.integers(0, 5)) == 0:
-        table["traffic"] = draw(arriving)
+        table["traffic"] = draw(st.one_of(arriving, players))
         if table["tcp"]["careful_resume"] == "previous":
             table["tcp"]["careful_resume"] = "off"
     network = {name: value for name, value in table["network"].items() if name != "vbr"}
@@ -310,8 +324,9 @@ def ip_fields(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def ip_fields_of_the_lab() -> st.SearchStrategy[dict[str, Any]]:
-    """Strategy: the tables of `ip_fields` without arriving flows, which the lab does not have."""
-    return ip_fields().filter(lambda table: table["traffic"]["kind"] != "flow-arrivals")
+    """Strategy: the tables of `ip_fields` without arriving flows and players, which the lab does not have."""
+    elsewhere = ("flow-arrivals", "adaptive-video")
+    return ip_fields().filter(lambda table: table["traffic"]["kind"] not in elsewhere)
 
 
 def scenarios() -> st.SearchStrategy[Scenario]:

@@ -38,6 +38,7 @@ CALLED: Final[dict[str, str]] = {
     **dict.fromkeys(("ftp", "bulk", "file"), "transfer"),
     **dict.fromkeys(("infinite", "iperf"), "greedy"),
     **dict.fromkeys(("http", "browser"), "web"),
+    **dict.fromkeys(("dash", "hls", "abr", "video-chunks"), "adaptive-video"),
     **dict.fromkeys(("mice", "short-flows", "dynamic-flows", "poisson-flows"), "flow-arrivals"),
     **dict.fromkeys(("websearch", "dctcp-web-search"), "web-search"),
     **dict.fromkeys(("quic", "quinn", "noq"), "stack"),

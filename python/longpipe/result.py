@@ -43,6 +43,7 @@ PARTS: Final = (
     "waiting",
     "arrived",
     "slowdowns",
+    "videos",
     "modules",
     "stacks",
     "warm_up",
@@ -91,7 +92,9 @@ class Result:
     @classmethod
     def from_columns(cls, scenario: Scenario, seed: int, columns: Mapping[str, Any]) -> Result:
         """Creates a result from the columns of the core."""
-        parts = {name: part for name, part in columns.items() if name in (*PARTS, "files", "completions", "traces")}
+        parts = {
+            name: part for name, part in columns.items() if name in (*PARTS, "files", "completions", "chunks", "traces")
+        }
         if (trace := parts["traces"].get("delay")) is not None:
             ports = parts["ports"]
             parts["ports"] = {**ports, **delays.by_port(trace, len(ports["port"]), begin_s(parts))}
@@ -246,6 +249,24 @@ class Result:
         return _frame(self.part("slowdowns"))
 
     @cached_property
+    def videos(self) -> pd.DataFrame:
+        """A row per flow with adaptive video: chunks requested and received, and the account of the player's time.
+
+        `mean_bitrate_bps` is that of the received chunks, `switches` counts changes of the bitrate from one request to
+        the next. `played_s` and `stalled_s` are times with and without playback since playback began, `stalls` is the
+        number of interruptions, and `startup_s` the time from the start of the flow to playback.
+        """
+        return _frame(self.part("videos"))
+
+    @cached_property
+    def chunks(self) -> pd.DataFrame:
+        """A row per requested chunk: flow, bitrate, bytes; times of request, answer and completion [s].
+
+        A result from a store has no rows.
+        """
+        return _named(self.columns.get("chunks", {}), self.names)
+
+    @cached_property
     def flow_limits(self) -> tuple[FlowLimit, ...]:
         """The limit of each flow, in order of flows; `limits` has the same data as a frame."""
         return tuple(limits(self.scenario, self.columns))
@@ -326,7 +347,7 @@ class Result:
         if name == "flows":
             first, *others = self.columns[name].items()
             return dict([first, ("throughput_bps", self._throughputs_bps), *others])
-        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "arrived", "warm_up"):
+        if name in ("datagrams", "relays", "reductions", "modules", "stacks", "arrived", "videos", "warm_up"):
             # Runs stored by early versions do not have them.
             return self.columns.get(name, {})
         if name in ("response_times", "waiting") and name not in self.columns:
@@ -479,6 +500,8 @@ class Result:
         """Returns whether a summary has a part; some parts exist only if they contain data."""
         if part in ("arrived", "slowdowns"):
             return bool(self.part("arrived").get("flow"))
+        if part == "videos":
+            return bool(self.part("videos").get("flow"))
         return bool(self.replaced) if part == "modules" else part != "warm_up" or bool(self.warm_up)
 
     def to_json(self) -> str:
@@ -508,6 +531,8 @@ class Result:
             frames |= {"web": self.web, "files": self.files, "response_times": self.response_times}
         if len(self.arrived):
             frames |= {"arrived": self.arrived, "completions": self.completions, "slowdowns": self.slowdowns}
+        if len(self.videos):
+            frames |= {"videos": self.videos, "chunks": self.chunks}
         for name, frame in frames.items():
             written.append(directory / f"{name}.csv")
             write_text(written[-1], frame.to_csv(index=False))

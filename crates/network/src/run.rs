@@ -6,14 +6,20 @@ use crate::hosts::Hosts;
 use crate::medium::Medium;
 use crate::observe::probe::Probe;
 use crate::packets::Flow;
-use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport};
+use crate::report::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use crate::report::state_hash::StateHash;
 use crate::report::{check, FlowReport, InvariantError, Report, WebReport};
 use longpipe_events::Time;
 use longpipe_tcp::reductions::Totals;
 
 /// Results of flows, web traffic, datagrams and proxies.
-type FlowReports = (Vec<FlowReport>, Vec<WebReport>, Vec<DatagramReport>, Vec<ProxyReport>);
+type FlowReports = (
+    Vec<FlowReport>,
+    Vec<WebReport>,
+    Vec<VideoReport>,
+    Vec<DatagramReport>,
+    Vec<ProxyReport>,
+);
 
 /// A run in progress.
 #[derive(Clone, Debug)]
@@ -114,12 +120,13 @@ impl<P: Probe, M: Medium> Run<P, M> {
     /// Returns the violated invariant if cells or bytes are not accounted for.
     pub fn report(&mut self) -> Result<Report, InvariantError> {
         let mut hash = StateHash::default();
-        let (mut flows, web, datagrams, proxies) = self.flow_reports(&mut hash)?;
+        let (mut flows, web, videos, datagrams, proxies) = self.flow_reports(&mut hash)?;
         let arrived = self.merge_places(&mut flows, &mut hash)?;
         let carried = self.medium.report(self.hosts.clock.now, &mut hash)?;
         Ok(Report {
             flows,
             web,
+            videos,
             arrived,
             datagrams,
             proxies,
@@ -165,7 +172,7 @@ impl<P: Probe, M: Medium> Run<P, M> {
 
     fn flow_reports(&self, hash: &mut StateHash) -> Result<FlowReports, InvariantError> {
         let mut flows = Vec::with_capacity(self.hosts.flows.len());
-        let (mut web, mut datagrams, mut proxies) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut web, mut videos, mut datagrams, mut proxies) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (index, flow) in self.hosts.flows.iter().enumerate() {
             let mut report = FlowReport {
                 delivered_bytes: flow.receiver.delivered(),
@@ -187,15 +194,26 @@ impl<P: Probe, M: Medium> Run<P, M> {
             flow.hash(&report, hash);
             if let Some(requests) = flow.application.requests() {
                 let broken = requests.broken(report.delivered_bytes);
-                check(broken.is_none(), || format!("web traffic of flow {index}: {broken:?}"))?;
-                let report = WebReport {
-                    flow: index,
-                    scheduled_bytes: requests.scheduled(),
-                    requests: requests.sender.counters(),
-                    files: requests.files().to_vec(),
-                };
-                hash.web(&report);
-                web.push(report);
+                check(broken.is_none(), || format!("requests of flow {index}: {broken:?}"))?;
+                let files = requests.files().to_vec();
+                if let Some(playback) = requests.playback(self.hosts.clock.now) {
+                    let report = VideoReport {
+                        flow: index,
+                        chunks: files,
+                        playback,
+                    };
+                    hash.video(&report);
+                    videos.push(report);
+                } else {
+                    let report = WebReport {
+                        flow: index,
+                        scheduled_bytes: requests.scheduled(),
+                        requests: requests.sender.counters(),
+                        files,
+                    };
+                    hash.web(&report);
+                    web.push(report);
+                }
             }
             if let Some(own) = flow.application.datagrams() {
                 let broken = own.broken();
@@ -212,6 +230,6 @@ impl<P: Probe, M: Medium> Run<P, M> {
             }
             flows.push(report);
         }
-        Ok((flows, web, datagrams, proxies))
+        Ok((flows, web, videos, datagrams, proxies))
     }
 }

@@ -17,6 +17,7 @@ mod reductions;
 #[cfg_attr(not(target_os = "linux"), path = "no_stacks.rs")]
 mod stacks;
 mod traces;
+mod videos;
 mod web;
 
 use longpipe_events::Time;
@@ -144,6 +145,8 @@ fn columns(
     result.set_item("files", web::files(py, &report)?)?;
     result.set_item("arrived", arrived::flows(py, &scenario, &report)?)?;
     result.set_item("completions", arrived::completions(py, &report)?)?;
+    result.set_item("videos", videos::flows(py, &scenario, &report)?)?;
+    result.set_item("chunks", videos::chunks(py, &scenario, &report)?)?;
     result.set_item("modules", modules::columns(py, &controls)?)?;
     result.set_item("traces", columns)?;
     result.set_item("stacks", stacks::columns(py, &scenario, &ends)?)?;

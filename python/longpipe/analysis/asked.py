@@ -109,7 +109,14 @@ ARRIVING: Final[Mapping[str, Quantity]] = {
     "slowdown_p99": Quantity("", _mean("p99")),
     "flows_completed": Quantity("share", _share("completed", "flows")),
 }
-OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS, "arriving": ARRIVING}
+VIDEO: Final[Mapping[str, Quantity]] = {
+    "bitrate": Quantity("Mbit/s", _mean("mean_bitrate_bps"), 1e6),
+    "stalled": Quantity("share", _share("stalled_s", "watched_s")),
+    "stalls": Quantity("", _sum("stalls")),
+    "switches": Quantity("", _sum("switches")),
+    "startup": Quantity("s", _mean("startup_s")),
+}
+OF: Final = {"flow": FLOW, "port": PORT, "web": WEB, "datagrams": DATAGRAMS, "arriving": ARRIVING, "video": VIDEO}
 QUANTITIES: Final = tuple(sorted({name for kind in OF.values() for name in kind}))
 # Dimension of values, by the unit in which they are shown.
 _DIMENSIONS: Final[Mapping[str, Dimension]] = {"Mbit/s": BITS_PER_SECOND, "s": SECONDS, "ms": SECONDS}
@@ -193,6 +200,8 @@ class NamedMeasure:
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] not in OVER_TCP]
         if self.kind == "arriving":
             known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "flow-arrivals"]
+        if self.kind == "video":
+            known = [flow["name"] for flow in resolved["flows"] if flow["traffic"]["kind"] == "adaptive-video"]
         if self.kind == "port":
             known = [port_name(resolved, link) for link in range(len(resolved["links"]))]
         if not any(fnmatchcase(name, self.pattern) for name in known):
@@ -226,7 +235,7 @@ class NamedMeasure:
 
 def _kind_of(name: str, quantity: str, text: str) -> str:
     """Returns the kind of a measure that names only its flow or port; raises ScenarioError for another quantity."""
-    kinds = ["port"] if "->" in name else ["flow", "datagrams", "arriving"]
+    kinds = ["port"] if "->" in name else ["flow", "datagrams", "arriving", "video"]
     for kind in kinds:
         if quantity in OF[kind]:
             return kind
@@ -292,12 +301,18 @@ def _arriving_rows(result: Result, measure: NamedMeasure) -> Rows:
     return [row for row in measure.rows(result.part("slowdowns"), "flow") if row["size"] == ALL]
 
 
+def _video_rows(result: Result, measure: NamedMeasure) -> Rows:
+    rows = measure.rows(result.part("videos"), "flow")
+    return [{**row, "watched_s": row["played_s"] + row["stalled_s"]} for row in rows]
+
+
 _ROWS: Final[Mapping[str, Callable[[Any, NamedMeasure], Rows]]] = {
     "flow": _flow_rows,
     "port": _port_rows,
     "web": _web_rows,
     "datagrams": _datagram_rows,
     "arriving": _arriving_rows,
+    "video": _video_rows,
 }
 
 

@@ -34,7 +34,7 @@ def demands_bps(scenario: Scenario, columns: Mapping[str, Any]) -> list[float]:
 
 
 def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the data that web servers, applications with a rate and arriving flows wrote, by flow [bytes].
+    """Returns the data that servers, applications with a rate and arriving flows wrote, by flow [bytes].
 
     For random bursts, the mean share of time with a burst is used.
     """
@@ -42,6 +42,8 @@ def written_bytes(scenario: Scenario, columns: Mapping[str, Any]) -> dict[str, f
     written: dict[str, float] = dict(zip(web.get("flow", ()), web.get("scheduled_bytes", ()), strict=True))
     arrived = columns.get("arrived", {})
     written |= dict(zip(arrived.get("flow", ()), arrived.get("arrived_bytes", ()), strict=True))
+    videos = columns.get("videos", {})
+    written |= dict(zip(videos.get("flow", ()), videos.get("scheduled_bytes", ()), strict=True))
     starts = dict(zip(flows["flow"], flows["start_s"], strict=True))
     for flow in whole(resolved):
         if (traffic := flow["traffic"])["kind"] == "stream":

@@ -44,7 +44,7 @@ class Path(NamedTuple):
 
 # Kinds of traffic with flow control and congestion control, over TCP and over real stacks. All other kinds are
 # datagrams.
-OVER_TCP: Final = ("greedy", "transfer", "stream", "flow-arrivals", "web", "stack")
+OVER_TCP: Final = ("greedy", "transfer", "stream", "flow-arrivals", "web", "adaptive-video", "stack")
 
 
 def whole(resolved: Resolved) -> list[Mapping[str, Any]]:

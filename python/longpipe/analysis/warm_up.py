@@ -27,17 +27,17 @@ SERIES: Final = f"goodput of all flows in {OBSERVATIONS} intervals"
 # Columns that are not counters: names, states, and extremes of the whole run.
 _KEPT: Final = (
     "flow", "port", "kind", "class", "source", "connection", "onward", "start_s", "completion_s",
-    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s",
+    "highest_sequence_bytes", "scheduled_bytes", "arrived_bytes", "jitter_s", "startup_s",
 )  # fmt: skip
 _KEPT_ENDINGS: Final = ("_held", "held_buffer_bytes")
 _KEPT_BEGINNINGS: Final = ("peak_", "min_", "max_", "furthest_")
 # Shares of the quantiles of datagrams' delays, by column.
 _QUANTILES: Final = {"median_delay_s": 0.5, "p95_delay_s": 0.95, "p99_delay_s": 0.99}
 # Counters whose differences are the weights of means that are not time averages.
-_WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received"}
+_WEIGHTS: Final = {"vbr": "cells_delivered", "datagrams": "received", "videos": "received"}
 # Number of the last BBR state among stages; startup is 0, and higher numbers are phases of Careful Resume.
 _LAST_STAGE: Final = 6
-_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "arrived")
+_TABLES: Final = ("flows", "relays", "ports", "classes", "vbr", "datagrams", "web", "arrived", "videos")
 
 
 def begin_s(columns: Columns) -> float:
@@ -51,9 +51,9 @@ def since(
 ) -> dict[str, Any]:
     """Returns the columns of a scenario's run from an instant on; `before` are those of a run that ends there.
 
-    Extremes, times, window reductions and jitter remain those of the whole run; files count by the time of their
-    request, and arriving flows by that of their arrival. Both runs have the statistics of the delays of datagrams.
-    `chosen` contains additional columns for the table `warm_up`.
+    Extremes, times, window reductions and jitter remain those of the whole run; files and chunks count by the time of
+    their request, and arriving flows by that of their arrival. Both runs have the statistics of the delays of
+    datagrams. `chosen` contains additional columns for the table `warm_up`.
     """
     found = {name: columns for name, columns in whole.items() if name != "delays"}
     for table in _TABLES:
@@ -62,7 +62,7 @@ def since(
     for name, share in _QUANTILES.items():
         found["datagrams"][name] = [delays.quantile(share) for delays in late_delays]
     begin = instant_ps / 1e12
-    for table, time in (("files", "requested_s"), ("completions", "arrival_s")):
+    for table, time in (("files", "requested_s"), ("chunks", "requested_s"), ("completions", "arrival_s")):
         late = [i for i, instant in enumerate(whole[table].get(time, ())) if instant >= begin]
         found[table] = {name: _at(column, late) for name, column in whole[table].items()}
     # At least one row, for a run that has only VBR.

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from longpipe.scenario import Scenario
+from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.base import (
     ASCENDING,
     LATER,
@@ -31,8 +32,9 @@ from longpipe.units import BUFFER, RATE, SEGMENTS, SIZE, SYMBOLS, TICKS, TIME, d
 
 DIMENSIONS: Final = (TIME, RATE, SYMBOLS, SIZE, SEGMENTS, TICKS, BUFFER)
 Json = dict[str, Any]
-# Kinds that a page does not have, because it starts no program, has no interpreter and shows no arriving flows.
-_ELSEWHERE: Final = (FlowArrivals, OwnStack, Python)
+# Kinds that a page does not have, because it starts no program, has no interpreter, and shows neither arriving flows
+# nor players.
+_ELSEWHERE: Final = (AdaptiveVideo, FlowArrivals, OwnStack, Python)
 # Fields that it does not have, because its metrics and pictures show whole runs.
 _FIELDS_ELSEWHERE: Final = frozenset({"warm_up"})
 

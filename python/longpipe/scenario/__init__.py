@@ -14,6 +14,7 @@ from longpipe.absent import learn
 from longpipe.errors import ScenarioError
 from longpipe.examples import example
 from longpipe.inputs import load_toml, parse_toml
+from longpipe.scenario.adaptive_video import AdaptiveVideo, BufferRule, ThroughputRule
 from longpipe.scenario.base import LATER, Duration, Model, kinds
 from longpipe.scenario.buffers import Framing
 from longpipe.scenario.canonical import canonical_json
@@ -116,6 +117,7 @@ from longpipe.scenario.web import Web
 
 __all__ = [
     "AckFilter",
+    "AdaptiveVideo",
     "Aimd",
     "Arrivals",
     "Bbr",
@@ -124,6 +126,7 @@ __all__ = [
     "Bic",
     "BitErrorLoss",
     "Blue",
+    "BufferRule",
     "Bursts",
     "Cake",
     "CarefulResume",
@@ -217,6 +220,7 @@ __all__ = [
     "Tahoe",
     "TailDrop",
     "Tcp",
+    "ThroughputRule",
     "Traces",
     "Transfer",
     "Vanilla",
@@ -263,8 +267,8 @@ class Scenario(Model):
     tcp: Part[Tcp] = part(default=Tcp.unchecked(), description="Both ends of every connection")
     traffic: Part[Traffic] = part(
         default=Greedy.unchecked(),
-        description="What applications send: greedy, transfer, stream, flow-arrivals or web over TCP; as datagrams "
-        "cbr, poisson, on-off, voice, video or arrivals",
+        description="What applications send: greedy, transfer, stream, flow-arrivals, web or adaptive-video over TCP; "
+        "as datagrams cbr, poisson, on-off, voice, video or arrivals",
     )
     start: Part[Start] = part(default=FixedStart.unchecked(), description="When they begin: fixed, staggered or random")
     stop: Part[Stop | None] = part(

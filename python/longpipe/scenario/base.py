@@ -282,6 +282,9 @@ BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
+Bitrate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Gbit/s")]
+ChunkTime = Annotated[str, _quantity(TIME, "100 ms", "100 s")]
+PlayingTime = Annotated[str, _quantity(TIME, "0 s", "100000 s")]
 FileSize = Annotated[str, _quantity(SIZE, "1 B", "1000 GB")]
 # UDP payloads of 1200 to 65507 bytes and 28 bytes of headers (RFC 9000 section 14).
 PathMtu = Annotated[str, _quantity(SIZE, "1228 B", "65535 B")]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from longpipe.aal5 import CELL_BITS
 from longpipe.errors import ScenarioError
+from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.checks import policies, tcp_field
 from longpipe.scenario.datagrams import HEADERS, KINDS, Bursts, Pareto, Video, Voice
 from longpipe.scenario.loss import GilbertElliottTimeLoss
@@ -89,12 +90,14 @@ def _intervals(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> 
 
 
 def _of_flows(scenario: Repeating, topology: Topology, tcps: Sequence[Tcp]) -> Iterator[tuple[str, str, int]]:
-    """Yields the repeated events of flows: batches of requests, frames of video, and their timeouts over TCP."""
+    """Yields the repeated events of flows: requests, chunks and frames of video, and their timeouts over TCP."""
     for field, traffic, mss in _traffics(scenario, topology, tcps):
         if isinstance(traffic, Stream):
             yield f"{field}.write", traffic.write or f"{mss}, the MSS,", _write_ps(traffic, mss)
         elif isinstance(traffic, Web):
             yield f"{field}.cycle", traffic.cycle, TIME.parse(traffic.cycle)
+        elif isinstance(traffic, AdaptiveVideo):
+            yield f"{field}.chunk", traffic.chunk, TIME.parse(traffic.chunk)
         elif isinstance(traffic, Video):
             yield f"{field}.frame", traffic.frame, TIME.parse(traffic.frame)
     flows = topology.graph.flows

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from longpipe.errors import ScenarioError
+from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.datagrams import KINDS
 from longpipe.scenario.flow_arrivals import FlowArrivals
 from longpipe.scenario.network import Dumbbell, Flow, Graph, Link, Network, Node, flow_field
@@ -22,9 +23,9 @@ from longpipe.units import SIZE, UNLIMITED
 # Link between a switch and its proxy, which are one machine.
 _RATE: Final = "10 Tbit/s"
 _DELAY: Final = "0 s"
-# Traffic that proxies do not split: datagrams, web connections with requests in the other direction, data that are
+# Traffic that proxies do not split: datagrams, connections with requests in the other direction, data that are
 # written over time, arriving flows, and real stacks.
-UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, Stack, OwnStack)
+UNSPLIT: Final = (*KINDS, Stream, FlowArrivals, Web, AdaptiveVideo, Stack, OwnStack)
 # A connection needs space for a segment while another segment is not yet acknowledged.
 _LEAST_SEGMENTS: Final = 2
 

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, Field
 
+from longpipe.scenario.adaptive_video import AdaptiveVideo
 from longpipe.scenario.base import LATER, FileSize, Instant, Lifetime, Model, SampleInterval, kind_or_table
 from longpipe.scenario.datagrams import Arrivals, Bursts, Cbr, Poisson, Video, Voice
 from longpipe.scenario.flow_arrivals import FlowArrivals
@@ -74,6 +75,7 @@ Traffic = Annotated[
     | Stream
     | FlowArrivals
     | Web
+    | AdaptiveVideo
     | Cbr
     | Poisson
     | Bursts

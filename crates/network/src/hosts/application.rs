@@ -36,7 +36,7 @@ pub(crate) enum Application {
 }
 
 impl Application {
-    /// Returns the requests of web traffic.
+    /// Returns the requests of web traffic or of a video player.
     #[inline(always)]
     pub(crate) fn requests(&self) -> Option<&Requests> {
         match self {
@@ -45,7 +45,7 @@ impl Application {
         }
     }
 
-    /// Returns the requests of web traffic.
+    /// Returns the requests of web traffic or of a video player.
     #[inline(always)]
     pub(crate) fn requests_mut(&mut self) -> Option<&mut Requests> {
         match self {

@@ -1,4 +1,4 @@
-//! Web clients and servers: clients send requests, servers answer with files.
+//! Clients and servers of web traffic and of videos: clients send requests, servers answer with files.
 
 use super::Hosts;
 use crate::clock::{Actor, START};
@@ -12,8 +12,8 @@ use longpipe_tcp::{AckSegment, DataSegment};
 pub(super) fn on_clock<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
     let now = hosts.clock.now;
     if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
-        let next = requests.ask(now);
-        if hosts.flows[flow.index()].is_active_at(next) {
+        let next = requests.ask(now).get();
+        if let Some(next) = next.filter(|&next| hosts.flows[flow.index()].is_active_at(next)) {
             hosts.clock.set(Actor::Start(flow), next, START);
         }
         send_requests(hosts, medium, flow);
@@ -60,10 +60,14 @@ pub(super) fn on_request_ack<P: Probe, M: Medium>(
     send_requests(hosts, medium, flow);
 }
 
-/// Handles a timer of the requests' sender, the client.
+/// Handles a timer of the client: of its sender of requests, or of a player's next request.
 pub(super) fn on_client_timer<P: Probe, M: Medium>(hosts: &mut Hosts<P>, medium: &mut M, flow: Flow) {
-    if let Some(requests) = hosts.flows[flow.index()].application.requests_mut() {
-        requests.sender.on_timeout(hosts.clock.now);
+    let now = hosts.clock.now;
+    let state = &mut hosts.flows[flow.index()];
+    let is_active = state.is_active_at(now);
+    if let Some(requests) = state.application.requests_mut() {
+        requests.sender.on_timeout(now);
+        requests.ask_if_due(now, is_active);
         send_requests(hosts, medium, flow);
     }
 }

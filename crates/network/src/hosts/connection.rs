@@ -2,10 +2,12 @@
 
 use super::application::Application;
 use super::datagrams::Datagrams;
+use super::player::Player;
 use super::proxy::forwarding::{join, Proxy};
-use super::requests::Requests;
+use super::requests::{ClientApplication, Requests};
 use super::source::Source;
 use super::stream::Writer;
+use super::web::Client;
 use crate::packets::in_transit::{InTransit, REQUEST};
 use crate::packets::{Circuit, Flow};
 use crate::report::state_hash::StateHash;
@@ -164,13 +166,13 @@ impl Connection {
         self.sender.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 
-    /// Returns the next timeout at the receiving host.
+    /// Returns the next timeout at the receiving host, or the time of a player's next request.
     #[inline]
     pub fn receiving_host_timeout(&self) -> MaybeTime {
         let of_requests = self
             .application
             .requests()
-            .map(|requests| requests.sender.next_timeout());
+            .map(|requests| requests.sender.next_timeout().min(requests.next_request()));
         self.receiver.next_timeout().min(of_requests.unwrap_or(MaybeTime::NONE))
     }
 }
@@ -212,10 +214,17 @@ pub(crate) fn connections(scenario: &Scenario, seed: u64, entries: &[Entry]) -> 
             TrafficConfig::Transfer { size_bytes } => size_bytes,
             _ => GREEDY,
         };
-        let Ends { mut sender, receiver } = Ends::new(&flow.tcp, phase, scenario.takes_shortcuts());
+        let Ends {
+            mut sender,
+            mut receiver,
+        } = Ends::new(&flow.tcp, phase, scenario.takes_shortcuts());
         sender.draw_from(Stream::new(seed, "control", entity));
         if answers {
             sender.open_passively();
+        }
+        if let TrafficConfig::AdaptiveVideo(_) = flow.traffic {
+            // On the slow path, every arrival of data arms the host's timer, by which a player requests its next chunk.
+            receiver.disable_shortcuts();
         }
         if let Some(requests) = application.requests_mut().filter(|_| !scenario.takes_shortcuts()) {
             requests.disable_shortcuts();
@@ -251,7 +260,16 @@ fn application(flow: &FlowConfig, may_repeat: bool, (seed, entity, phase): (u64,
         return Application::External(Box::default());
     }
     match &flow.traffic {
-        TrafficConfig::Web(web) => Application::Web(Box::new(Requests::new(web, &flow.tcp, phase, seed, entity))),
+        TrafficConfig::Web(web) => {
+            let client = ClientApplication::Web(Client::new(web, seed, entity));
+            let requests = Requests::new(client, web.request_bytes, &flow.tcp, phase, (seed, entity));
+            Application::Web(Box::new(requests))
+        }
+        TrafficConfig::AdaptiveVideo(video) => {
+            let client = ClientApplication::Player(Player::new(video));
+            let requests = Requests::new(client, video.request_bytes, &flow.tcp, phase, (seed, entity));
+            Application::Web(Box::new(requests))
+        }
         TrafficConfig::Stream(config) => {
             let draws = Stream::new(seed, "writes", entity);
             Application::Stream(Writer::new(Source::of_writes(config, &flow.tcp, draws)))

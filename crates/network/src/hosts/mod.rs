@@ -10,6 +10,7 @@ mod ends;
 pub mod external;
 pub mod files;
 mod jitter;
+pub mod player;
 pub mod proxy;
 mod reports;
 pub mod requests;

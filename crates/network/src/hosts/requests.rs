@@ -1,4 +1,4 @@
-//! Web traffic in a run: requests are sent from the client to the server over the flow's return circuit, and files from
+//! Requests of clients, of web traffic or of a video player, in a run: requests are sent from the client to the server over the flow's return circuit, and files from
 //! the server to the client over its data circuit.
 //!
 //! ```text
@@ -11,18 +11,27 @@
 //! piggybacked.
 
 use super::files::File;
+use super::player::{Playback, Player};
 use super::web::Client;
 use crate::packets::in_transit::InTransit;
-use crate::scenario::web::WebConfig;
 use longpipe_events::memory::Growing;
-use longpipe_events::{Span, Stream, Time};
+use longpipe_events::{MaybeTime, Span, Stream, Time};
 use longpipe_tcp::config::TcpConfig;
 use longpipe_tcp::{AckSegment, DataSegment, Receiver, Sender};
+
+/// Application of a client.
+#[derive(Clone, Debug)]
+pub(super) enum ClientApplication {
+    /// Requests files at times that do not depend on their arrival.
+    Web(Client),
+    /// Requests one chunk after another.
+    Player(Player),
+}
 
 /// The client's half of a connection, and the server application.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    client: Client,
+    client: ClientApplication,
     request_bytes: u64,
     /// Sender of requests, at the client.
     pub(crate) sender: Sender,
@@ -44,12 +53,18 @@ pub struct Requests {
 
 impl Requests {
     /// Creates a client without requests. `phase` is the time of the first tick of its coarse clock.
-    pub fn new(config: &WebConfig, tcp: &TcpConfig, phase: Span, seed: u64, flow: u64) -> Requests {
+    pub(super) fn new(
+        client: ClientApplication,
+        request_bytes: u32,
+        tcp: &TcpConfig,
+        phase: Span,
+        (seed, flow): (u64, u64),
+    ) -> Requests {
         let mut sender = Sender::new(tcp, phase);
         sender.draw_from(Stream::new(seed, "control of requests", flow));
         Requests {
-            client: Client::new(config, seed, flow),
-            request_bytes: u64::from(config.request_bytes),
+            client,
+            request_bytes: u64::from(request_bytes),
             sender,
             receiver: Receiver::new(tcp),
             segments: InTransit::default(),
@@ -68,9 +83,15 @@ impl Requests {
         self.receiver.disable_shortcuts();
     }
 
-    /// Requests a file. Returns the time of the next request.
-    pub(super) fn ask(&mut self, now: Time) -> Time {
-        let (request, next) = self.client.ask(now);
+    /// Requests a file. Returns the time of the next request if it does not depend on the arrival of the file.
+    pub(super) fn ask(&mut self, now: Time) -> MaybeTime {
+        let (request, next) = match &mut self.client {
+            ClientApplication::Web(client) => {
+                let (request, next) = client.ask(now);
+                (request, next.into())
+            }
+            ClientApplication::Player(player) => (player.ask(now), MaybeTime::NONE),
+        };
         self.files.put(File {
             class: request.class,
             bytes: request.bytes,
@@ -80,6 +101,35 @@ impl Requests {
         });
         self.sender.write_up_to(self.files.len() as u64 * self.request_bytes);
         next
+    }
+
+    /// Returns the time of a player's next request, if its chunk has arrived.
+    pub(super) fn next_request(&self) -> MaybeTime {
+        match &self.client {
+            ClientApplication::Web(_) => MaybeTime::NONE,
+            ClientApplication::Player(player) => player.next_request(),
+        }
+    }
+
+    /// Requests the player's next chunk if it is due, or ends the requests if the application has stopped.
+    pub(super) fn ask_if_due(&mut self, now: Time, is_active: bool) {
+        if self.next_request() > now.into() {
+            return;
+        }
+        match &mut self.client {
+            ClientApplication::Player(player) if !is_active => player.stop(now),
+            _ => {
+                self.ask(now);
+            }
+        }
+    }
+
+    /// Returns the account of a player's time up to `now`; None for web traffic.
+    pub(crate) fn playback(&self, now: Time) -> Option<Playback> {
+        match &self.client {
+            ClientApplication::Web(_) => None,
+            ClientApplication::Player(player) => Some(player.playback(now)),
+        }
     }
 
     /// Answers the requests that have arrived. Returns the total number of bytes written.
@@ -102,6 +152,9 @@ impl Requests {
             self.delivered += file.bytes;
             self.completed += 1;
             file.completed = Some(now);
+            if let ClientApplication::Player(player) = &mut self.client {
+                player.on_chunk(now, file.requested, file.bytes);
+            }
         }
     }
 

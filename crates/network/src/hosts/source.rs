@@ -84,6 +84,7 @@ impl Source {
             | TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
+            | TrafficConfig::AdaptiveVideo(_)
             | TrafficConfig::Stack(_) => return None,
             TrafficConfig::Cbr(cbr) => Pattern::Even {
                 even: Even::of_datagrams(cbr.rate_bps, cbr.payload_bytes),

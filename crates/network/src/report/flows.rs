@@ -2,6 +2,8 @@
 
 use super::FlowReport;
 use crate::hosts::datagrams::delays::Delays;
+use crate::hosts::files::File;
+use crate::hosts::player::Playback;
 use longpipe_events::{MaybeTime, Time};
 
 /// Results of a datagram flow.
@@ -31,6 +33,17 @@ impl DatagramReport {
         report.sender.sent_segments = self.sent;
         report.sender.sent_bytes = self.sent_bytes;
     }
+}
+
+/// Results of a video player.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VideoReport {
+    /// Flow index.
+    pub flow: usize,
+    /// Requested chunks, in order; their class is the place of their bitrate in the ladder.
+    pub chunks: Vec<File>,
+    /// Account of the player's time.
+    pub playback: Playback,
 }
 
 /// A flow that arrived.

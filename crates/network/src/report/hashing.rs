@@ -1,15 +1,26 @@
 //! Hashing of reports, for the hash of a run's final state.
 
-use super::flows::{ArrivedReport, DatagramReport, ProxyReport};
+use super::flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use super::state_hash::StateHash;
 use super::{ClassReport, PortReport, SourceReport, WebReport};
+use crate::hosts::files::File;
 use longpipe_events::Span;
 
 impl StateHash {
     pub(crate) fn web(&mut self, report: &WebReport) {
         self.word(report.scheduled_bytes);
         self.word(report.requests.sent_bytes);
-        for file in &report.files {
+        self.files(&report.files);
+    }
+
+    pub(crate) fn video(&mut self, report: &VideoReport) {
+        let playback = &report.playback;
+        self.words([playback.played.0, playback.stalled.0, playback.stalls]);
+        self.files(&report.chunks);
+    }
+
+    fn files(&mut self, files: &[File]) {
+        for file in files {
             self.word(file.bytes);
             self.word(file.requested.0);
             self.instant(file.answered);

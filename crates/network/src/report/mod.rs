@@ -8,7 +8,7 @@ use crate::atm::port::admission::QueueCounters;
 use crate::atm::port::class::Class;
 use crate::hosts::files::File;
 use crate::ip::report::PacketReport;
-use flows::{ArrivedReport, DatagramReport, ProxyReport};
+use flows::{ArrivedReport, DatagramReport, ProxyReport, VideoReport};
 use longpipe_events::{Span, Time};
 use longpipe_tcp::sender::SenderCounters;
 
@@ -122,6 +122,8 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// Results by flow with web traffic.
     pub web: Vec<WebReport>,
+    /// Results by flow with adaptive video.
+    pub videos: Vec<VideoReport>,
     /// Results of arriving flows.
     pub arrived: Vec<ArrivedReport>,
     /// Results by datagram flow.

@@ -268,6 +268,14 @@ pub(crate) fn check_flow(scenario: &Scenario, index: usize, flow: &FlowConfig) -
         if let Some((name, value, accepted)) = web.problem() {
             return refuse(field(&format!("traffic.{name}")), value, accepted);
         }
+    }
+    if let TrafficConfig::AdaptiveVideo(video) = &flow.traffic {
+        if let Some(problem) = video.problem() {
+            let problem = problem.within("traffic");
+            return refuse(field(&problem.field), problem.value, problem.accepted);
+        }
+    }
+    if flow.traffic.has_requests() {
         // Requests that wait for their window could share a segment.
         ack = data;
     }

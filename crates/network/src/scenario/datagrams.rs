@@ -204,6 +204,14 @@ impl super::TrafficConfig {
         self.largest_datagram_bytes().is_some()
     }
 
+    /// Returns whether the flow's receiver requests its data.
+    pub fn has_requests(&self) -> bool {
+        matches!(
+            self,
+            super::TrafficConfig::Web(_) | super::TrafficConfig::AdaptiveVideo(_)
+        )
+    }
+
     /// Returns the length of the longest datagram as an IP packet [byte]; None for other traffic.
     pub fn largest_datagram_bytes(&self) -> Option<u32> {
         let payload = match self {
@@ -212,6 +220,7 @@ impl super::TrafficConfig {
             | super::TrafficConfig::Stream(_)
             | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
+            | super::TrafficConfig::AdaptiveVideo(_)
             | super::TrafficConfig::Stack(_) => return None,
             super::TrafficConfig::Cbr(cbr) => cbr.payload_bytes,
             super::TrafficConfig::OnOff(on_off) => on_off.payload_bytes,
@@ -241,6 +250,7 @@ impl super::TrafficConfig {
             | super::TrafficConfig::Stream(_)
             | super::TrafficConfig::FlowArrivals(_)
             | super::TrafficConfig::Web(_)
+            | super::TrafficConfig::AdaptiveVideo(_)
             | super::TrafficConfig::Stack(_) => None,
             super::TrafficConfig::Cbr(cbr) => cbr.problem(),
             super::TrafficConfig::OnOff(on_off) => on_off.problem(),

@@ -132,10 +132,11 @@ impl FlowConfig {
         }
         let silent_between_timers = match self.traffic {
             TrafficConfig::Greedy {} | TrafficConfig::Transfer { .. } => self.stop.is_none(),
-            // Applications act at times that do not depend on packets.
+            // Applications act at times of their own, and players also when a chunk has arrived.
             TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
+            | TrafficConfig::AdaptiveVideo(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)
@@ -178,6 +179,7 @@ impl FlowConfig {
             TrafficConfig::Stream(_)
             | TrafficConfig::FlowArrivals(_)
             | TrafficConfig::Web(_)
+            | TrafficConfig::AdaptiveVideo(_)
             | TrafficConfig::Cbr(_)
             | TrafficConfig::OnOff(_)
             | TrafficConfig::Poisson(_)

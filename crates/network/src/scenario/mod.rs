@@ -3,6 +3,7 @@
 //!
 //! Defaults are set by the Python front end alone; here a missing or unknown field is an error.
 
+mod adaptive_video;
 pub mod bounds;
 pub mod cake;
 pub mod check;
@@ -28,6 +29,7 @@ pub mod topology;
 mod traces;
 pub mod web;
 
+pub use adaptive_video::{AdaptiveVideoConfig, BitrateRule};
 use conditioners::ConditionerConfig;
 pub use datagrams::{ArrivalsConfig, BurstsConfig, CbrConfig, OnOffDatagramsConfig, PoissonConfig, Times, VideoConfig};
 pub(crate) use flow_arrivals::{place_bytes, Places, ALL_FLOWS, LARGEST_FLOW};
@@ -351,6 +353,8 @@ pub enum TrafficConfig {
     FlowArrivals(FlowArrivalsConfig),
     /// Files, each in response to a request from the flow's receiver.
     Web(WebConfig),
+    /// Chunks of a video, each in response to a request of the player, which is the flow's receiver.
+    AdaptiveVideo(AdaptiveVideoConfig),
     /// Datagrams at a constant rate; this and the following kinds do not use TCP.
     Cbr(CbrConfig),
     /// Datagrams in bursts.

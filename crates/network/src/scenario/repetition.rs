@@ -82,6 +82,7 @@ fn intervals_of_link(link: &LinkConfig) -> impl Iterator<Item = (&'static str, u
 fn intervals_of_flow(flow: &FlowConfig) -> impl Iterator<Item = (&'static str, u64)> {
     let of_traffic = match &flow.traffic {
         TrafficConfig::Web(web) => Some(("traffic.cycle", web.cycle_ps)),
+        TrafficConfig::AdaptiveVideo(video) => Some(("traffic.chunk", video.chunk_ps)),
         TrafficConfig::Video(video) => Some(("traffic.frame", video.frame_ps)),
         TrafficConfig::FlowArrivals(config) => config.mean_gap_ps().map(|gap_ps| ("traffic.arrivals.gap", gap_ps)),
         TrafficConfig::Stream(stream) => {

@@ -107,10 +107,10 @@ def run(
         # Without a store the database is not imported, because that takes longer than many runs.
         unstored = no_store and store is None
         kept = None if unstored else stack.enter_context(opened_if_wanted(store, no_store=no_store))
-        # The store contains neither packets, files of web traffic nor arrived flows, so the run is simulated again.
+        # The store contains neither packets, files, chunks nor arrived flows, so the run is simulated again.
         stored = None if captures or kept is None else kept.load(scenario, seed)
         failure: CaptureError | None = None
-        lists = stored is not None and (stored.part("web").get("flow") or stored.part("arrived").get("flow"))
+        lists = stored is not None and any(stored.part(part).get("flow") for part in ("web", "arrived", "videos"))
         if stored is not None and (csv is None or not lists):
             result = stored
         else:

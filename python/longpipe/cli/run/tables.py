@@ -42,7 +42,14 @@ def show(result: Result, console: Console, *, everything: bool = False) -> None:
     ]
     if MEAN in result.part("ports"):
         tables.append(_delays(records(result.part("ports")), most_ports))
-    of_parts = {"vbr": _vbr, "datagrams": _datagrams, "relays": _relays, "stacks": _stacks, "slowdowns": _slowdowns}
+    of_parts = {
+        "vbr": _vbr,
+        "datagrams": _datagrams,
+        "relays": _relays,
+        "stacks": _stacks,
+        "slowdowns": _slowdowns,
+        "videos": _videos,
+    }
     for part, table_of in of_parts.items():
         if rows := records(result.part(part)):
             tables.append(table_of(rows, most_flows))
@@ -208,6 +215,17 @@ def _slowdowns(rows: list[Row], most: float) -> Table:
         time = "-" if (mean_s := row["mean_time_s"]) is None else f"{mean_s:.4g}"
         table.add_row(row["flow"], row["size"], str(row["flows"]), str(row["completed"]), time, *shown)
     return _captioned(table, min(most, len(whole)), len(whole), "flows with arriving flows")
+
+
+def _videos(flows: list[Row], most: float) -> Table:
+    heads = ("bitrate\n[Mbit/s]", "switches", "startup\n[s]", "played\n[s]", "stalled\n[s]", "stalls")
+    table = _table("video of", "chunks", *heads)
+    for row in flows[: _whole(most)]:
+        numbers = ((row["mean_bitrate_bps"], 1e-6), (row["startup_s"], 1), (row["played_s"], 1), (row["stalled_s"], 1))
+        rate, startup, played, stalled = ("-" if value is None else f"{value * unit:.2f}" for value, unit in numbers)
+        cells = (str(row["received"]), rate, str(row["switches"]), startup, played, stalled, str(row["stalls"]))
+        table.add_row(row["flow"], *cells)
+    return _captioned(table, min(most, len(flows)), len(flows), "flows with adaptive video")
 
 
 def _web(classes: list[Row]) -> Table:

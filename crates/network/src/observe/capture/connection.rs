@@ -4,7 +4,7 @@ use crate::observe::capture::headers::{ends, on_wire, timestamp, Carried, Connec
 use crate::packets::contents::Contents;
 use crate::packets::in_transit::InTransit;
 use crate::packets::in_transit::REQUEST;
-use crate::scenario::{Scenario, TrafficConfig};
+use crate::scenario::Scenario;
 use longpipe_events::Time;
 
 /// State of one host.
@@ -74,7 +74,7 @@ impl FlowState {
     pub fn new(scenario: &Scenario, flow: usize) -> FlowState {
         let connection = ConnectionHeaders::new(scenario, flow);
         let tcp = !scenario.flows[flow].traffic.is_datagrams();
-        let more = (tcp && connection.timestamps) || matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_));
+        let more = (tcp && connection.timestamps) || scenario.flows[flow].traffic.has_requests();
         let side = Side {
             recent: 0,
             next: 0,

@@ -4,7 +4,7 @@
 //! only its length affects the checksum.
 
 use crate::packets::in_transit::REQUEST;
-use crate::scenario::{Scenario, TrafficConfig};
+use crate::scenario::Scenario;
 use longpipe_events::Time;
 use longpipe_tcp::config::{EcnConfig, TcpConfig, MAX_WINDOW_FIELD};
 use longpipe_tcp::segment::{Ecn, IP_HEADER_BYTES, TCP_HEADER_BYTES, TIMESTAMP_OPTION_BYTES};
@@ -133,7 +133,7 @@ impl ConnectionHeaders {
     pub fn new(scenario: &Scenario, flow: usize) -> ConnectionHeaders {
         let config: &TcpConfig = &scenario.flows[flow].tcp;
         let nodes = ends(scenario, flow);
-        let opener = usize::from(matches!(scenario.flows[flow].traffic, TrafficConfig::Web(_)));
+        let opener = usize::from(scenario.flows[flow].traffic.has_requests());
         let number = flow as u32;
         let end = |end: usize| EndPoint {
             address: address(nodes[end]),

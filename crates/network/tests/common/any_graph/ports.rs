@@ -11,7 +11,6 @@ use longpipe_network::scenario::conditioners::{
 use longpipe_network::scenario::time_varying::OrderConfig;
 use longpipe_network::scenario::{
     BufferConfig, BufferUnit, Framing, LinkConfig, LossConfig, NodeKind, PolicyConfig, Scenario, SchedulerConfig,
-    TrafficConfig,
 };
 use proptest::prelude::*;
 
@@ -311,7 +310,7 @@ fn longest_packets(scenario: &Scenario) -> Vec<u32> {
     let mut longest = vec![40; scenario.links.len()];
     for flow in &scenario.flows {
         let (data, mut ack) = flow.tcp.largest_packets_bytes();
-        if let TrafficConfig::Web(_) = flow.traffic {
+        if flow.traffic.has_requests() {
             ack = data;
         }
         // A TCP flow may still be replaced by datagrams.

@@ -1,13 +1,13 @@
 //! Random traffic: files of one byte, of whole segments or of any length, greedy sources, writes over time, arriving
-//! flows, or requests; with any start time, and in some cases a stop time.
+//! flows, requests, or chunks of a video; with any start time, and in some cases a stop time.
 
 use super::pace::{any_packets, part, Pace, Packets};
 use crate::common::SECOND;
 use longpipe_network::scenario::web::{CycleFrom, PoissonCut, WebConfig};
 use longpipe_network::scenario::{
-    ArrivalTimesConfig, ArrivalsConfig, BurstsConfig, CbrConfig, FlowArrivalsConfig, FlowConfig, Framing,
-    OnOffDatagramsConfig, PoissonConfig, SizesConfig, StartConfig, StopConfig, StreamConfig, Times, TrafficConfig,
-    VideoConfig,
+    AdaptiveVideoConfig, ArrivalTimesConfig, ArrivalsConfig, BitrateRule, BurstsConfig, CbrConfig, FlowArrivalsConfig,
+    FlowConfig, Framing, OnOffDatagramsConfig, PoissonConfig, SizesConfig, StartConfig, StopConfig, StreamConfig,
+    Times, TrafficConfig, VideoConfig,
 };
 use longpipe_tcp::congestion::CarefulResumeConfig;
 use proptest::prelude::*;
@@ -21,6 +21,7 @@ pub enum TrafficDraft {
     Stream(StreamDraft),
     Arriving(ArrivingDraft),
     Web(WebDraft),
+    Chunks(ChunksDraft),
     Datagrams(DatagramsDraft),
 }
 
@@ -64,6 +65,17 @@ pub struct WebDraft {
     choices: u8,
 }
 
+/// Chunks of one byte or of some segments at the lowest bitrate, and a buffer of some chunks.
+#[derive(Clone, Debug)]
+pub struct ChunksDraft {
+    bytes: u32,
+    bitrates: u64,
+    buffer: u64,
+    request: u32,
+    /// Reservoir and cushion in eighths of a chunk, or else a number of chunks and eighths of the mean throughput.
+    rule: (bool, u16, u16),
+}
+
 /// Start time, as a fraction of the run.
 #[derive(Clone, Debug)]
 pub enum StartDraft {
@@ -93,6 +105,7 @@ pub fn any_traffic() -> impl Strategy<Value = TrafficDraft> {
         2 => any_stream().prop_map(TrafficDraft::Stream),
         2 => any_arriving().prop_map(TrafficDraft::Arriving),
         1 => any_web().prop_map(TrafficDraft::Web),
+        1 => any_chunks().prop_map(TrafficDraft::Chunks),
         1 => any_datagrams().prop_map(TrafficDraft::Datagrams),
     ]
 }
@@ -161,6 +174,18 @@ fn any_web() -> impl Strategy<Value = WebDraft> {
         })
 }
 
+fn any_chunks() -> impl Strategy<Value = ChunksDraft> {
+    let bytes = prop_oneof![1 => Just(1u32), 4 => 100u32..40_000];
+    let rule = (any::<bool>(), 0u16..32, 0u16..32);
+    (bytes, 1u64..6, 1u64..6, 1u32..3000, rule).prop_map(|(bytes, bitrates, buffer, request, rule)| ChunksDraft {
+        bytes,
+        bitrates,
+        buffer,
+        request,
+        rule,
+    })
+}
+
 /// Strategy: a start, usually at time zero.
 pub fn any_start() -> impl Strategy<Value = StartDraft> {
     prop_oneof![
@@ -184,6 +209,7 @@ impl TrafficDraft {
             TrafficDraft::Stream(draft) => TrafficConfig::Stream(draft.build(pace, mss)),
             TrafficDraft::Arriving(draft) => TrafficConfig::FlowArrivals(draft.build(pace, mss)),
             TrafficDraft::Web(draft) => TrafficConfig::Web(draft.build(pace)),
+            TrafficDraft::Chunks(draft) => TrafficConfig::AdaptiveVideo(draft.build()),
             TrafficDraft::Datagrams(draft) => draft.build(pace),
         }
     }
@@ -294,6 +320,31 @@ impl WebDraft {
             },
             class_shares_ppb: shares,
             kilobyte_bytes: if self.choices & 4 == 0 { 1000 } else { 1024 },
+        }
+    }
+}
+
+impl ChunksDraft {
+    fn build(&self) -> AdaptiveVideoConfig {
+        let chunk_ps = SECOND / 10;
+        let least_bps = (80 * u64::from(self.bytes)).max(1_000);
+        let (by_buffer, a, b) = self.rule;
+        AdaptiveVideoConfig {
+            ladder_bps: (1..=self.bitrates).map(|factor| factor * least_bps).collect(),
+            chunk_ps,
+            buffer_ps: self.buffer * chunk_ps,
+            request_bytes: self.request,
+            rule: if by_buffer {
+                BitrateRule::Buffer {
+                    reservoir_ps: u64::from(a) * chunk_ps / 8,
+                    cushion_ps: u64::from(b) * chunk_ps / 8,
+                }
+            } else {
+                BitrateRule::Throughput {
+                    chunks: 1 + u32::from(a),
+                    safety: (f64::from(b) + 1.0) / 8.0,
+                }
+            },
         }
     }
 }

@@ -61,6 +61,8 @@ fn add_load(scenario: &Scenario, flow: &FlowConfig, loads: &mut [f64]) -> f64 {
     let timeouts = 1.0 / round_trip.max(seconds(least)).min(longest);
     let requests = match &flow.traffic {
         TrafficConfig::Web(web) => web.requests_mean.min(f64::from(web.requests_most)) / seconds(web.cycle_ps),
+        // One chunk at a time.
+        TrafficConfig::AdaptiveVideo(_) => 1.0 / round_trip,
         TrafficConfig::Stream(stream) => {
             let write = stream.write_bytes.unwrap_or(flow.tcp.mss_bytes);
             let bursts = stream
@@ -99,6 +101,7 @@ fn datagrams_per_second(traffic: &TrafficConfig) -> Option<f64> {
         | TrafficConfig::Stream(_)
         | TrafficConfig::FlowArrivals(_)
         | TrafficConfig::Web(_)
+        | TrafficConfig::AdaptiveVideo(_)
         | TrafficConfig::Stack(_) => None,
         TrafficConfig::Cbr(cbr) => Some(packets(cbr.rate_bps, cbr.payload_bytes)),
         TrafficConfig::Poisson(poisson) => Some(packets(poisson.rate_bps, poisson.payload_bytes)),

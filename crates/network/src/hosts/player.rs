@@ -1,0 +1,292 @@
+//! Video player: selects the bitrate of each chunk, and keeps account of its buffer.
+//!
+//! The player requests one chunk at a time, at once if the buffer has room for it, otherwise as soon as it has. Playback begins
+//! with the first chunk, stops when the buffer is empty, and continues with the next chunk.
+
+use super::web::Request;
+use crate::scenario::{AdaptiveVideoConfig, BitrateRule};
+use longpipe_events::{MaybeTime, Span, Time};
+use std::collections::VecDeque;
+
+/// State of a player.
+#[derive(Clone, Debug)]
+pub struct Player {
+    config: AdaptiveVideoConfig,
+    /// Playing time in the buffer at `updated` [ps].
+    buffered_ps: u64,
+    updated: Time,
+    /// Place in the ladder of the latest request; None before the first one.
+    rung: Option<usize>,
+    /// Seconds per bit of the latest chunks, which the throughput rule averages.
+    recent: VecDeque<f64>,
+    /// Time of the next request, if none is waiting for its chunk.
+    next: MaybeTime,
+    phase: Phase,
+    /// Whether playback has stopped because the buffer is empty.
+    is_stalled: bool,
+    playback: Playback,
+}
+
+/// Phases of a player.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No chunk has arrived.
+    Starting,
+    /// Chunks are requested and played.
+    Playing,
+    /// The player has stopped requesting chunks, and plays those in its buffer.
+    Ending,
+}
+
+/// Account of a player's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Playback {
+    /// Time of playback.
+    pub played: Span,
+    /// Time without playback since playback began.
+    pub stalled: Span,
+    /// Number of times that the buffer became empty.
+    pub stalls: u64,
+    /// Time at which the first chunk had arrived.
+    pub began: Option<Time>,
+}
+
+impl Player {
+    /// Creates a player that has requested nothing.
+    pub fn new(config: &AdaptiveVideoConfig) -> Player {
+        Player {
+            config: config.clone(),
+            buffered_ps: 0,
+            updated: Time::ZERO,
+            rung: None,
+            recent: VecDeque::new(),
+            next: MaybeTime::NONE,
+            phase: Phase::Starting,
+            is_stalled: false,
+            playback: Playback::default(),
+        }
+    }
+
+    /// Returns the time of the next request; none before the chunk of the latest request has arrived.
+    pub(super) fn next_request(&self) -> MaybeTime {
+        self.next
+    }
+
+    /// Returns the request of a chunk, whose class is the place of its bitrate in the ladder.
+    pub(super) fn ask(&mut self, now: Time) -> Request {
+        self.play_until(now);
+        self.next = MaybeTime::NONE;
+        let rung = match self.config.rule {
+            BitrateRule::Buffer {
+                reservoir_ps,
+                cushion_ps,
+            } => self.rung_by_buffer(reservoir_ps, cushion_ps),
+            BitrateRule::Throughput { safety, .. } => self.rung_by_throughput(safety),
+        };
+        self.rung = Some(rung);
+        Request {
+            class: rung as u32,
+            bytes: self.config.chunk_bytes(self.config.ladder_bps[rung]),
+        }
+    }
+
+    /// Invoked when a chunk of `bytes`, requested at `requested`, has arrived. Sets the time of the next request.
+    pub(super) fn on_chunk(&mut self, now: Time, requested: Time, bytes: u64) {
+        self.play_until(now);
+        if let BitrateRule::Throughput { chunks, .. } = self.config.rule {
+            self.recent.truncate(chunks as usize - 1);
+            self.recent
+                .push_front(now.since(requested).as_seconds() / (8 * bytes) as f64);
+        }
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Playing;
+            self.playback.began = Some(now);
+        }
+        self.buffered_ps += self.config.chunk_ps;
+        self.is_stalled = false;
+        let room_in = (self.buffered_ps + self.config.chunk_ps).saturating_sub(self.config.buffer_ps);
+        self.next = (now + Span(room_in)).into();
+    }
+
+    /// Ends the requests.
+    pub(super) fn stop(&mut self, now: Time) {
+        self.play_until(now);
+        self.next = MaybeTime::NONE;
+        self.phase = Phase::Ending;
+    }
+
+    /// Returns the account of the time up to `now`.
+    pub(crate) fn playback(&self, now: Time) -> Playback {
+        let mut player = self.clone();
+        player.play_until(now);
+        player.playback
+    }
+
+    /// Plays the buffer from the latest update to `now`.
+    fn play_until(&mut self, now: Time) {
+        let elapsed = now.since(self.updated).0;
+        self.updated = now;
+        let played = elapsed.min(self.buffered_ps);
+        self.buffered_ps -= played;
+        self.playback.played.0 += played;
+        if self.phase == Phase::Playing && played < elapsed {
+            self.playback.stalled.0 += elapsed - played;
+            self.playback.stalls += u64::from(!self.is_stalled);
+            self.is_stalled = true;
+        }
+    }
+
+    /// Returns the choice of BBA-0. Its map f rises linearly from the lowest bitrate at the reservoir to the highest one
+    /// at the end of the cushion; rates are compared as multiples of 1/`cushion_ps`.
+    fn rung_by_buffer(&self, reservoir_ps: u64, cushion_ps: u64) -> usize {
+        let ladder = &self.config.ladder_bps;
+        let (last, cushion) = (ladder.len() - 1, u128::from(cushion_ps));
+        if self.buffered_ps <= reservoir_ps {
+            return 0;
+        }
+        if self.buffered_ps >= reservoir_ps + cushion_ps {
+            return last;
+        }
+        let above = u128::from(self.buffered_ps - reservoir_ps);
+        let map = u128::from(ladder[0]) * cushion + u128::from(ladder[last] - ladder[0]) * above;
+        let rate = |rung: usize| u128::from(ladder[rung]) * cushion;
+        let previous = self.rung.unwrap_or(0);
+        if map >= rate((previous + 1).min(last)) {
+            (0..=last).rfind(|&rung| rate(rung) < map).unwrap_or(0)
+        } else if map <= rate(previous.saturating_sub(1)) {
+            (0..=last).find(|&rung| rate(rung) > map).unwrap_or(last)
+        } else {
+            previous
+        }
+    }
+
+    /// Returns the highest bitrate of at most `safety` times the mean throughput; the lowest one before the first chunk.
+    fn rung_by_throughput(&self, safety: f64) -> usize {
+        if self.recent.is_empty() {
+            return 0;
+        }
+        let mean_bps = self.recent.len() as f64 / self.recent.iter().sum::<f64>();
+        let ladder = &self.config.ladder_bps;
+        let fits = ladder.iter().rposition(|&rate| rate as f64 <= safety * mean_bps);
+        fits.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use longpipe_events::PS_PER_SECOND;
+
+    const SECOND: u64 = PS_PER_SECOND;
+
+    fn player(rule: BitrateRule) -> Player {
+        Player::new(&AdaptiveVideoConfig {
+            ladder_bps: vec![1_000_000, 2_000_000, 3_000_000, 4_000_000, 5_000_000],
+            chunk_ps: 4 * SECOND,
+            buffer_ps: 20 * SECOND,
+            request_bytes: 100,
+            rule,
+        })
+    }
+
+    fn by_buffer() -> Player {
+        player(BitrateRule::Buffer {
+            reservoir_ps: 4 * SECOND,
+            cushion_ps: 8 * SECOND,
+        })
+    }
+
+    fn at(tenths: u64) -> Time {
+        Time(tenths * SECOND / 10)
+    }
+
+    /// Requests a chunk and receives it `tenths` later. Returns its place in the ladder and the time.
+    fn next_chunk(player: &mut Player, now: Time, tenths: u64) -> (u32, Time) {
+        let request = player.ask(now);
+        let arrival = now + Span(tenths * SECOND / 10);
+        player.on_chunk(arrival, now, request.bytes);
+        (request.class, arrival)
+    }
+
+    /// The map of BBA-0 is 1 Mbit/s at 4 s and 5 Mbit/s at 12 s, that is (B - 2 s) / 2 s · 1 Mbit/s. Chunks that arrive in no
+    /// time find 0, 4, 8, 12 and 16 s in the buffer: at 8 s the highest bitrate below 3 Mbit/s, and from 12 s on the highest.
+    #[test]
+    fn chunks_that_take_no_time_fill_the_buffer() {
+        let mut player = by_buffer();
+        let rungs: Vec<u32> = (0..5).map(|_| next_chunk(&mut player, at(0), 0).0).collect();
+        assert_eq!(rungs, [0, 0, 1, 4, 4]);
+        // 20 s are full, and there is room for another chunk one chunk later.
+        assert_eq!(player.next_request(), at(40).into());
+    }
+
+    #[test]
+    fn the_buffer_rule_is_algorithm_1_of_bba_0() {
+        for (tenths, previous, next) in [
+            // f = 2.05 Mbit/s exceeds the next higher bitrate, the highest one below f.
+            (61, 0, 1),
+            // f = 1.95 Mbit/s lies between the next lower and the next higher bitrate of 1 and of 2 Mbit/s.
+            (59, 0, 0),
+            (59, 1, 1),
+            // For 3 Mbit/s it is below the next lower bitrate; 2 Mbit/s is the lowest one above f.
+            (59, 2, 1),
+            // f = 4.95, 4.05 and 3.95 Mbit/s, with the highest bitrate before.
+            (119, 4, 4),
+            (101, 4, 4),
+            (99, 4, 3),
+            // Reservoir, and end of the cushion.
+            (40, 4, 0),
+            (120, 0, 4),
+        ] {
+            let mut player = by_buffer();
+            (player.buffered_ps, player.rung) = (tenths * SECOND / 10, Some(previous));
+            assert_eq!(player.ask(at(0)).class, next, "{tenths}, {previous}");
+        }
+    }
+
+    /// Chunks of 4 Mbit in 2 s, 4 Mbit in 1 s and 8 Mbit in 1 s have 2, 4 and 8 Mbit/s: harmonic means of 2, 2.67 and 3.43
+    /// Mbit/s, and 5.33 Mbit/s of the latest two.
+    #[test]
+    fn the_throughput_rule_averages_the_latest_chunks() {
+        for (chunks, places) in [(5, [0, 0, 1, 2]), (2, [0, 0, 1, 3])] {
+            let mut player = player(BitrateRule::Throughput { chunks, safety: 0.9 });
+            let mut found = vec![];
+            for (bits, tenths) in [(4_000_000, 20), (4_000_000, 10), (8_000_000, 10)] {
+                found.push(player.ask(at(0)).class);
+                player.updated = at(0);
+                player.on_chunk(at(tenths), at(0), bits / 8);
+                player.updated = at(0);
+            }
+            found.push(player.ask(at(0)).class);
+            assert_eq!(found, places);
+        }
+    }
+
+    /// Chunks of 4 s arrive at 1, 7 and 11 s: playback from 1 to 5 and from 7 on, and no further chunk after 11 s.
+    #[test]
+    fn stalls_are_times_without_data_since_playback_began() {
+        let mut player = by_buffer();
+        let mut now = at(0);
+        for tenths in [10, 60, 40] {
+            now = next_chunk(&mut player, now, tenths).1;
+        }
+        let account = |played: u64, stalled: u64, stalls| Playback {
+            played: at(10 * played).since(at(0)),
+            stalled: at(10 * stalled).since(at(0)),
+            stalls,
+            began: Some(at(10)),
+        };
+        assert_eq!(player.playback(at(110)), account(8, 2, 1));
+        assert_eq!(player.playback(at(200)), account(12, 7, 2));
+        player.stop(at(110));
+        assert_eq!(player.playback(at(200)), account(12, 2, 1));
+        assert_eq!(player.next_request(), MaybeTime::NONE);
+    }
+
+    /// A chunk of 1 Mbit/s and 100 ms + 1 ps has 12 500 bytes and a part of one.
+    #[test]
+    fn chunks_have_whole_bytes() {
+        let mut config = by_buffer().config;
+        config.chunk_ps = SECOND / 10 + 1;
+        assert_eq!(config.chunk_bytes(1_000_000), 12_501);
+    }
+}
