@@ -53,7 +53,7 @@ $(VENV)/.built: $(VENV)/.packages $(VENV)/.compiled
 	$(if $(filter %.packages,$?),$(DEVELOP))
 	@touch $@
 
-# Real QUIC stacks as ends of flows (docs/stacks.md), a package of its own: some two minutes of processor time.
+# Real stacks as ends of flows (docs/stacks.md), a package of its own: some four minutes of processor time.
 STACKS := $(shell find crates/stacks crates/end -name '*.rs' -o -name '*.toml' -o -name '*.lock' -o -name '*.py')
 
 stacks: $(VENV)/.stacks
@@ -61,7 +61,7 @@ stacks: $(VENV)/.stacks
 
 # After the other packages, as two installations at once may collide.
 $(VENV)/.stacks: $(VENV)/.packages $(STACKS)
-	@echo "real stacks: quinn and noq"
+	@echo "real stacks: quinn, noq and str0m"
 	PIP_CONSTRAINT=constraints.txt $(if $(filter ci,$(PROFILE)),CARGO_PROFILE_RELEASE_OPT_LEVEL=1) \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check ./crates/stacks
 	@touch $@

@@ -1,5 +1,5 @@
-"""Real QUIC stacks at the ends of flows: runs are bit-identical over any path, with TCP flows, in designs and in
-stores.
+"""Real QUIC and WebRTC stacks at the ends of flows: runs are bit-identical over any path, with TCP flows, in designs and
+in stores.
 """
 
 import subprocess
@@ -18,6 +18,7 @@ from longpipe.store import Store
 from longpipe.study.bundle import Bundle, BundledRun, rerun
 
 needs_stacks = pytest.mark.skipif(stacks.installed() is None, reason="longpipe_stacks is not installed: make stacks")
+QUIC = ("quinn", "noq")
 CRATE = Path(__file__).parent.parent / "crates" / "stacks"
 
 
@@ -58,11 +59,14 @@ def test_versions_are_those_of_the_crate() -> None:
     pinned = (CRATE / "Cargo.toml").read_text()
     exported = (CRATE / "src" / "lib.rs").read_text()
     for name, version in VERSIONS.items():
-        assert f'{name}-proto = {{ version = "={version}"' in pinned
+        library = f"{name}-proto" if name in QUIC else name
+        assert f'{library} = {{ version = "={version}"' in pinned
         assert f"{name} {version}" in exported
-        assert f"{name}-proto {version}" in str(Stack.model_fields["stack"].description)
+        assert f"{library} {version}" in str(Stack.model_fields["stack"].description)
+    for name in QUIC:
         controls = ", ".join(f'"{control}"' for control in CONTROLS[name])
         assert f"= [{controls}];" in (CRATE / "src" / f"{name}.rs").read_text()
+    assert f'CONTROL: &str = "{CONTROLS["str0m"][0]}";' in (CRATE / "src" / "media" / "mod.rs").read_text()
 
 
 # Hashes of all events of the path: the packet, the time, and the outcome. They change with the version of a stack.
@@ -74,6 +78,9 @@ FROZEN = {
     ("noq", "reno"): "1fc6d70b15a8ae35",
     ("noq", "bbr3"): "751a513f7acd5255",
 }
+
+
+MEDIA_FROZEN = "2a93fd0053359fe2"
 
 
 @needs_stacks
@@ -137,7 +144,7 @@ def test_a_stack_dies_over_geo_with_wide_windows_and_not_with_its_own(traffic: d
 
 
 @needs_stacks
-@pytest.mark.parametrize("stack", VERSIONS)
+@pytest.mark.parametrize("stack", QUIC)
 def test_null_cryptography_has_packets_of_the_same_lengths(stack: str) -> None:
     rows = [counted(simulate(path({"stack": stack, "crypto": crypto}))) for crypto in ("tls", "null")]
     # Only the messages of the handshake differ in length.
@@ -155,6 +162,47 @@ def test_requests_go_back_and_each_response_takes_a_round_trip() -> None:
     # 10 kB fit in the initial window, so that each request takes a round trip and the transmission of 8 packets.
     assert 0.04 < found["mean_response_s"] <= found["max_response_s"] < 0.05
     assert row["completion_s"] == pytest.approx(found["handshake_s"] + 20 * found["mean_response_s"], rel=0.01)
+
+
+@needs_stacks
+@pytest.mark.parametrize(("stack", "held_s"), [("quinn", 0), ("noq", 0.0106)])
+def test_early_data_has_the_first_response_one_round_trip_earlier(stack: str, held_s: float) -> None:
+    traffic = {"stack": stack, "workload": "requests", "size": "1 kB", "requests": 1}
+    later, early, again = (
+        simulate(path({**traffic, "early_data": on}, "100 Mbit/s", "100 ms")) for on in (False, True, True)
+    )
+    # noq's pacer sends 1.25 windows of 12 kB per round trip. It holds the next 1200 B back for its share of a round trip,
+    # which is 333 ms (RFC 9002) before the first sample and 200 ms afterwards.
+    saved = counted(later)["completion_s"] - counted(early)["completion_s"]
+    assert saved == pytest.approx(0.2 - held_s, abs=0.001)
+    assert state(early)["closed"] == ""
+    assert state(early)["handshake_s"] == pytest.approx(state(later)["handshake_s"], abs=0.001)
+    assert again.state_hash == early.state_hash
+
+
+@needs_stacks
+def test_media_follow_the_capacity_of_the_path() -> None:
+    moving = {"rate": [["0 s", "1 Mbit/s"], ["12 s", "500 kbit/s"]]}
+    traffic = {"stack": "str0m", "size": None}
+    runs = [
+        simulate(
+            path(traffic, "1 Mbit/s", duration=duration, network={"path": moving}, switch={"buffer": "37500 B"}),
+            seed=seed,
+        )
+        for duration, seed in (("12 s", 1), ("24 s", 1), ("24 s", 1), ("24 s", 2))
+    ]
+    before, whole, again, other = runs
+    assert whole.state_hash == again.state_hash != other.state_hash
+    assert state(whole)["decisions"] == MEDIA_FROZEN
+    found = state(whole)
+    # 30 frames per second from the end of the handshakes on: ICE, and DTLS with two round trips.
+    assert found["frames"] == pytest.approx(30 * (24 - found["handshake_s"]), abs=1)
+    assert 180 <= found["mean_height_px"] <= 720
+    assert found["resolution_switches"] > 0
+    # After the change the estimate is below the new capacity and above half of it, and the picture is smaller.
+    assert state(before)["estimate_bps"] > 500e3
+    assert 250e3 < found["estimate_bps"] < 550e3
+    assert found["mean_height_px"] < state(before)["mean_height_px"]
 
 
 @needs_stacks
@@ -234,6 +282,17 @@ def test_a_design_over_stacks_is_stored_and_found_again(tmp_path: Path) -> None:
         ({"stack": "msquic"}, "msquic"),
         ({"longest_packet": "1200 B"}, "1200 B; needs 1228 B to 65535 B"),
         ({"workload": "requests", "size": None}, "size: absent; requests need the length of a response"),
+        ({"early_data": True, "crypto": "null"}, "early_data: true; needs crypto = 'tls'"),
+        ({"stack": "str0m", "congestion": "cubic"}, "congestion: cubic; str0m has gcc"),
+        ({"stack": "str0m", "workload": "bulk"}, "workload: bulk; str0m has media"),
+        ({"stack": "str0m", "size": None, "early_data": True}, "early_data: True; str0m has no such setting"),
+        ({"frame_rate": 25}, "frame_rate: 25; quinn has no such setting"),
+        ({"workload": "media"}, "workload: media; quinn has bulk, streams, requests"),
+        ({"stack": "str0m"}, "size: 2 MB; media continues to the end of the run"),
+        (
+            {"stack": "str0m", "size": None, "lowest_rate": "2 Mbit/s"},
+            "lowest_rate: 2 Mbit/s; needs at most highest_rate (1.5 Mbit/s)",
+        ),
     ],
 )
 def test_what_does_not_fit_is_one_line(traffic: dict[str, Any], said: str) -> None:

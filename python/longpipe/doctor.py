@@ -55,7 +55,7 @@ EXTRAS: Final = {
     "live": "real programs through a path: longpipe live",
     "orbits": "paths over satellites: longpipe satellites",
     "postgres": "stores on a PostgreSQL server",
-    "stacks": "real QUIC stacks as ends of flows: traffic.kind = 'stack'",
+    "stacks": "real QUIC and WebRTC stacks as ends of flows: traffic.kind = 'stack'",
 }
 
 

@@ -1,13 +1,18 @@
-//! Real QUIC stacks as ends of flows: quinn-proto and noq-proto, each with its own controls, timers and TLS.
+//! Real stacks as ends of flows, each with its own controls, timers and cryptography: quinn-proto and noq-proto (QUIC), and str0m
+//! (WebRTC media).
 //!
-//! The object exports the table of `longpipe_end.h`. `quic/` has the common code, compiled once for each stack: noq is a fork
-//! of quinn, and their interfaces differ in a few types only.
+//! The object exports the table of `longpipe_end.h`. `quic/` has the common code of the QUIC stacks, compiled once for each: noq is a
+//! fork of quinn, and their interfaces differ in a few types only.
 
 mod certificate;
+mod clock;
+mod entropy;
 mod handshake;
+mod media;
 mod noq;
 mod null;
 mod quinn;
+mod sessions;
 mod settings;
 mod stats;
 
@@ -16,16 +21,17 @@ use longpipe_end::{End, Setup};
 
 /// The stacks of this object.
 #[derive(Debug)]
-pub struct Quic;
+pub struct All;
 
-impl Stacks for Quic {
+impl Stacks for All {
     fn create(stack: &str, setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
         match stack {
             "quinn" => quinn::create(setup),
             "noq" => noq::create(setup),
-            other => Err(format!("stack: {other}; needs quinn or noq")),
+            "str0m" => media::create(setup),
+            other => Err(format!("stack: {other}; needs quinn, noq or str0m")),
         }
     }
 }
 
-longpipe_end::export!(Quic, c"quinn 0.11.19, noq 1.4.0");
+longpipe_end::export!(All, c"quinn 0.11.19, noq 1.4.0, str0m 0.25.0");

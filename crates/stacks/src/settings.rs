@@ -32,6 +32,8 @@ pub struct Settings<'a> {
     pub workload: Workload,
     /// Whether packets are encrypted by TLS 1.3 keys.
     pub tls: bool,
+    /// Whether the client resumes a session and sends data in its first flight (0-RTT).
+    pub early_data: bool,
     /// Flow-control windows of streams and of the connection, and the send buffer [byte]; the stack's defaults if
     /// absent.
     pub window: Option<u64>,
@@ -73,6 +75,7 @@ impl<'a> Settings<'a> {
             congestion,
             workload,
             tls: setup.setting("crypto") != Some("null"),
+            early_data: setup.setting("early_data") == Some("true"),
             window: (window > 0).then_some(window),
         })
     }

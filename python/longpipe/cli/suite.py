@@ -67,10 +67,10 @@ def suite(
     store: StoreOption = None,
     no_store: NoStoreOption = False,
 ) -> None:
-    """Run the test scenarios of a document: for queue disciplines, for TCP, or for a new congestion control.
+    """Run the test scenarios of a document: for queue disciplines, TCP, a new congestion control, or interactive media.
 
     rfc-7928: queue disciplines. tcpeval: the TCP evaluation suite. rfc-9743 --control CONTROL: the report card of a
-    congestion control in competition with CUBIC, Reno and BBR.
+    congestion control in competition with CUBIC, Reno and BBR. rfc-8867: WebRTC media, which need longpipe[stacks].
 
     Each run is stored as soon as it is complete: the same command continues after an interruption.
     """

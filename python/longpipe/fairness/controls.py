@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longpipe.errors import ScenarioError, nearest
-from longpipe.scenario.stack import CONTROLS
+from longpipe.scenario.stack import CONTROLS, MEDIA
 from longpipe.suites.rfc_9743 import control_of
 
 
@@ -28,7 +28,9 @@ class Sender:
         kind, colon, rest = text.partition(":")
         if kind == "stack":
             stack, _, control = rest.partition("-")
-            known = [f"stack:{one}-{control}" for one, controls in CONTROLS.items() for control in controls]
+            # Media send at their own rate, not as fast as possible.
+            bulk = {one: controls for one, controls in CONTROLS.items() if one != MEDIA}
+            known = [f"stack:{one}-{control}" for one, controls in bulk.items() for control in controls]
             if text not in known:
                 raise ScenarioError(f"{option}: {text!r}; {nearest(text, known)}")
             return cls(rest, {"traffic": {"kind": "stack", "stack": stack, "congestion": control}})

@@ -280,6 +280,7 @@ Rate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Tbit/s")]
 PolicedRate = Annotated[str, _quantity(RATE, "1 kbit/s", "1 Tbit/s")]
 BucketSize = Annotated[str, _quantity(SIZE, "1 B", "1 GB")]
 PacketOverhead = Annotated[str, _quantity(SIZE, "0 B", "65000 B")]
+MediaRate = Annotated[str, _quantity(RATE, "10 kbit/s", "1 Gbit/s")]
 # Rate of a step; 0 is an outage.
 StepRate = Annotated[str, _quantity(RATE, "0 bit/s", "10 Tbit/s")]
 Bitrate = Annotated[str, _quantity(RATE, "1 kbit/s", "10 Gbit/s")]

@@ -1,4 +1,4 @@
-"""A real protocol stack at both ends of a flow, in the virtual time of the run: QUIC implementations, and Linux."""
+"""A real protocol stack at both ends of a flow, in the virtual time of the run: QUIC, WebRTC, and Linux."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -7,22 +7,25 @@ from typing import Any, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from longpipe.ip import packet_bytes
-from longpipe.scenario.base import FileSize, FlowWindow, Model, PathMtu
+from longpipe.scenario.base import FileSize, FlowWindow, MediaRate, Model, PathMtu, StepRate
 from longpipe.scenario.tcp import Tcp
 from longpipe.scenario.timers import Fine
-from longpipe.units import SIZE
+from longpipe.units import RATE, SIZE
 
 # Versions in crates/stacks/Cargo.toml: results depend on them.
-VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0"}
+VERSIONS: Final[Mapping[str, str]] = {"quinn": "0.11.19", "noq": "1.4.0", "str0m": "0.25.0"}
 # The stack that is user-mode Linux; its version is that of the installed kernel.
 LINUX: Final = "linux"
 # Version in a resolved scenario on a machine without user-mode Linux, where it cannot run.
 NO_KERNEL: Final = "not installed"
-# Congestion controls that each stack has; the BBR of quinn is version 1, that of noq version 3. Those of Linux are the
-# modules of Debian's package.
+# The stack of media, which has one control and one workload.
+MEDIA: Final = "str0m"
+# Congestion controls that each stack has; the BBR of quinn is version 1, that of noq version 3, gcc is Google's for
+# media. Those of Linux are the modules of Debian's package.
 CONTROLS: Final[Mapping[str, tuple[str, ...]]] = {
     "quinn": ("cubic", "reno", "bbr"),
     "noq": ("cubic", "reno", "bbr3"),
+    MEDIA: ("gcc",),
     LINUX: (
         "cubic", "reno", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable",
         "vegas", "veno", "westwood", "yeah",
@@ -33,34 +36,41 @@ _WINDOW: Final = 1_250_000
 # Largest IP packet of the QUIC stacks by default, and of Linux, whose devices have Ethernet's MTU [bytes].
 _LONGEST: Final = "1480 B"
 _ETHERNET: Final = "1500 B"
-# Fields that only apply to QUIC, and only to Linux.
-_OF_QUIC: Final = ("workload", "streams", "requests", "request", "window", "crypto")
+# Fields that only apply to QUIC, to media, and to Linux.
+_OF_QUIC: Final = ("streams", "requests", "request", "window", "crypto", "early_data")
+_OF_MEDIA: Final = ("lowest_rate", "highest_rate", "frame_rate", "audio_rate")
 _OF_LINUX: Final = ("ecn",)
+# Fields that do not apply to a stack; for those of QUIC they are all others.
+_OF_OTHERS: Final[Mapping[str, tuple[str, ...]]] = {
+    MEDIA: (*_OF_QUIC, *_OF_LINUX),
+    LINUX: ("workload", *_OF_QUIC, *_OF_MEDIA),
+}
 
 
 class Stack(Model):
-    """A real stack at both ends, with its own congestion control, timers and loss recovery: QUIC, or Linux's TCP.
+    """A real stack at both ends, with its own control, timers and loss recovery: QUIC, WebRTC, or Linux's TCP.
 
-    QUIC needs longpipe[stacks], Linux the package user-mode-linux.
+    QUIC and WebRTC need longpipe[stacks], Linux the package user-mode-linux.
     """
 
     kind: Literal["stack"] = "stack"
-    stack: Literal["quinn", "noq", "linux"] = Field(
-        description="The implementation: quinn (quinn-proto 0.11.19), noq (noq-proto 1.4.0) or linux (TCP of user-mode "
-        "Linux)"
+    stack: Literal["quinn", "noq", "str0m", "linux"] = Field(
+        description="The implementation: quinn (quinn-proto 0.11.19) or noq (noq-proto 1.4.0) for QUIC, str0m (str0m "
+        "0.25.0) for WebRTC media, or linux (TCP of user-mode Linux)"
     )
     congestion: Literal[
-        "cubic", "reno", "bbr", "bbr3", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv",
-        "scalable", "vegas", "veno", "westwood", "yeah",
+        "cubic", "reno", "bbr", "bbr3", "gcc", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp",
+        "nv", "scalable", "vegas", "veno", "westwood", "yeah",
     ] = Field(
         default="cubic",
-        description="Its congestion control; bbr is quinn's or Linux's (version 1), bbr3 is noq's, and those that "
-        "follow are Linux's",
+        description="Its congestion control; bbr is quinn's or Linux's (version 1), bbr3 is noq's, gcc is the only "
+        "one of str0m, and its default; those that follow are Linux's",
     )  # fmt: skip
-    workload: Literal["bulk", "streams", "requests"] = Field(
+    workload: Literal["bulk", "streams", "requests", "media"] = Field(
         default="bulk",
         description="Application: bulk sends one stream, streams many at once; requests has the receiver connect and "
-        "ask, one request after another",
+        "ask, one request after another; media is the only one of str0m, and its default: video that follows the "
+        "estimated bandwidth, and audio",
     )
     size: FileSize | None = Field(
         default=None,
@@ -83,15 +93,41 @@ class Stack(Model):
     )
 
     ecn: bool = Field(default=False, description="Whether Linux negotiates ECN; dctcp always does")
+    early_data: bool = Field(
+        default=False,
+        description="The client resumes a session of an earlier connection and sends data in its first flight (0-RTT)",
+    )
+    lowest_rate: MediaRate = Field(default="150 kbit/s", description="Lowest encoded rate of the video, for media")
+    highest_rate: MediaRate = Field(default="1.5 Mbit/s", description="Highest encoded rate of the video, for media")
+    frame_rate: int = Field(default=30, ge=1, le=120, description="Video frames per second, for media")
+    audio_rate: StepRate = Field(
+        default="20 kbit/s", description="Constant encoded rate of the audio, for media; 0 for video alone"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _media(cls, given: object) -> object:
+        """Completes the fields of str0m that have one value."""
+        if isinstance(given, dict) and given.get("stack") == MEDIA:
+            return {"congestion": CONTROLS[MEDIA][0], "workload": "media", **given}
+        return given
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.congestion not in CONTROLS[self.stack]:
             raise ValueError(f"congestion: {self.congestion}; {self.stack} has {', '.join(CONTROLS[self.stack])}")
-        of_others = _OF_QUIC if self.stack == LINUX else _OF_LINUX
-        for name in of_others:
+        for name in _OF_OTHERS.get(self.stack, (*_OF_LINUX, *_OF_MEDIA)):
             if (value := getattr(self, name)) != Stack.model_fields[name].default:
                 raise ValueError(f"{name}: {value}; {self.stack} has no such setting")
+        if (self.workload == "media") != (self.stack == MEDIA):
+            has = "media" if self.stack == MEDIA else "bulk, streams, requests"
+            raise ValueError(f"workload: {self.workload}; {self.stack} has {has}")
+        if self.early_data and self.crypto == "null":
+            raise ValueError("early_data: true; needs crypto = 'tls'")
+        if self.workload == "media" and self.size is not None:
+            raise ValueError(f"size: {self.size}; media continues to the end of the run")
+        if RATE.parse(self.lowest_rate) > RATE.parse(self.highest_rate):
+            raise ValueError(f"lowest_rate: {self.lowest_rate}; needs at most highest_rate ({self.highest_rate})")
         if self.workload == "requests" and self.size is None:
             raise ValueError("size: absent; requests need the length of a response")
         return self
@@ -114,6 +150,12 @@ def core_stack(stack: Stack) -> dict[str, Any]:
     if stack.workload == "requests":
         settings["requests"] = str(stack.requests)
         settings["request"] = str(SIZE.parse(stack.request))
+    if stack.early_data:
+        settings["early_data"] = "true"
+    if stack.workload == "media":
+        rates = {"lowest_rate": stack.lowest_rate, "highest_rate": stack.highest_rate, "audio_rate": stack.audio_rate}
+        settings |= {name: str(int(RATE.parse(rate))) for name, rate in rates.items()}
+        settings["frame_rate"] = str(stack.frame_rate)
     if stack.window is not None:
         settings["window"] = str(SIZE.parse(stack.window))
     return {

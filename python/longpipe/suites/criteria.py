@@ -1,4 +1,4 @@
-"""Pass conditions of a suite, judged from paired runs, and their table: the report card."""
+"""Pass conditions of a suite, judged from runs that may be paired with those of CUBIC, and their table: the card."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longpipe.suites.outcome import PartOutcome
     from longpipe.suites.suite import Criterion
 
-# Factor whose levels are compared, and the reference level.
+# Factor whose levels are judged, and the reference level, if the suite has one.
 CONTROL: Final = "control"
 BASELINE: Final = "cubic"
 _WORST_FIRST: Final = ("fails", "undecided", "holds")
@@ -47,17 +47,18 @@ def verdicts(criterion: Criterion, outcome: PartOutcome) -> list[Verdict]:
     """Computes the verdict on a criterion for each level of the control."""
     others = [name for name in outcome.factors if name != CONTROL]
     runs = outcome.runs.set_index([*others, "seed"]).sort_index()
-    baseline = runs[runs[CONTROL] == BASELINE]
+    by_control = {str(control): runs[runs[CONTROL] == control] for control in outcome.runs[CONTROL].unique()}
+    baseline = by_control.get(BASELINE)
     return [
-        _judged(criterion, str(control), runs[runs[CONTROL] == control], baseline, others)
-        for control in outcome.runs[CONTROL].unique()
+        _judged(criterion, control, rows, rows if baseline is None else baseline.loc[rows.index], others)
+        for control, rows in by_control.items()
     ]
 
 
 def _judged(
     criterion: Criterion, control: str, rows: pd.DataFrame, baseline: pd.DataFrame, others: Sequence[str]
 ) -> Verdict:
-    margins = criterion.margin(rows, baseline.loc[rows.index])
+    margins = criterion.margin(rows, baseline)
     points = margins.groupby(level=list(others)) if others else [("", margins)]
     found = [(point, estimate(values.to_numpy())) for point, values in points]
     kinds = {_kind(one.mean, one.mean_low, one.mean_high) for _, one in found}
@@ -79,8 +80,8 @@ def _kind(mean: float, low: float, high: float) -> str:
     return "fails" if high < 0 else "undecided"
 
 
-def card(outcomes: Sequence[PartOutcome]) -> Section:
-    """Returns the report card: a row per criterion, a column per control."""
+def card(outcomes: Sequence[PartOutcome], judgement: str) -> Section:
+    """Returns the report card: a row per criterion, a column per control. `judgement` says what the conditions are."""
     rows: list[tuple[Cell, ...]] = []
     controls: list[str] = []
     for criterion, found in judged(outcomes):
@@ -89,13 +90,8 @@ def card(outcomes: Sequence[PartOutcome]) -> Section:
         cells = [_cell(by_control.get(control)) for control in controls]
         rows.append((Cell(criterion.section), Cell(criterion.text), *cells))
     columns = (Column("section"), Column("proposed condition"), *(Column(control) for control in controls))
-    text = (
-        "All conditions are proposed: RFC 9743 sets no thresholds, and leaves the judgement to the community. A "
-        "condition holds if the 95 % interval of its margin over the seeds, compared with CUBIC's run of equal seed, "
-        "is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
-    )
     return Section(
-        "card", "Report card", (text,), (Grid("report-card", "Criteria", columns, tuple(rows), stacked=True),)
+        "card", "Report card", (judgement,), (Grid("report-card", "Criteria", columns, tuple(rows), stacked=True),)
     )
 
 

@@ -34,7 +34,7 @@ def page(suite: Suite, outcomes: Sequence[PartOutcome], seeds: int, changes: Map
     lead = (suite.conditions, *changed, _READING)
     about = Facts((("longpipe", _core.__version__), ("engine", str(_core.__engine__)), ("seeds", f"1 to {seeds}")))
     last = Section("about", "What is not here, and where this comes from", suite.left_out, (about,))
-    cards = (card(outcomes),) if any(outcome.part.criteria for outcome in outcomes) else ()
+    cards = (card(outcomes, suite.judgement),) if any(outcome.part.criteria for outcome in outcomes) else ()
     return render(Report(suite.title, lead, (*cards, *_sections(outcomes), last)), Palette())
 
 

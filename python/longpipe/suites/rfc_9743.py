@@ -464,6 +464,11 @@ def of_control(text: str) -> Suite:
             "6.2: tunnels. 7.2: network circuit breakers. 7.6: misbehaving senders and receivers. 7.10: multipath.",
         ),
         seeds=5,
+        judgement=(
+            "All conditions are proposed: RFC 9743 sets no thresholds, and leaves the judgement to the community. A "
+            "condition holds if the 95 % interval of its margin over the seeds, compared with CUBIC's run of equal "
+            "seed, is not negative at any point; it fails if an interval is negative; otherwise more seeds may decide."
+        ),
         of_control=of_control,
     )
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Criterion:
     """A proposed condition: a margin per run, computed from a control's runs and from CUBIC's, that is not negative.
 
-    The rows of both frames belong together: the same point and the same seed.
+    The rows of both frames belong together: the same point and the same seed. Without runs of CUBIC, both are the
+    control's.
     """
 
     section: str
@@ -61,6 +62,8 @@ class Suite:
     parts: tuple[SuitePart, ...]
     left_out: tuple[str, ...]
     seeds: int = 3
+    # What its conditions are and how they are judged, if it has conditions.
+    judgement: str = ""
     # The suite for another congestion control, by its name or file, if it judges one.
     of_control: Callable[[str], Suite] | None = None
 

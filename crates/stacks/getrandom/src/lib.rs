@@ -1,7 +1,7 @@
 //! Stands in for the crate `getrandom`, from which `rand` seeds the generator of each thread.
 //!
-//! Within [`seeded`], which runs its work in a new thread, all randomness follows from the seed. Elsewhere random
-//! numbers come from the operating system, as with the original crate.
+//! Within [`seeded`] and [`within`] all randomness follows from a seed. Elsewhere random numbers come from the operating
+//! system, as with the original crate.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -27,7 +27,8 @@ thread_local! {
     static STATE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Runs `work` in a thread whose randomness follows from `seed` alone.
+/// Runs `work` in a thread of its own whose randomness follows from `seed` alone, including that of generators which libraries
+/// keep for each thread.
 ///
 /// # Panics
 /// Propagates a panic of `work`.
@@ -40,6 +41,25 @@ pub fn seeded<T: Send>(seed: u64, work: impl FnOnce() -> T + Send) -> T {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     }
+}
+
+/// Restores the thread's state when it is dropped, also after a panic.
+struct Restore(Option<u64>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        STATE.set(self.0);
+    }
+}
+
+/// Runs `work` in this thread with randomness from `state`, which advances. It does not seed the generators that libraries keep for
+/// each thread.
+pub fn within<T>(state: &mut u64, work: impl FnOnce() -> T) -> T {
+    let restore = Restore(STATE.replace(Some(*state)));
+    let result = work();
+    *state = STATE.get().unwrap_or(*state);
+    drop(restore);
+    result
 }
 
 /// The next number of SplitMix64 (Steele, Lea and Flood 2014).
@@ -122,6 +142,14 @@ mod tests {
         // The first outputs for seed 0 (Vigna's splitmix64.c).
         let found = seeded(0, || [u64(), u64()]);
         assert_eq!(found, [Ok(0xe220_a839_7b1d_cdaf), Ok(0x6e78_9e6a_a1b9_65f4)]);
+    }
+
+    #[test]
+    fn a_state_continues_from_call_to_call() {
+        let mut state = 0;
+        let found = [within(&mut state, u64), within(&mut state, u64)];
+        assert_eq!(found, seeded(0, || [u64(), u64()]));
+        assert_ne!(u64(), within(&mut 0, u64));
     }
 
     #[test]

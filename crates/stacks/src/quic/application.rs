@@ -28,8 +28,8 @@ pub struct Application {
     ended: u64,
     /// Number of streams whose data the peer has acknowledged completely.
     acknowledged: u64,
-    /// Time of the current request, and durations of all responses [ps].
-    asked_ps: u64,
+    /// Time of the current request, if there is one, and durations of all responses [ps].
+    asked_ps: Option<u64>,
     responses_ps: Vec<u64>,
     /// Flow data read so far [byte], without requests, which go in the opposite direction.
     pub delivered: u64,
@@ -54,7 +54,7 @@ impl Application {
             opened: 0,
             ended: 0,
             acknowledged: 0,
-            asked_ps: 0,
+            asked_ps: None,
             responses_ps: Vec::new(),
             delivered: 0,
             completed_ps: None,
@@ -64,7 +64,7 @@ impl Application {
     /// Processes an event of the connection.
     pub fn take(&mut self, event: &Event, connection: &mut Connection, now: u64) {
         match event {
-            Event::Connected => self.ask(connection, now),
+            Event::Connected => self.begin(connection, now),
             Event::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(id) = connection.streams().accept(*dir) {
                     self.readable.push_back(id);
@@ -82,7 +82,10 @@ impl Application {
         while let Some(id) = self.readable.pop_front() {
             self.read(id, connection, now);
         }
-        if !connection.is_handshaking() {
+        if connection.has_0rtt() {
+            self.begin(connection, now);
+        }
+        if connection.has_0rtt() || !connection.is_handshaking() {
             self.open(connection);
         }
         while let Some(id) = self.writable.pop_front() {
@@ -127,6 +130,13 @@ impl Application {
         }
     }
 
+    /// Sends the first request, if that has not happened.
+    fn begin(&mut self, connection: &mut Connection, now: u64) {
+        if self.asked_ps.is_none() {
+            self.ask(connection, now);
+        }
+    }
+
     /// Sends the next request.
     fn ask(&mut self, connection: &mut Connection, now: u64) {
         let Workload::Requests { request, count, .. } = self.workload else {
@@ -136,7 +146,7 @@ impl Application {
             return;
         }
         if let Some(id) = connection.streams().open(Dir::Bi) {
-            self.asked_ps = now;
+            self.asked_ps = Some(now);
             self.outgoing.insert(id, request);
             self.writable.push_back(id);
         }
@@ -194,7 +204,7 @@ impl Application {
                 }
             }
             (Workload::Requests { count, .. }, Role::Receiver) => {
-                self.responses_ps.push(now - self.asked_ps);
+                self.responses_ps.extend(self.asked_ps.map(|asked| now - asked));
                 if self.ended == count {
                     self.completed_ps = Some(now);
                 }

@@ -5,9 +5,10 @@ use super::application::Application;
 use super::proto::{self, Connection, ConnectionHandle, DatagramEvent, Endpoint, Event};
 use super::{adapter, null, CONTROLS};
 use crate::certificate;
-use crate::settings::Settings;
+use crate::sessions::{self, Sessions};
+use crate::settings::{Settings, Workload};
 use bytes::BytesMut;
-use longpipe_end::{Ecn, End, Outbox, Report, Setup, State, NEVER};
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,13 +69,41 @@ fn transport(settings: &Settings<'_>, most_bytes: u16) -> Result<proto::Transpor
     Ok(transport)
 }
 
+/// Datagrams of an end, with their ECN bits.
+#[derive(Default)]
+struct Flight(Vec<(Vec<u8>, Ecn)>);
+
+impl Outbox for Flight {
+    fn send(&mut self, payload: &[u8], ecn: Ecn) {
+        self.0.push((payload.to_vec(), ecn));
+    }
+}
+
 impl Quic {
     fn new(settings: &Settings<'_>, setup: &Setup<'_>) -> Result<Quic, String> {
         let most_bytes = u16::try_from(setup.most_bytes).map_err(|_| "longest_packet: too large".to_owned())?;
         let transport = Arc::new(transport(settings, most_bytes)?);
+        let resumes = settings.early_data.then_some(Sessions::Resume);
         let connects = settings.connects(setup.role);
+        let mut made = Quic::of(settings, setup, &transport, resumes, connects)?;
+        if let Some(client) = made.client.as_ref().filter(|_| settings.early_data) {
+            let client = client.clone();
+            obtain_session(&client, settings, setup, &transport)?;
+            made.client = Some(client);
+        }
+        Ok(made)
+    }
+
+    /// Returns an end that connects, or a server.
+    fn of(
+        settings: &Settings<'_>,
+        setup: &Setup<'_>,
+        transport: &Arc<proto::TransportConfig>,
+        sessions: Option<Sessions>,
+        connects: bool,
+    ) -> Result<Quic, String> {
         let made = getrandom::seeded(setup.seed, || {
-            endpoint(settings.tls, connects, transport, most_bytes, setup.seed)
+            endpoint(settings.tls, connects, transport, sessions, setup)
         });
         let (endpoint, client) = made.map_err(|problem| format!("TLS: {problem}"))?;
         Ok(Quic {
@@ -136,7 +165,13 @@ impl Quic {
 
     fn on_event(&mut self, event: Event, now: u64) {
         match &event {
-            Event::Connected => self.handshake_ps = Some(now),
+            Event::Connected => {
+                self.handshake_ps = Some(now);
+                let refused = |(_, open): &Open| open.side().is_client() && open.has_0rtt() && !open.accepted_0rtt();
+                if self.open.as_ref().is_some_and(refused) {
+                    self.closed = Some((now, "the server rejected the early data".to_owned()));
+                }
+            }
             Event::ConnectionLost { reason } => {
                 // A connection times out after its work is done, which is not an error.
                 if !self.application.is_done() && self.closed.is_none() {
@@ -156,20 +191,60 @@ impl Quic {
     }
 }
 
+/// Connects once to a server before the run, without a path, so that the client's configuration holds a session.
+fn obtain_session(
+    client: &proto::ClientConfig,
+    settings: &Settings<'_>,
+    setup: &Setup<'_>,
+    transport: &Arc<proto::TransportConfig>,
+) -> Result<(), String> {
+    let workload = Workload::Streams { count: 0, bytes: 0 };
+    let (settings, start_ps) = (Settings { workload, ..*settings }, 0);
+    let of = |role: Role| {
+        let setup = Setup {
+            role,
+            start_ps,
+            ..*setup
+        };
+        Quic::of(
+            &settings,
+            &setup,
+            transport,
+            Some(Sessions::Issue),
+            role == Role::Sender,
+        )
+    };
+    let mut ends = [of(Role::Sender)?, of(Role::Receiver)?];
+    ends[0].client = Some(client.clone());
+    let mut is_quiet = false;
+    while !is_quiet {
+        is_quiet = true;
+        for index in 0..2 {
+            let mut flight = Flight::default();
+            ends[index].wake(0, &mut flight)?;
+            is_quiet &= flight.0.is_empty();
+            for (payload, ecn) in flight.0 {
+                ends[1 - index].receive(0, &payload, ecn)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Creates the endpoint, and a client's configuration.
 fn endpoint(
     tls: bool,
     connects: bool,
-    transport: Arc<proto::TransportConfig>,
-    most_bytes: u16,
-    seed: u64,
+    transport: &Arc<proto::TransportConfig>,
+    sessions: Option<Sessions>,
+    setup: &Setup<'_>,
 ) -> Result<(Endpoint, Option<proto::ClientConfig>), String> {
     let mut config = proto::EndpointConfig::default();
     config
-        .max_udp_payload_size(most_bytes)
+        .max_udp_payload_size(setup.most_bytes as u16)
         .map_err(|error| error.to_string())?;
     let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    bytes[..8].copy_from_slice(&setup.seed.to_le_bytes());
     config.rng_seed(Some(bytes));
     let config = Arc::new(config);
     if connects {
@@ -182,16 +257,21 @@ fn endpoint(
         } else {
             proto::ClientConfig::new(Arc::new(null::Null))
         };
-        client.transport_config(transport);
+        client.transport_config(Arc::clone(transport));
         return Ok((adapter::endpoint(config, None), Some(client)));
     }
-    let mut server = if tls {
-        let chain = vec![certificate::certificate()];
-        proto::ServerConfig::with_single_cert(chain, certificate::key()).map_err(|error| error.to_string())?
-    } else {
-        proto::ServerConfig::with_crypto(Arc::new(null::Null))
+    let mut server = match sessions {
+        Some(sessions) => {
+            let tls = proto::crypto::rustls::QuicServerConfig::try_from(sessions::server(sessions)?);
+            proto::ServerConfig::with_crypto(Arc::new(tls.map_err(|error| error.to_string())?))
+        }
+        None if tls => {
+            let chain = vec![certificate::certificate()];
+            proto::ServerConfig::with_single_cert(chain, certificate::key()).map_err(|error| error.to_string())?
+        }
+        None => proto::ServerConfig::with_crypto(Arc::new(null::Null)),
     };
-    server.transport_config(transport);
+    server.transport_config(Arc::clone(transport));
     Ok((adapter::endpoint(config, Some(Arc::new(server))), None))
 }
 

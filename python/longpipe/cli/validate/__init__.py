@@ -1,4 +1,4 @@
-"""`longpipe validate`: compares longpipe with an independent simulator."""
+"""`longpipe validate`: compares longpipe with independent implementations."""
 
 import typer
 
@@ -15,5 +15,5 @@ app = typer.Typer(
     cls=Validate,
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Compare longpipe with ns-2, with Linux's TCP, or with packetdrill scripts.",
+    help="Compare longpipe with ns-2, Linux's TCP, QUIC stacks, or packetdrill scripts.",
 )

@@ -12,6 +12,7 @@ from longpipe.cli.validate.ns2 import ns2
 from longpipe.cli.validate.ns2_drops import ns2_drops
 from longpipe.cli.validate.ns2_random import ns2_random
 from longpipe.cli.validate.packetdrill import packetdrill
+from longpipe.cli.validate.stacks import stacks
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command("ns2")(ns2)
@@ -24,3 +25,4 @@ app.command("linux-tables")(linux_tables)
 app.command("kernel")(kernel)
 app.command("netem")(netem)
 app.command("packetdrill")(packetdrill)
+app.command("stacks")(stacks)

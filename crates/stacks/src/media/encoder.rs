@@ -1,0 +1,198 @@
+//! A video encoder without pictures: sizes of frames by the target rate, and a ladder of resolutions.
+
+use super::settings::Settings;
+use super::PS_PER_S;
+use std::collections::VecDeque;
+
+/// Height of the picture, and the rate from which it is used [bit/s]: the highest rate at which libwebrtc sends the
+/// resolution below (`kSimulcastFormats` in video/config/simulcast.cc).
+const LADDER: [(u32, u64); 6] = [
+    (180, 0),
+    (270, 200_000),
+    (360, 450_000),
+    (540, 700_000),
+    (720, 1_200_000),
+    (1080, 2_500_000),
+];
+/// A step down needs a target below this share of the rate from which the resolution is used.
+const DOWN: (u64, u64) = (9, 10);
+/// Time from a new target to the first frame that follows it (RFC 8867 section 4).
+const REACTION_PS: u64 = PS_PER_S / 10;
+/// Sizes of frames vary uniformly by this share (RFC 8867 section 4).
+const VARIATION: f64 = 0.05;
+/// Size of a frame that needs no other one, relative to others: the first one of each resolution. Its excess is made up for by the frames of
+/// the following second.
+const KEY_FRAME: u64 = 4;
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Number, from 0 on.
+    pub number: u32,
+    /// Length [byte].
+    pub bytes: u64,
+    /// Time of the picture [ps].
+    pub captured_ps: u64,
+}
+
+/// The encoder.
+#[derive(Debug)]
+pub struct Encoder {
+    settings: Settings,
+    start_ps: u64,
+    frames: u32,
+    rung: usize,
+    target_bps: u64,
+    /// Targets that do not apply yet, with the times from which they do [ps].
+    coming: VecDeque<(u64, u64)>,
+    is_key: bool,
+    /// Excess of key frames that is not made up for [byte].
+    excess: u64,
+    /// Sums over all frames.
+    sum_target: u64,
+    sum_height: u64,
+    /// Changes of the resolution.
+    pub switches: u32,
+}
+
+impl Encoder {
+    /// Returns an encoder whose first frame is due at `start_ps`, at the lowest rate.
+    pub fn new(settings: Settings, start_ps: u64) -> Encoder {
+        let mut encoder = Encoder {
+            settings,
+            start_ps,
+            frames: 0,
+            rung: 0,
+            target_bps: settings.lowest_bps,
+            coming: VecDeque::new(),
+            is_key: true,
+            excess: 0,
+            sum_target: 0,
+            sum_height: 0,
+            switches: 0,
+        };
+        encoder.rung = encoder.wanted();
+        encoder
+    }
+
+    /// Returns the time of the next frame [ps].
+    pub fn due(&self) -> u64 {
+        self.start_ps + u64::from(self.frames) * PS_PER_S / self.settings.frame_rate
+    }
+
+    /// Takes a new target for the encoded rate.
+    pub fn aim(&mut self, now: u64, bps: u64) {
+        let bps = bps.clamp(self.settings.lowest_bps, self.settings.highest_bps);
+        self.coming.push_back((now + REACTION_PS, bps));
+    }
+
+    /// Encodes the frame that is due. `random` is uniform from 0 to 1.
+    pub fn encode(&mut self, random: f64) -> Frame {
+        let captured_ps = self.due();
+        while let Some((_, bps)) = self.coming.pop_front_if(|(from, _)| *from <= captured_ps) {
+            self.target_bps = bps;
+        }
+        let rung = self.wanted();
+        if rung != self.rung {
+            self.rung = rung;
+            self.is_key = true;
+            self.switches += 1;
+        }
+        let mean = (self.target_bps / 8 / self.settings.frame_rate).max(1);
+        let factor = 1.0 + VARIATION * (2.0 * random - 1.0);
+        let mut bytes = (mean as f64 * factor) as u64;
+        if self.is_key {
+            self.is_key = false;
+            self.excess += (KEY_FRAME - 1) * mean;
+            bytes = KEY_FRAME * mean;
+        } else {
+            let repaid = self
+                .excess
+                .min(KEY_FRAME * mean / self.settings.frame_rate)
+                .min(bytes / 2);
+            self.excess -= repaid;
+            bytes -= repaid;
+        }
+        let frame = Frame {
+            number: self.frames,
+            bytes: bytes.max(1),
+            captured_ps,
+        };
+        self.frames += 1;
+        self.sum_target += self.target_bps;
+        self.sum_height += u64::from(self.height());
+        frame
+    }
+
+    /// Returns the number of the resolution for the target, which stays as it is near a limit.
+    fn wanted(&self) -> usize {
+        let by_rate = |rate: u64| LADDER.iter().rposition(|(_, from)| *from <= rate).unwrap_or(0);
+        let up = by_rate(self.target_bps);
+        if up >= self.rung {
+            return up;
+        }
+        // A step down is considered only if the target is clearly below the limit.
+        by_rate(self.target_bps * DOWN.1 / DOWN.0).min(self.rung)
+    }
+
+    /// Height of the pictures.
+    pub fn height(&self) -> u32 {
+        LADDER[self.rung].0
+    }
+
+    /// Returns the number of frames.
+    pub fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// Returns the means of target [bit/s] and height over all frames.
+    pub fn means(&self) -> (f64, f64) {
+        let count = f64::from(self.frames);
+        (self.sum_target as f64 / count, self.sum_height as f64 / count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoder() -> Encoder {
+        let settings = Settings {
+            lowest_bps: 150_000,
+            highest_bps: 1_500_000,
+            frame_rate: 30,
+            audio_bps: 20_000,
+        };
+        Encoder::new(settings, 0)
+    }
+
+    #[test]
+    fn the_mean_rate_is_the_target_and_a_key_frame_is_made_up_for() {
+        let mut encoder = encoder();
+        let frames: Vec<Frame> = (0..90).map(|_| encoder.encode(0.5)).collect();
+        let bits: u64 = 8 * frames.iter().map(|frame| frame.bytes).sum::<u64>();
+        assert_eq!(frames[0].bytes, 4 * 625);
+        assert!((bits as f64 / 3.0 - 150_000.0).abs() < 1500.0, "{bits}");
+        assert_eq!(frames[89].captured_ps, 89 * PS_PER_S / 30);
+    }
+
+    #[test]
+    fn a_target_applies_after_100_ms_and_its_resolution_is_kept_near_the_limit() {
+        let mut encoder = encoder();
+        encoder.aim(0, 5_000_000);
+        let heights: Vec<u32> = (0..5)
+            .map(|_| {
+                encoder.encode(0.5);
+                encoder.height()
+            })
+            .collect();
+        // Frame 3 is the first one at or after 100 ms; the rate is at most the highest one.
+        assert_eq!(heights, [180, 180, 180, 720, 720]);
+        encoder.aim(0, 1_150_000);
+        encoder.encode(0.5);
+        assert_eq!((encoder.height(), encoder.switches), (720, 1));
+        encoder.aim(0, 1_000_000);
+        encoder.encode(0.5);
+        assert_eq!((encoder.height(), encoder.switches), (540, 2));
+    }
+}

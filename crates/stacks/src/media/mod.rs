@@ -1,0 +1,416 @@
+//! str0m: media over WebRTC. The sender's encoder follows the bandwidth that Google's congestion control estimates from the
+//! receiver's transport-wide feedback.
+
+mod crypto;
+mod encoder;
+mod playout;
+mod settings;
+
+use encoder::Encoder;
+use longpipe_end::{Ecn, End, Outbox, Report, Role, Setup, State, NEVER};
+use playout::{Playout, HEADER_BYTES};
+use settings::{packets, Settings, AUDIO_INTERVAL_PS};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use str0m::bwe::{Bitrate, BweKind};
+use str0m::format::Codec;
+use str0m::media::{MediaKind, Mid, Pt};
+use str0m::net::{Protocol, Receive};
+use str0m::rtp::{RtpWrite, Ssrc};
+use str0m::stats::MediaEgressStats;
+use str0m::{Candidate, Event, IceCreds, Input, Output, Rtc};
+
+/// Congestion control of the stack.
+const CONTROL: &str = "gcc";
+const PS_PER_S: u64 = 1_000_000_000_000;
+const PS_PER_NS: u64 = 1_000;
+const VIDEO: u32 = 1;
+const RESENT_VIDEO: u32 = 2;
+const AUDIO: u32 = 3;
+
+/// Creates an end.
+///
+/// # Errors
+/// A line that names the invalid setting.
+pub fn create(setup: &Setup<'_>) -> Result<Box<dyn End>, String> {
+    let control = setup.setting("congestion").unwrap_or(CONTROL);
+    if control != CONTROL {
+        return Err(format!("congestion: {control}; needs {CONTROL}"));
+    }
+    let settings = Settings::read(setup)?;
+    // In a thread of its own, so that the order of hash maps follows from the seed.
+    Ok(Box::new(getrandom::seeded(setup.seed, || Media::new(settings, setup))?))
+}
+
+/// One end of a session.
+struct Media {
+    settings: Settings,
+    role: Role,
+    start_ps: u64,
+    /// `Instant` that corresponds to time zero of the run.
+    zero: Instant,
+    rtc: Rtc,
+    /// State of all randomness of this end.
+    random: u64,
+    /// Time at which the stack is to be called next [ps].
+    due: u64,
+    /// Video and audio of the sender, from the time at which the session is connected.
+    source: Option<Source>,
+    playout: Playout,
+    /// Datagrams to be sent.
+    pending: Vec<Vec<u8>>,
+    estimate_bps: u64,
+    rtt: Option<Duration>,
+    /// Packets sent and lost by the latest statistics of video and audio.
+    media: [Option<MediaEgressStats>; 2],
+    datagrams: u64,
+    sent_bytes: u64,
+    connected_ps: Option<u64>,
+    closed: Option<(u64, String)>,
+}
+
+/// Media of a sender, with the numbers of the next packets.
+struct Source {
+    encoder: Encoder,
+    start_ps: u64,
+    audio_packets: u64,
+    video_packets: u64,
+    video: Pt,
+    audio: Pt,
+}
+
+impl Source {
+    fn audio_due(&self, settings: &Settings) -> u64 {
+        if settings.audio_bps == 0 {
+            return NEVER;
+        }
+        self.start_ps + self.audio_packets * AUDIO_INTERVAL_PS
+    }
+
+    fn due(&self, settings: &Settings) -> u64 {
+        self.encoder.due().min(self.audio_due(settings))
+    }
+}
+
+/// Returns a fixed address for an end, because the path has no addresses.
+fn address(role: Role) -> SocketAddr {
+    let last = if role == Role::Sender { 1 } else { 2 };
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)), 40_000)
+}
+
+/// ICE credentials of an end, which both know from their signalling.
+fn credentials(role: Role) -> IceCreds {
+    let name = if role == Role::Sender { "sender" } else { "receiver" };
+    IceCreds {
+        ufrag: name.to_owned(),
+        pass: format!("{name}-of-longpipe-media"),
+    }
+}
+
+fn other(role: Role) -> Role {
+    match role {
+        Role::Sender => Role::Receiver,
+        Role::Receiver => Role::Sender,
+    }
+}
+
+impl Media {
+    fn new(settings: Settings, setup: &Setup<'_>) -> Result<Media, String> {
+        let (role, zero) = (setup.role, Instant::now());
+        let start = zero + Duration::from_nanos(setup.start_ps / PS_PER_NS);
+        seed_fastrand();
+        let mut config = Rtc::builder()
+            .set_crypto_provider(Arc::new(crypto::provider()))
+            .set_dtls_cert(crypto::certificate())
+            .set_local_ice_credentials(credentials(role))
+            .set_stats_interval(Some(Duration::from_secs(1)))
+            .set_rtp_mode(true);
+        let first_bps = settings.video_wire_bps(settings.lowest_bps) + settings.audio_wire_bps();
+        if role == Role::Sender {
+            config = config.enable_bwe(Some(Bitrate::from(first_bps)));
+        }
+        let mut rtc = config.build(start);
+        let said = |error: &dyn std::fmt::Display| format!("cannot start: {error}");
+        let host = |role: Role| Candidate::host(address(role), "udp").map_err(|error| said(&error));
+        rtc.add_local_candidate(host(role)?);
+        rtc.add_remote_candidate(host(other(role))?);
+        let mut direct = rtc.direct_api();
+        let fingerprint = direct.local_dtls_fingerprint().clone();
+        direct.set_remote_fingerprint(fingerprint);
+        direct.set_remote_ice_credentials(credentials(other(role)));
+        direct.set_ice_controlling(role == Role::Sender);
+        direct.start_dtls(role == Role::Sender).map_err(|error| said(&error))?;
+        let (video, audio) = (Mid::from("video"), Mid::from("audio"));
+        direct.declare_media(video, MediaKind::Video);
+        direct.declare_media(audio, MediaKind::Audio);
+        if role == Role::Sender {
+            direct.declare_stream_tx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
+            direct.declare_stream_tx(AUDIO.into(), None, audio, None);
+            let most_bps = settings.video_wire_bps(settings.highest_bps) + settings.audio_wire_bps();
+            rtc.bwe().set_bitrate(Bitrate::from(first_bps), Bitrate::from(most_bps));
+        } else {
+            direct.expect_stream_rx(VIDEO.into(), Some(RESENT_VIDEO.into()), video, None);
+            direct.expect_stream_rx(AUDIO.into(), None, audio, None);
+            direct.enable_twcc_feedback();
+        }
+        Ok(Media {
+            settings,
+            role,
+            start_ps: setup.start_ps,
+            zero,
+            rtc,
+            random: getrandom::u64().map_err(|error| said(&error))?,
+            due: setup.start_ps,
+            source: None,
+            playout: Playout::default(),
+            pending: Vec::new(),
+            estimate_bps: first_bps,
+            rtt: None,
+            media: [None, None],
+            datagrams: 0,
+            sent_bytes: 0,
+            connected_ps: None,
+            closed: None,
+        })
+    }
+
+    /// Calls `work` with the randomness of this end.
+    fn seeded<T>(&mut self, work: impl FnOnce(&mut Media) -> T) -> T {
+        let mut random = self.random;
+        let result = getrandom::within(&mut random, || {
+            seed_fastrand();
+            work(self)
+        });
+        self.random = random;
+        result
+    }
+
+    fn at(&self, ps: u64) -> Instant {
+        self.zero + Duration::from_nanos(ps / PS_PER_NS)
+    }
+
+    /// Takes all outputs of the stack, which is necessary after each call that changes it.
+    fn drain(&mut self, now: u64) -> Result<(), String> {
+        loop {
+            match self.rtc.poll_output().map_err(|error| error.to_string())? {
+                Output::Timeout(at) => {
+                    let ns = at.saturating_duration_since(self.zero).as_nanos();
+                    self.due = u64::try_from(ns).map_or(NEVER, |ns| ns.saturating_mul(PS_PER_NS));
+                    return Ok(());
+                }
+                Output::Transmit(sent) => {
+                    self.datagrams += 1;
+                    self.sent_bytes += sent.contents.len() as u64;
+                    self.pending.push(sent.contents.to_vec());
+                }
+                Output::Event(event) => self.take(event, now),
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event, now: u64) {
+        match event {
+            Event::Connected => {
+                self.connected_ps = Some(now);
+                if self.role == Role::Sender {
+                    self.source = self.source(now);
+                }
+            }
+            Event::EgressBitrateEstimate(BweKind::Twcc { estimate, .. }) => {
+                self.estimate_bps = estimate.as_u64();
+                let target = self.settings.video_bps(self.estimate_bps);
+                if let Some(source) = &mut self.source {
+                    source.encoder.aim(now, target);
+                }
+            }
+            Event::RtpPacket(packet) if packet.header.ssrc == Ssrc::from(VIDEO) => {
+                self.playout.take(&packet.payload, now);
+            }
+            Event::RtpPacket(packet) if packet.header.ssrc == Ssrc::from(AUDIO) => {
+                self.playout.take_audio(packet.payload.len());
+            }
+            Event::PeerStats(stats) => self.rtt = stats.rtt.or(self.rtt),
+            Event::MediaEgressStats(stats) => {
+                let index = usize::from(stats.mid == Mid::from("audio"));
+                self.media[index] = Some(stats);
+            }
+            Event::Closed => self.closed = Some((now, "the peer closed the session".to_owned())),
+            _ => {}
+        }
+    }
+
+    fn source(&self, now: u64) -> Option<Source> {
+        let of = |codec: Codec| self.rtc.codec_config().find(|known| known.spec().codec == codec);
+        Some(Source {
+            encoder: Encoder::new(self.settings, now),
+            start_ps: now,
+            audio_packets: 0,
+            video_packets: 0,
+            video: of(Codec::Vp8)?.pt(),
+            audio: of(Codec::Opus)?.pt(),
+        })
+    }
+
+    /// Passes audio and frames that are due to the stack.
+    fn send_media(&mut self, now: u64) -> Result<(), String> {
+        while let Some(source) = self.source.as_mut().filter(|source| source.due(&self.settings) <= now) {
+            if source.audio_due(&self.settings) <= source.encoder.due() {
+                let (number, pt) = (source.audio_packets, source.audio);
+                source.audio_packets += 1;
+                // Opus has a clock of 48 kHz.
+                let (time, payload) = (number * 960, vec![0; self.settings.audio_bytes() as usize]);
+                self.write(
+                    AUDIO,
+                    RtpWrite::new(pt, number.into(), time as u32, self.at(now), payload),
+                    now,
+                )?;
+            } else {
+                self.send_frame(now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_frame(&mut self, now: u64) -> Result<(), String> {
+        let random = getrandom::u32().map_err(|error| error.to_string())?;
+        let wall = self.at(now);
+        let Some(source) = &mut self.source else {
+            return Ok(());
+        };
+        let frame = source.encoder.encode(f64::from(random) / f64::from(u32::MAX));
+        let (count, pt, first) = (packets(frame.bytes), source.video, source.video_packets);
+        source.video_packets += count;
+        // Video has a clock of 90 kHz.
+        let time = (u128::from(frame.captured_ps) * 90_000 / u128::from(PS_PER_S)) as u32;
+        for index in 0..count {
+            // If the frame cannot be divided evenly, its first packets have one more byte.
+            let bytes = (frame.bytes / count + u64::from(index < frame.bytes % count)) as usize;
+            let mut payload = vec![0; bytes.max(HEADER_BYTES)];
+            playout::write_header(
+                &mut payload,
+                frame.number,
+                index as u16,
+                count as u16,
+                frame.captured_ps,
+            );
+            let written = RtpWrite::new(pt, (first + index).into(), time, wall, payload)
+                .marker(index + 1 == count)
+                .nackable(true);
+            self.write(VIDEO, written, now)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, ssrc: u32, packet: RtpWrite, now: u64) -> Result<(), String> {
+        if let Some(stream) = self.rtc.direct_api().stream_tx(&ssrc.into()) {
+            stream.write_rtp(packet);
+        }
+        self.drain(now)
+    }
+
+    fn act(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        if now >= self.due && self.rtc.is_alive() {
+            let at = self.at(now);
+            let handled = self.rtc.handle_input(Input::Timeout(at));
+            handled.map_err(|error| error.to_string())?;
+            self.drain(now)?;
+        }
+        self.send_media(now)?;
+        for datagram in self.pending.drain(..) {
+            // str0m does not set ECN bits.
+            outbox.send(&datagram, Ecn::NotEct);
+        }
+        Ok(())
+    }
+
+    fn take_datagram(&mut self, now: u64, payload: &[u8]) -> Result<(), String> {
+        let (own, peer) = (address(self.role), address(other(self.role)));
+        // What is no datagram of WebRTC is ignored, as by an application that demultiplexes.
+        let Ok(received) = Receive::new(Protocol::Udp, peer, own, payload) else {
+            return Ok(());
+        };
+        let input = Input::Receive(self.at(now), received);
+        self.rtc.handle_input(input).map_err(|error| error.to_string())?;
+        self.drain(now)
+    }
+
+    /// Returns the number of packets with media that were sent, and that the receiver reported lost.
+    fn counts(&self) -> (u64, u64) {
+        let known = || self.media.iter().flatten();
+        let lost = known().filter_map(|stats| Some(stats.remote.as_ref()?.packets_lost));
+        (known().map(|stats| stats.packets).sum(), lost.sum())
+    }
+}
+
+/// Seeds the generator of this thread from which str0m draws.
+fn seed_fastrand() {
+    fastrand::seed(getrandom::u64().unwrap_or_default());
+}
+
+impl End for Media {
+    fn due(&mut self) -> u64 {
+        let media = self.source.as_ref().map_or(NEVER, |source| source.due(&self.settings));
+        self.due.max(self.start_ps).min(media)
+    }
+
+    fn wake(&mut self, now: u64, outbox: &mut dyn Outbox) -> Result<(), String> {
+        self.seeded(|media| media.act(now, outbox))
+    }
+
+    fn receive(&mut self, now: u64, payload: &[u8], _ecn: Ecn) -> Result<(), String> {
+        self.seeded(|media| media.take_datagram(now, payload))
+    }
+
+    fn state(&mut self) -> State {
+        let (sent_packets, lost_packets) = self.counts();
+        State {
+            srtt_ps: self
+                .rtt
+                .and_then(|rtt| u64::try_from(rtt.as_nanos()).ok())
+                .map(|ns| ns * PS_PER_NS),
+            pacing_bps: Some(self.estimate_bps),
+            sent_packets,
+            lost_packets,
+            ..State::default()
+        }
+    }
+
+    fn report(&mut self) -> Report {
+        let mut report = Report {
+            delivered_bytes: self.playout.delivered,
+            handshake_ps: self.connected_ps,
+            closed: self.closed.clone(),
+            sent_packets: self.datagrams,
+            sent_bytes: self.sent_bytes,
+            lost_packets: self.counts().1,
+            ..Report::default()
+        };
+        let mut values: Vec<(&str, f64)> = Vec::new();
+        if self.role == Role::Receiver {
+            let (count, mean, p95, most) = self.playout.frames();
+            values.extend([
+                ("complete_frames", count as f64),
+                ("mean_frame_delay_s", mean),
+                ("p95_frame_delay_s", p95),
+                ("max_frame_delay_s", most),
+            ]);
+        } else if let Some(Source { encoder, .. }) = &self.source {
+            let (target, height) = encoder.means();
+            values.extend([
+                ("srtt_s", self.rtt.map_or(f64::NAN, |rtt| rtt.as_secs_f64())),
+                ("datagrams", self.datagrams as f64),
+                ("estimate_bps", self.estimate_bps as f64),
+                ("frames", f64::from(encoder.frames())),
+                ("mean_target_bps", target),
+                ("mean_height_px", height),
+                ("resolution_switches", f64::from(encoder.switches)),
+            ]);
+        }
+        report.values = values
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        report
+    }
+}

@@ -1,0 +1,92 @@
+//! Settings of a flow with media, as `python/longpipe/scenario/stack.py` resolves them.
+
+use longpipe_end::Setup;
+
+/// Headers of a packet with video or audio: IPv4 and UDP (28), RTP with extensions (24), the tag of AES-256-GCM (16) [byte].
+pub const OVERHEAD_BYTES: u64 = 68;
+/// Largest RTP payload [byte]: str0m aims at UDP payloads of 1150 bytes.
+pub const MOST_PAYLOAD_BYTES: u64 = 1100;
+/// Interval of audio packets [ps]: 20 ms, the default of Opus.
+pub const AUDIO_INTERVAL_PS: u64 = 20_000_000_000;
+
+/// Settings of a flow. Rates are those of the encoded media, without headers.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Lowest rate of the video [bit/s].
+    pub lowest_bps: u64,
+    /// Highest rate of the video [bit/s].
+    pub highest_bps: u64,
+    /// Frames per second.
+    pub frame_rate: u64,
+    /// Constant rate of the audio [bit/s].
+    pub audio_bps: u64,
+}
+
+impl Settings {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// A line that names the setting.
+    pub fn read(setup: &Setup<'_>) -> Result<Settings, String> {
+        if setup.setting("workload") != Some("media") {
+            return Err("workload: str0m needs media".to_owned());
+        }
+        Ok(Settings {
+            lowest_bps: setup.number("lowest_rate", 150_000)?,
+            highest_bps: setup.number("highest_rate", 1_500_000)?,
+            frame_rate: setup.number("frame_rate", 30)?,
+            audio_bps: setup.number("audio_rate", 20_000)?,
+        })
+    }
+
+    /// Length of the payload of an audio packet [byte].
+    pub fn audio_bytes(&self) -> u64 {
+        self.audio_bps * AUDIO_INTERVAL_PS / 8 / super::PS_PER_S
+    }
+
+    /// Rate of the audio with headers [bit/s].
+    pub fn audio_wire_bps(&self) -> u64 {
+        8 * (self.audio_bytes() + OVERHEAD_BYTES) * (super::PS_PER_S / AUDIO_INTERVAL_PS)
+    }
+
+    /// Rate of video with headers [bit/s] whose encoded rate is `bps`.
+    pub fn video_wire_bps(&self, bps: u64) -> u64 {
+        let frame = bps / 8 / self.frame_rate;
+        8 * self.frame_rate * (frame + packets(frame) * OVERHEAD_BYTES)
+    }
+
+    /// Encoded rate of video [bit/s] that takes at most `bps` with audio and headers.
+    pub fn video_bps(&self, bps: u64) -> u64 {
+        let frame = bps.saturating_sub(self.audio_wire_bps()) / 8 / self.frame_rate;
+        let packets = frame.div_ceil(MOST_PAYLOAD_BYTES + OVERHEAD_BYTES);
+        8 * self.frame_rate * frame.saturating_sub(packets * OVERHEAD_BYTES)
+    }
+}
+
+/// Returns the number of packets of a frame.
+pub fn packets(frame_bytes: u64) -> u64 {
+    frame_bytes.div_ceil(MOST_PAYLOAD_BYTES).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rates_with_and_without_headers_are_inverse() {
+        let of = Settings {
+            lowest_bps: 150_000,
+            highest_bps: 1_500_000,
+            frame_rate: 30,
+            audio_bps: 20_000,
+        };
+        // 50 bytes each 20 ms, with 68 of headers.
+        assert_eq!((of.audio_bytes(), of.audio_wire_bps()), (50, 47_200));
+        for bps in [150_000, 480_000, 1_500_000] {
+            let rate = of.video_bps(of.video_wire_bps(bps) + of.audio_wire_bps());
+            // Whole bytes of a frame.
+            assert!(rate <= bps && bps - rate <= 8 * 30, "{bps}: {rate}");
+        }
+        assert_eq!(of.video_bps(10_000), 0);
+    }
+}

@@ -1,0 +1,66 @@
+//! TLS sessions that clients resume to send data in the first flight (0-RTT).
+
+use crate::certificate;
+use rustls::server::StoresServerSessions;
+use rustls::version::TLS13;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Sessions that were issued and not resumed yet, by ticket. The ends of a flow are in one process.
+static ISSUED: Mutex<BTreeMap<Vec<u8>, Vec<u8>>> = Mutex::new(BTreeMap::new());
+
+/// What a server does with sessions. rustls permits 0-RTT only to servers that store them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Issues a session, before a run.
+    Issue,
+    /// Lets a client resume an issued session once, in a run. Its own tickets lead nowhere.
+    Resume,
+}
+
+fn issued() -> MutexGuard<'static, BTreeMap<Vec<u8>, Vec<u8>>> {
+    ISSUED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl StoresServerSessions for Sessions {
+    fn put(&self, key: Vec<u8>, value: Vec<u8>) -> bool {
+        if *self == Sessions::Issue {
+            issued().insert(key, value);
+        }
+        true
+    }
+
+    fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
+        issued().get(key).cloned()
+    }
+
+    fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        issued().remove(key)
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+/// Returns the configuration of a server that accepts 0-RTT.
+///
+/// # Errors
+/// A message of rustls.
+pub fn server(sessions: Sessions) -> Result<rustls::ServerConfig, String> {
+    let said = |error: rustls::Error| error.to_string();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])
+        .map_err(said)?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate::certificate()], certificate::key())
+        .map_err(said)?;
+    // QUIC permits no other value than 0 (RFC 9001 section 4.6.1).
+    config.max_early_data_size = u32::MAX;
+    config.session_storage = Arc::new(sessions);
+    if sessions == Sessions::Issue {
+        config.send_tls13_tickets = 1;
+    }
+    Ok(config)
+}

@@ -1,0 +1,59 @@
+"""`longpipe validate stacks`: CUBIC of longpipe, quinn and noq over random paths, and which of them deviates."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longpipe.cli.safe import echo
+from longpipe.files import check_file, write_text
+
+
+def stacks(
+    cases: Annotated[int, typer.Option(min=1, help="Number of paths.")] = 20,
+    seed: Annotated[int, typer.Option(min=0, help="Number of the first path.")] = 0,
+    duration: Annotated[float, typer.Option(min=1, help="Duration of each run [s].")] = 30,
+    csv: Annotated[str | None, typer.Option(metavar="FILE|-", help="Write every path as CSV; - is stdout.")] = None,
+) -> None:
+    """Run CUBIC of longpipe, quinn and noq alone over the same random paths, and show which of them deviates.
+
+    An implementation deviates if its goodput differs from the median of the three by more than 5 %. Needs
+    longpipe[stacks].
+    """
+    if csv not in (None, "-"):
+        check_file("--csv", Path(str(csv)))
+    import pandas as pd
+    from rich.table import Table
+
+    from longpipe.cli.console import show_table, terminal
+    from longpipe.cli.progress import RunBar
+    from longpipe.validate.stacks import IMPLEMENTATIONS, run
+
+    found = []
+    with RunBar("stacks") as bar:
+        for row in run(range(seed, seed + cases), duration):
+            found.append(row)
+            bar.update(len(found) / cases)
+    text = pd.DataFrame(found).to_csv(index=False)
+    if csv == "-":
+        sys.stdout.write(text)
+        return
+    table = Table(
+        "path", *IMPLEMENTATIONS, "deviating", box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0)
+    )
+    for row in found:
+        path = f"{row['rate_mbits']:g} Mbit/s, {row['round_trip_ms']:g} ms, {row['buffer_bdp']:g} BDP"
+        cells = [f"{row[name]:.2f} ({100 * row[f'{name}_lost']:.2f} %)" for name in IMPLEMENTATIONS]
+        table.add_row(path, *cells, row["deviating"])
+    console = terminal()
+    show_table(console, table)
+    counts = ", ".join(f"{name} {sum(name in row['deviating'].split() for row in found)}" for name in IMPLEMENTATIONS)
+    echo(f"Goodput [Mbit/s] and lost packets. Paths with a deviation of more than 5 %, of {len(found)}: {counts}")
+    for row in found:
+        for name in IMPLEMENTATIONS:
+            if row[f"{name}_closed"]:
+                echo(f"path {row['seed']}: {name} lost its connection: {row[f'{name}_closed']}")
+    if csv is not None:
+        write_text(Path(csv), text)
+        echo(f"Paths: {csv}")
